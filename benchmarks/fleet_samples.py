@@ -2,11 +2,11 @@
 
 Each host has three sessions in blocks of two cells, of normal logarithms: a level of the host, one
 of each session on it, one of each trial; the second cell is slower by a ratio that differs by host.
-One host is slower than all others. The values are written as Parquet by host, as tare makes them of
-journals; making them is not part of the times. Then, each in a process of its own: what
+One host is slower than all others. Each host has a journal, as its sessions would have written it;
+writing them is not part of the times, reading them is. Then, each in a process of its own: what
 `tare fleet report` works out, and that command itself with its page.
 
-    .venv/bin/python benchmarks/fleet_samples.py [--hosts 1000] [--samples 1e8] [--seed 1]
+    .venv/bin/python benchmarks/fleet_samples.py [--hosts 1000] [--samples 1e6] [--seed 1]
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from tare.experiment import plan, plan_file, store
+from tare.agent import record
+from tare.experiment import journal, plan, plan_file
 from tare.experiment.specification import Cell, Experiment
 from tare.features.fleet import folder as fleet_folder
-from tare.features.fleet import values
 from tare.features.fleet.folder import HostRecord, Record
 from tare.workloads.specification import WorkloadSpec
 
@@ -43,7 +43,7 @@ SOURCE = "perf_cpu"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hosts", type=int, default=1000)
-    parser.add_argument("--samples", type=float, default=1e8)
+    parser.add_argument("--samples", type=float, default=1e6)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -55,7 +55,7 @@ def main() -> None:
         folder = Path(place) / "fleet"
         began = time.monotonic()
         make(folder, options.hosts, blocks, options.seed)
-        size = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
+        size = sum(path.stat().st_size for path in folder.rglob("*.ndjson"))
         rows = options.hosts * SESSIONS * len(PLATFORMS) * blocks
         print(f"{rows:,} samples of {options.hosts:,} hosts, {os.cpu_count()} CPUs; "
               f"{size / 2**20:,.0f} MiB, written in {time.monotonic() - began:.0f} s")  # fmt: skip
@@ -85,17 +85,15 @@ def make(folder: Path, hosts: int, blocks: int, seed: int) -> None:
     names = [f"box-{number}" for number in range(hosts)]
     for name in names:
         host = folder / plan_file.HOSTS / name
-        host.mkdir(parents=True)
+        (host / "journal").mkdir(parents=True)
         plan_file.write(made, host)
-        summary = values.Summary(
-            failures=0,
-            origins=store.origins(host), sessions=SESSIONS,
-            trials=SESSIONS * blocks * len(PLATFORMS), factor="platform", emulated=(),
-            metric=made.metric, sources=(SOURCE,),
-            cells=tuple(values.MeasuredCell(c.cell, (*c.levels().items(),)) for c in made.cells),
-        )  # fmt: skip
-        table = drawn(rng, blocks, odd=name == ODD)
-        (host / values.FILE).write_bytes(values.encode(summary, [table]))
+        trial = 0
+        for number, values in enumerate(drawn(rng, blocks, odd=name == ODD), 1):
+            writer = journal.Writer(host / "journal" / f"{number}.ndjson")
+            writer.write(begun(number), *trials(made, values, trial))
+            writer.write(journal.SessionEnd(ended="2026-01-01T11:00:00+00:00", reason="finished"))
+            writer.close()
+            trial += values.size
     record = tuple(HostRecord(name=name, ended="finished") for name in names)
     fleet_folder.write(Record(name="fleet", question="Do hosts differ?", hosts=record), folder)
 
@@ -116,18 +114,36 @@ def planned() -> plan.Plan:
     return plan.make(experiment, cells)
 
 
-def drawn(rng: np.random.Generator, blocks: int, *, odd: bool) -> pa.Table:
-    """Draw all values of one host."""
+def begun(session: int) -> journal.Session:
+    return journal.Session(
+        version=plan.VERSION, session=session, name=f"tare-{session:06}", nonce=1, boot_id="",
+        started="2026-01-01T10:00:00+00:00", tare="0.1.0", agent_digest="0" * 64, argv=("tare",),
+    )  # fmt: skip
+
+
+def trials(made: plan.Plan, values: np.ndarray, first: int) -> Iterator[journal.Line]:
+    """Yield the lines of a session's trials, whose values are of shape (blocks, cells)."""
+    for number, ((block, cell), value) in enumerate(np.ndenumerate(values), first + 1):
+        yield journal.TrialStart(
+            trial=number, block=block, position=cell, cell=cell,
+            levels=made.cells[cell].levels(), seed=1, repetitions=None, cpus=(None,),
+            monotonic_ns=number * 10**9,
+        )  # fmt: skip
+        yield record.Sample(
+            id=number, trial=number, worker=0, iteration=0, phase="measured",
+            metric=made.metric, source=SOURCE, value=float(value),
+        )  # fmt: skip
+        yield journal.TrialEnd(trial=number, status="ok", monotonic_ns=(number + 1) * 10**9 - 1)
+
+
+def drawn(rng: np.random.Generator, blocks: int, *, odd: bool) -> np.ndarray:
+    """Draw all values of one host, of shape (sessions, blocks, cells)."""
     shape = (SESSIONS, blocks, len(PLATFORMS))
     level = math.log(2e8) + rng.normal(0, HOST_SD) + odd * ODD_BY
     sessions = rng.normal(0, SESSION_SD, (SESSIONS, 1, 1))
     ratio = np.array([0, rng.normal(RATIO, RATIO_SD)])
     x = level + sessions + ratio + rng.normal(0, TRIAL_SD, shape)
-    session, block, cell = np.indices(shape)
-    columns = (cell, session + 1, block, np.exp(x), np.ones(shape, dtype=bool))
-    arrays = [pa.array(c.ravel()).cast(f.type)
-              for c, f in zip(columns, values.SCHEMA, strict=True)]  # fmt: skip
-    return pa.Table.from_arrays(arrays, schema=values.SCHEMA)
+    return np.exp(x)
 
 
 def answer(folder: Path) -> None:

@@ -76,9 +76,12 @@ def shaped(*platforms: str) -> None:
                 "wordpress", "-n", "2", "-p", platform, "--size", "1c", "--network", network,
                 "--set", f"users={USERS}", "--set", "ramp=0",
             )  # fmt: skip
-            sent_bits = 8 * per_trial(results.network_use.query("host == 1"), "sent_bytes")
-            rows = results.values("requests").set_index("trial")["value"]
-            seconds = rows / results.values("request_throughput").set_index("trial")["value"]
+            sent_bits = 8 * per_trial(results.network_use.where(host=1).frame(), "sent_bytes")
+            rows, throughput = (
+                results.values(metric).frame().set_index("trial")["value"]
+                for metric in ("requests", "request_throughput")
+            )
+            seconds = rows / throughput
             predicted = (sent_bits - BURST_BITS).map(least_s(network))
             ratios = (predicted / seconds).to_numpy()
             print(f"{platform:11} {network:50} {np.round(ratios, 3)}", flush=True)

@@ -109,8 +109,8 @@ def experiment(text: str) -> tare.Results:
 def wire() -> None:
     """Print each job's time with empty buckets, relative to what its bytes allow."""
     results = experiment(WIRE)
-    times = results.values("wall_ns").set_index("trial")
-    sent = results.network_use.groupby("trial")["sent_bytes"].agg(["sum", "max"])
+    times = results.values("wall_ns").frame().set_index("trial")
+    sent = results.network_use.frame().groupby("trial")["sent_bytes"].agg(["sum", "max"])
     empty = times["network"].str.contains("initial=0bit")
     for job in ("terasort", "kmeans"):
         of_job = times["workload"] == job

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tare.experiment.supplies import Supplies
@@ -51,44 +52,47 @@ SUPPLIES = Supplies(
 )
 
 
+#: Each command with the part of the help in which it stands: its name, where it is, and whether
+#: it takes the words of a command to measure.
+_COMMANDS = (
+    ("run", "Measure", "tare.features.run.command:run", True),
+    ("compare", "Measure", "tare.features.compare.command:compare", True),
+    ("experiment", "Measure", "tare.features.experiment.command:app", False),
+    ("tasks", "Measure", "tare.features.tasks.command:app", False),
+    ("net", "Measure", "tare.features.network.command:app", False),
+    ("fleet", "Measure", "tare.features.fleet.command:app", False),
+    ("doctor", "Machine", "tare.features.machine.doctor.command:doctor", False),
+    ("fingerprint", "Machine", "tare.features.machine.fingerprint.command:app", False),
+    ("calibrate", "Machine", "tare.features.calibration.command:app", False),
+    ("selftest", "Machine", "tare.features.machine.selftest.command:selftest", False),
+    ("describe", "Machine", "tare.features.machine.describe:describe", False),
+    ("cleanup", "Machine", "tare.features.machine.cleanup:cleanup", False),
+    ("audit", "Results", "tare.features.audit.command:audit", False),
+    ("report", "Results", "tare.features.experiment.report:report", False),
+    ("export", "Results", "tare.features.experiment.export:export", False),
+)
+
+
 @cache
-def command_line() -> Commands:
-    """Return the command line: each command with the part of the help in which it stands."""
+def command_line(typed: str | None = None) -> Commands:
+    """Return the command line: the command that was typed alone, where it is one, else all."""
     from tare.cli.app import build
-    from tare.cli.lines import LineCommand
-    from tare.features.audit.command import audit
-    from tare.features.calibration.command import app as calibrate
-    from tare.features.compare.command import compare
-    from tare.features.experiment.command import app as experiment
-    from tare.features.experiment.export import export
-    from tare.features.experiment.report import report
-    from tare.features.fleet.command import app as fleet
-    from tare.features.machine.cleanup import cleanup
-    from tare.features.machine.describe import describe
-    from tare.features.machine.doctor.command import doctor
-    from tare.features.machine.fingerprint.command import app as fingerprint
-    from tare.features.machine.selftest.command import selftest
-    from tare.features.network.command import app as net
-    from tare.features.run.command import run
-    from tare.features.tasks.command import app as tasks
 
     commands = build(SUPPLIES)
-    measure, machine, results = "Measure", "Machine", "Results"
-    commands.command(cls=LineCommand, rich_help_panel=measure)(run)
-    commands.command(cls=LineCommand, rich_help_panel=measure)(compare)
-    commands.add_typer(experiment, name="experiment", rich_help_panel=measure)
-    commands.add_typer(tasks, name="tasks", rich_help_panel=measure)
-    commands.add_typer(net, name="net", rich_help_panel=measure)
-    commands.add_typer(fleet, name="fleet", rich_help_panel=measure)
-    commands.command(rich_help_panel=machine)(doctor)
-    commands.add_typer(fingerprint, name="fingerprint", rich_help_panel=machine)
-    commands.add_typer(calibrate, name="calibrate", rich_help_panel=machine)
-    commands.command(rich_help_panel=machine)(selftest)
-    commands.command(rich_help_panel=machine)(describe)
-    commands.command(rich_help_panel=machine)(cleanup)
-    commands.command(rich_help_panel=results)(audit)
-    commands.command(rich_help_panel=results)(report)
-    commands.command(rich_help_panel=results)(export)
+    names = {name for name, *_ in _COMMANDS}
+    for name, panel, place, measures in _COMMANDS:
+        if typed in names and name != typed:
+            continue
+        module, _, attribute = place.partition(":")
+        made = getattr(import_module(module), attribute)
+        if attribute == "app":
+            commands.add_typer(made, name=name, rich_help_panel=panel)
+        elif measures:
+            from tare.cli.lines import LineCommand
+
+            commands.command(name, cls=LineCommand, rich_help_panel=panel)(made)
+        else:
+            commands.command(name, rich_help_panel=panel)(made)
     return commands
 
 
@@ -96,7 +100,7 @@ def enter() -> int:
     """Run the command line and return its exit code."""
     from tare.cli.app import enter
 
-    return enter(command_line())
+    return enter(command_line(*sys.argv[1:2]))
 
 
 def main() -> None:
@@ -105,7 +109,7 @@ def main() -> None:
 
     terminated.listen()
     try:
-        command_line()
+        command_line(*sys.argv[1:2])
     except KeyboardInterrupt:
         # Loading takes a second, and nothing has begun.
         print("tare: interrupted", file=sys.stderr)

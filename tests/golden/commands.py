@@ -88,7 +88,7 @@ COMMANDS = (
         "experiment-report-services", "experiment report services --json r.json",
         ("services.tar.xz",),
     ),
-    Command("export-findings", "export demo --table findings", ("demo.tar.xz",)),
+    Command("export-estimates", "export demo --table estimates --json e.json", ("demo.tar.xz",)),
     Command(
         "export-trials", "export demo --table trials --file t.csv", ("demo.tar.xz",),
         output="t.csv",

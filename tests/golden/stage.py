@@ -36,7 +36,7 @@ from tape import Tape
 #: Names of folders and of sessions, on which no answer depends.
 _INCIDENTAL = re.compile(r'/[^" ]*/(?=shared|work)|/tmp/[^/" ]+|tare-[0-9a-f]{6}')
 #: Libraries that commands import when they need them; imported once, before the forks.
-_IMPORTED_LATE = ("pydantic.type_adapter",)
+_IMPORTED_LATE: tuple[str, ...] = ()
 #: What jobs had not yet when tapes were recorded; absent, it asks for nothing.
 _LATER = {"limits"}
 #: Of a job, what says nothing of what is asked.

@@ -54,7 +54,7 @@ def test_sessions_and_trials_are_in_the_order_in_which_they_were(
         assert done.returncode == 0, done.stderr
     results = store.load(out)
     assert list(results.sessions["session"]) == [1, 2]
-    first = results.sessions.iloc[0]
+    first, _ = results.sessions.records()
     stepped = (first["ended"] < first["started"]) == (step_s < 0)
     assert stepped, "the clock was not set"
     trials = results.trials()

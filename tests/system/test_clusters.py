@@ -176,7 +176,8 @@ def test_a_service_that_ends_fails_the_trial_with_its_host_and_log(
     )
     words = ["experiment", "run", str(experiment), "--out", str(out)]
     assert cli.run(*words, constants=cli.FAIL_ONCE).returncode != 0
-    reasons = tare.open(out).trial_table.set_index("workload")["reason"].to_dict()
+    trials = tare.open(out).trial_table
+    reasons = dict(zip(trials["workload"], trials["reason"], strict=True))
     assert set(reasons) == set(FAULTS)
     for fault, why in FAULTS.items():
         assert re.search(why, reasons[fault]), reasons[fault]

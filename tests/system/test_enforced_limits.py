@@ -122,8 +122,9 @@ def test_excesses_are_killed_and_named(exceed: Path, tmp_path: Path, platform: s
     words = ["experiment", "run", str(file), "--out", str(tmp_path / "out")]
     cli.run(*words, constants=cli.FAIL_ONCE)
     results = tare.open(tmp_path / "out")
-    faults = results.faults[results.faults["kind"] != "warning"]
-    by_trial = results.trial_table.set_index("trial")["workload"]
+    faults = results.faults.rows(results.faults["kind"] != "warning")
+    trials = results.trial_table
+    by_trial = dict(zip(trials["trial"], trials["workload"], strict=True))
     found: dict[str, set[str]] = {name: set() for name in programs}
     for trial, kind in zip(faults["trial"], faults["kind"], strict=True):
         found[by_trial[trial]].add(kind)

@@ -108,4 +108,4 @@ def test_nothing_is_left_of_what_was_killed_while_it_was_limited(
     workload = WORKLOAD.format(name="next", program=words, cpu=200).partition("enforce")[0]
     file.write_text(EXPERIMENT.format(workloads=workload, platform=platform))
     cli.run("experiment", "run", str(file), "--out", str(tmp_path / "next"))
-    assert tare.open(tmp_path / "next").faults.empty
+    assert not tare.open(tmp_path / "next").faults

@@ -105,7 +105,7 @@ def test_only_blocks_in_flight_are_lost(kind: str, times: int, tmp_path: Path) -
             }
         for name in (f"host-{number}" for number in range(1, HOSTS + 1)):
             results = open_results(mine / "hosts" / name)
-            good = results.trial_table[results.trial_table["status"] == "ok"]
+            good = results.good.frame()
             assert good.groupby("cell").size().tolist() == [BLOCKS, BLOCKS]
             assert not good.duplicated(["session", "block", "cell"]).any()
             # What had been begun and not fetched is lost: one block of the session that died.

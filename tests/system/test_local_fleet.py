@@ -110,7 +110,7 @@ def test_a_host_that_dies_loses_its_block_alone(file: Path) -> None:
     assert states == {"host-1": "complete", "host-2": "finished"}
     for name in ("host-1", "host-2"):
         results = open_results(mine / "hosts" / name)
-        good = results.trial_table[results.trial_table["status"] == "ok"]
+        good = results.good.frame()
         assert good.groupby("cell").size().tolist() == [9, 9]
         # Each block is of one session.
         assert not good.duplicated(["session", "block", "cell"]).any()

@@ -187,7 +187,7 @@ class Faulty:
 
     @functools.cached_property
     def trials(self) -> Any:
-        return tare.open(self.out).trial_table.set_index("workload")
+        return tare.open(self.out).trials().set_index("workload")
 
 
 @pytest.fixture(scope="module")
@@ -229,13 +229,13 @@ def test_where_a_service_listens_instead_is_named(faulty: Faulty, fault: str, in
 
 def test_errors_that_are_allowed_are_counted(faulty: Faulty) -> None:
     shares = tare.open(faulty.out).values("request_error_share")
-    assert shares[shares["workload"] == "allowed"]["value"].tolist() == [0.2]
+    assert shares.where(workload="allowed")["value"].tolist() == [0.2]
 
 
 def test_a_service_that_is_killed_at_its_end_is_noted(pages: Path, tmp_path: Path) -> None:
     done, results = run(pages, tmp_path / "out", "-n", "1", "--set", "fault=stays")
     assert done.returncode == 0, done.stderr
-    (fault,) = results.faults.to_dict("records")
+    (fault,) = results.faults.records()
     said = "service web did not end within 1 s of its stop signal and was killed"
     assert (fault["trial"], fault["kind"], fault["message"]) == (1, "warning", said)
     assert said in done.stdout
@@ -257,7 +257,7 @@ def test_a_taken_port_is_seen_before_the_service_starts(pages: Path, tmp_path: P
     file.write_text(file.read_text().replace(usual, other))
     done, results = run(pages, tmp_path / "out", "-n", "1")
     assert done.returncode == 15
-    assert "10.77.0.1:8080 is taken" in results.trial_table["reason"].iloc[0]
+    assert "10.77.0.1:8080 is taken" in results.trial_table["reason"][0]
 
 
 def test_sizes_that_are_too_small_are_left_out_with_the_reason(pages: Path, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_stopped_supervise_costs_a_trial_the_times_of_its_services_alone(
         # Another trial would be stopped as the first one.
         running.terminate()
     assert running.returncode == 143
-    (trial,) = tare.open(out).trial_table.query("status == 'failed'").to_dict("records")
+    (trial,) = tare.open(out).trial_table.where(status="failed").records()
     assert trial["reason"] == "what starts the services did not answer within 22 s"
     assert trial["duration_ns"] < 60e9
     assert not left_behind()

@@ -197,7 +197,7 @@ def ended(file: Path) -> dict[str, str]:
 def check_complete(file: Path, trials: int) -> None:
     for name in ("box1", "box2"):
         results = open_results(file.with_suffix("") / "hosts" / name)
-        good = results.trial_table[results.trial_table["status"] == "ok"]
+        good = results.good.frame()
         assert len(good) == trials
         assert not good.duplicated(["session", "block"]).any()
 

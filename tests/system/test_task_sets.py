@@ -192,14 +192,13 @@ def test_a_checker_judges_as_a_user_would(here: Path) -> None:
     (here / "set.toml").write_text(written("bare", judge=judge))
     tare("tasks", "run", "set.toml", code=18)
     runs = load([here / "set"])
-    by_task = runs.table.set_index("task")
-    found = {runs.tasks[task]: result for task, result in by_task["result"].items()}
+    by_task = {runs.tasks[row["task"]]: row for row in runs.table.records()}
+    found = {task: row["result"] for task, row in by_task.items()}
     assert found == {
         "tasks/0.in": "correct", "tasks/1.in": "wrong", "tasks/2.in": "unchecked",
         "tasks/3.in": "unchecked", "tasks/4.in": "correct",
     }  # fmt: skip
-    why = by_task.loc[runs.tasks.index("tasks/1.in"), "why"]
-    assert why == "saw 6"
+    assert by_task["tasks/1.in"]["why"] == "saw 6"
 
 
 def test_a_broken_checker_judges_nobody(here: Path) -> None:

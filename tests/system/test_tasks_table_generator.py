@@ -139,8 +139,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Runs, Path]:
 
 def of(runs: Runs, place: int) -> pd.DataFrame:
     """Return the runs of a configuration by the place of their tasks."""
-    table = runs.table[runs.table["configuration"] == place]
-    return table.set_index("task").sort_index()
+    table = runs.table.where(configuration=place)
+    return table.frame().set_index("task").sort_index()
 
 
 def category(result: str) -> str:

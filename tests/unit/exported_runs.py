@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import columns
 import numpy as np
-import pandas as pd
 
 from tare.features.tasks.runs import RESULTS, Configuration, Folder, Runs
 from tare.features.tasks.specification import TaskSet
+from tare.results.columns import objects
 from tare.workloads.specification import Enforced
 
 #: How commands end that a limit or somebody kills.
@@ -70,10 +71,14 @@ def runs(
     **given: Any,
 ) -> Runs:
     """Make a set of them."""
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
-    # Objects: what a program said need not be in any encoding, as pandas's own texts are.
-    columns["why"] = pd.Series(columns["why"], dtype=object)
-    return Runs((folder(**given),), configurations, tasks, pd.DataFrame(columns))
+    table = columns.of_records(rows)
+    numbers = {
+        name: np.array(table[name], dtype=float)
+        for name in table.names
+        if name not in ("configuration", "task", "trial", "result", "why")
+    }
+    table = table.with_columns(why=objects(table["why"]), **numbers)
+    return Runs((folder(**given),), configurations, tasks, table)
 
 
 def every_result() -> Runs:

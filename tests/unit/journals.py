@@ -11,6 +11,7 @@ from tare.agent import record
 from tare.experiment import journal, plan, plan_file
 from tare.experiment.results import Results
 from tare.experiment.specification import KNOWN_FACTORS, Cell
+from tare.results.columns import Columns
 
 #: CLOCK_MONOTONIC at the start of the first trial, and how long each takes.
 BEGIN, LASTS = 10**12, 10**9
@@ -22,8 +23,8 @@ def write(results: Results, folder: Path, *, text: str | None = None) -> Path:
     plan_file.write(plan.make(results.experiment, cells(results)), folder)
     if text is not None:
         (folder / "experiment.toml").write_text(text)
-    for session in results.sessions.itertuples():
-        writer = journal.Writer(folder / "journal" / f"{session.session + 1}.ndjson")
+    for session in results.sessions.records():
+        writer = journal.Writer(folder / "journal" / f"{session['session'] + 1}.ndjson")
         writer.write(*_lines(results, session))
         writer.sync()
         writer.close()
@@ -74,14 +75,14 @@ def cells(results: Results) -> tuple[Cell, ...]:
             others={name: row[name] for name in results.factors if name not in KNOWN_FACTORS},
             **{name: row[name] for name in known},
         )
-        for row in results.cells(("ok", "failed")).to_dict("records")
+        for row, _ in results.cells(("ok", "failed"))
     )
 
 
-def _lines(results: Results, session_row: Any) -> list[journal.Line]:
-    number = session_row.session
-    lines: list[journal.Line] = [session(number + 1, started=session_row.started)]
-    for fact in results.facts[results.facts["session"] == number].to_dict("records"):
+def _lines(results: Results, session_row: dict[str, Any]) -> list[journal.Line]:
+    number = session_row["session"]
+    lines: list[journal.Line] = [session(number + 1, started=session_row["started"])]
+    for fact in results.facts.where(session=number).records():
         lines.append(
             journal.MachineFact(
                 **{k: v for k, v in fact.items() if k not in ("session", "instance")}
@@ -89,30 +90,29 @@ def _lines(results: Results, session_row: Any) -> list[journal.Line]:
         )
     lines += [journal.Note(message=message) for message in results.notes]
     lines += _probed(results, number)
-    trials = results.trial_table[results.trial_table["session"] == number]
-    samples = dict(iter(results.sample_table.groupby("trial")))
-    for trial in trials.to_dict("records"):
+    samples = dict(results.sample_table.table().groups("trial"))
+    for trial in results.trial_table.where(session=number).records():
         lines += _trial(trial, results.factors, samples.get(trial["trial"]))
-    for stop in results.stops.to_dict("records"):
+    for stop in results.stops.records():
         lines.append(journal.Stop(**{k: None if pd.isna(v) else v for k, v in stop.items()}))
-    lines.append(journal.SessionEnd(ended=session_row.ended, reason="finished"))
+    lines.append(journal.SessionEnd(ended=session_row["ended"], reason="finished"))
     return lines
 
 
 def _probed(results: Results, number: int) -> list[journal.Line]:
     """Give what was probed of the machine, and how busy it was where that is known."""
     lines: list[journal.Line] = []
-    for row in results.takes[results.takes["session"] == number].to_dict("records"):
+    for row in results.takes.where(session=number).records():
         known = {k: v for k, v in row.items() if k != "session" and not pd.isna(v)}
         place = {name: known.pop(name) for name in ("moment", "take")}
         lines.append(journal.MachineTake(**place, activity=journal.Activity(**known)))
-    for row in results.figures[results.figures["session"] == number].to_dict("records"):
+    for row in results.figures.where(session=number).records():
         lines.append(journal.MachineFigure(**{k: v for k, v in row.items() if k != "session"}))
     return lines
 
 
 def _trial(
-    trial: dict[str, Any], factors: list[str], samples: pd.DataFrame | None
+    trial: dict[str, Any], factors: list[str], samples: Columns | None
 ) -> list[journal.Line]:
     number = trial["trial"]
     lines: list[journal.Line] = [
@@ -123,17 +123,17 @@ def _trial(
             **{name: trial[name] for name in ("block", "position", "cell", "seed")},
         )
     ]
-    for row in [] if samples is None else samples.itertuples():
+    for row in [] if samples is None else samples.records():
         lines.append(
             record.Sample(
                 id=number,
                 trial=number,
-                worker=None if pd.isna(row.worker) else int(row.worker),
-                iteration=None if pd.isna(row.iteration) else int(row.iteration),
-                phase=row.phase,
-                metric=row.metric,
-                source=row.source,
-                value=row.value,
+                worker=None if pd.isna(row["worker"]) else int(row["worker"]),
+                iteration=None if pd.isna(row["iteration"]) else int(row["iteration"]),
+                phase=row["phase"],
+                metric=row["metric"],
+                source=row["source"],
+                value=row["value"],
             )
         )
     if trial["status"] == "failed":

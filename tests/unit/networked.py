@@ -11,15 +11,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import columns
 import msgspec
 import numpy as np
-import pandas as pd
-from synthetic import Behaviour
+from synthetic import Behaviour, _sample_table
 from synthetic import make as plain
 
 from tare.experiment.results import Results
 from tare.experiment.specification import NetworkSpec
-from tare.experiment.tables import TABLES
 from tare.networks.shaping.specification import Bucket, parse
 
 #: Buckets that differ in their budget only.
@@ -132,17 +131,14 @@ def _results(
         Behaviour(), workloads=tuple(programs), platforms=("bare",), workers=(1,), trials=1,
         seed=seed, metric="wall_ns", network=NetworkSpec(budget=budget, hosts=3), **options,
     )  # fmt: skip
-    names = ["trial", "worker", "iteration", "phase", "metric", "source", "value"]
     factors = {**base.experiment.factors, "network": tuple(levels)}
     return dataclasses.replace(
         base,
         experiment=msgspec.structs.replace(base.experiment, name="networked", factors=factors),
-        trial_table=pd.DataFrame(rows),
-        sample_table=pd.DataFrame(samples, columns=names).astype(
-            {"worker": "Int64", "iteration": "Int64", "value": float}
-        ),
-        network_use=pd.DataFrame(use, columns=TABLES["network_use"].names).astype("Int64"),
-        network_log=pd.DataFrame(log, columns=TABLES["network_log"].names).astype("Int64"),
+        trial_table=columns.of_records(rows),
+        sample_table=_sample_table(samples),
+        network_use=columns.of_table("network_use", use),
+        network_log=columns.of_table("network_log", log),
     )
 
 

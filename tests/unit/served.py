@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import columns
 import msgspec
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import synthetic
 
 from tare.applications import requests
 from tare.experiment.results import Counted, Results
+from tare.experiment.samples import Samples
 from tare.experiment.session.trial_rows import write
 from tare.experiment.store.trial_files import TrialFiles
 from tare.registry import Parameter
@@ -118,7 +119,7 @@ def make(
     )  # fmt: skip
     rng = np.random.default_rng(1)
     samples, counts, tables = [], {}, {}
-    for trial in made.trial_table.to_dict("records"):
+    for trial in made.trial_table.records():
         if trial["status"] != "ok":
             continue
         one = how({str(k): str(v) for k, v in trial.items()})
@@ -128,12 +129,11 @@ def make(
             write(requests.REQUESTS, table, folder, trial["trial"])
         counts[trial["trial"]] = table.num_rows
         samples += _samples(trial["trial"], one, table)
-    kept = made.sample_table[~made.sample_table["metric"].isin(_GONE)]
-    new = pd.DataFrame(samples, columns=kept.columns).astype(kept.dtypes.to_dict())
+    kept = Samples({key: part for key, part in made.sample_table if key.metric not in _GONE})
     results = dataclasses.replace(
         made,
         experiment=msgspec.structs.replace(made.experiment, workloads=(spec,)),
-        sample_table=pd.concat([kept, new], ignore_index=True),
+        sample_table=columns.more_samples(kept, samples),
         request_files=Held(tables) if folder is None else TrialFiles(folder, requests.REQUESTS),
     )
     return Made(results, folder, counts)

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import columns
 import journals
 import msgspec
 import networked
 import numpy as np
-import pandas as pd
 import served
 import sweeps
 import synthetic
@@ -28,9 +28,10 @@ from tare.experiment.fingerprints.network import cache as remembered
 from tare.experiment.fingerprints.network.cache import GIVEN
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
 from tare.experiment.journal import SEEN
-from tare.experiment.results import Results
+from tare.experiment.results import Results, typed
 from tare.experiment.specification import Limit, Stopping
 from tare.experiment.tables import TABLES
+from tare.results.columns import Columns
 from tare.results.finding import Finding
 from tare.wiring import SUPPLIES
 
@@ -83,7 +84,7 @@ def with_quotas(
     trials = found.trial_table
     if quotas:
         levels = [f"{quotas[i % len(quotas)]:g}" for i in range(len(trials))]
-        trials = trials.assign(quota=levels)
+        trials = trials.with_columns(quota=levels)
     known = [
         {"session": 0, "instance": None, "platform": None, "name": name, "value": value,
          "unit": None, "source": "tare calibrate"}
@@ -93,8 +94,12 @@ def with_quotas(
         found,
         experiment=msgspec.structs.replace(found.experiment, instances="own" if own else "shared"),
         trial_table=trials,
-        facts=pd.concat([found.facts, pd.DataFrame(known)], ignore_index=True),
+        facts=_more_facts(found.facts, known),
     )
+
+
+def _more_facts(facts: Columns, rows: list[dict[str, Any]]) -> Columns:
+    return columns.stacked(facts, columns.facts(rows).only(*facts.names)) if rows else facts
 
 
 def with_starts(results: Results, **medians: float) -> Results:
@@ -116,7 +121,9 @@ def with_starts(results: Results, **medians: float) -> Results:
 def with_seen(results: Results) -> Results:
     """Give each cell an instance, in which a program sees two CPUs, or those of its pinning."""
     instances = []
-    for i, cell in enumerate(results.trial_table.drop_duplicates("cell").to_dict("records")):
+    table = results.trial_table
+    first = [table["cell"].tolist().index(cell) for cell in table.distinct("cell")]
+    for i, cell in enumerate(table.rows(first).records()):
         cores, pinned = float(cell["size"][:-1]), cell["pinning"] == "pinned"
         instances.append(
             {k: cell[k] for k in ("platform", "size", "pinning")}
@@ -128,9 +135,11 @@ def with_seen(results: Results) -> Results:
 
 
 def _with_instances(results: Results, rows: list[dict[str, Any]]) -> Results:
-    return dataclasses.replace(
-        results, instances=pd.DataFrame(rows, columns=[*TABLES["instances"].names, *SEEN])
+    table = columns.of_table(
+        "instances", [[row.get(name) for name in TABLES["instances"].names] for row in rows]
     )
+    seen = {name: typed("DOUBLE", [row.get(name) for row in rows]) for name in SEEN}
+    return dataclasses.replace(results, instances=table.with_columns(**seen))
 
 
 def with_takes(results: Results, *levels: tuple[Any, ...], recorded: bool = True) -> Results:
@@ -150,17 +159,18 @@ def with_takes(results: Results, *levels: tuple[Any, ...], recorded: bool = True
         takes.append((session, moment, take, 5.0, 2, 0.1, others, 0.0, 0.1, 0.0, 0.0))
     return dataclasses.replace(
         results,
-        figures=pd.DataFrame(figures, columns=TABLES["figures"].names),
-        takes=pd.DataFrame(takes if recorded else [], columns=TABLES["takes"].names),
+        figures=columns.of_table("figures", figures),
+        takes=columns.of_table("takes", takes if recorded else []),
     )
 
 
 def in_two_sessions(made: Results, first: int = 10) -> Results:
     """Divide results into two sessions after so many blocks."""
-    trials = made.trial_table.assign(session=np.where(made.trial_table["block"] < first, 1, 2))
-    sessions = pd.DataFrame(
+    second = made.trial_table["block"] >= first
+    trials = made.trial_table.with_columns(session=np.where(second, 2, 1))
+    sessions = Columns.of_rows(
+        ["session", "started", "ended", "boot_id", "nonce"],
         [(1, "2030-01-01", "2030-01-01", "", 1), (2, "2030-01-02", "2030-01-02", "", 2)],
-        columns=["session", "started", "ended", "boot_id", "nonce"],
     )
     return dataclasses.replace(made, trial_table=trials, sessions=sessions)
 
@@ -187,8 +197,7 @@ def with_networks(results: Results, *given: tuple[NetworkFingerprint, str]) -> R
         for number, (one, origin) in enumerate(given, 1)
         for fact in remembered.of(one, origin)
     ]
-    columns = ["session", "instance", "platform", "name", "value", "unit", "source"]
-    return dataclasses.replace(results, facts=pd.DataFrame(rows, columns=columns))
+    return dataclasses.replace(results, facts=columns.of_table("facts", rows))
 
 
 def _planned(made: Results) -> Results:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import columns
 import numpy as np
-import pandas as pd
 from synthetic import _facts, _sample_table, _stops
 
-from tare.experiment.results import Results
+from tare.experiment.results import Results, empty
 from tare.experiment.specification import Experiment, SizeSpec, Stopping, WindowSpec
+from tare.results.columns import Columns, is_in
 from tare.workloads.specification import WorkloadSpec
 
 S = 1_000_000_000
@@ -155,10 +156,10 @@ def make(
                 samples += _trial(rng, how, number, steps[step], workers, kernel, numbers[session])
     return Results(
         experiment=experiment,
-        trial_table=pd.DataFrame(rows),
+        trial_table=columns.of_records(rows),
         sample_table=_sample_table(samples),
         facts=_told(facts or {}),
-        sessions=pd.DataFrame(
+        sessions=columns.of_records(
             [
                 {
                     "session": number,
@@ -170,9 +171,7 @@ def make(
                 for number in numbers
             ]
         ),
-        faults=pd.DataFrame(
-            columns=["trial", "worker", "iteration", "kind", "message", "evidence"]
-        ),
+        faults=empty("faults"),
         stops=_stops(len(cells), trials),
     )
 
@@ -244,7 +243,7 @@ def _trial(
     return out + [(number, None, None, "measured", *one) for one in told]
 
 
-def _told(facts: Mapping[str, Any]) -> pd.DataFrame:
+def _told(facts: Mapping[str, Any]) -> Columns:
     table = _facts(())
     known = {"cpu": "Synthetic 3000", "hypervisor": "none", "cgroup": "2", **facts}
     more = [
@@ -252,5 +251,6 @@ def _told(facts: Mapping[str, Any]) -> pd.DataFrame:
          "name": name, "value": value}
         for name, value in known.items()
     ]  # fmt: skip
-    table = table[~table["name"].isin(list(known))]
-    return pd.concat([table.assign(session=1), pd.DataFrame(more)], ignore_index=True)
+    table = table.rows(~is_in(table["name"], known))
+    table = table.with_columns(session=[1] * len(table))
+    return columns.stacked(table, columns.facts(more).only(*table.names))

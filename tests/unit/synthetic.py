@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import columns
 import numpy as np
-import pandas as pd
 
-from tare.experiment.results import Results
+from tare.experiment.results import Results, empty
+from tare.experiment.samples import Samples
 from tare.experiment.specification import Experiment, LoadSpec, SizeSpec
+from tare.results.columns import Columns
 from tare.workloads.specification import WorkloadSpec
 
 MS = 1_000_000
@@ -142,10 +144,10 @@ def make(
             ]
     return Results(
         experiment=experiment,
-        trial_table=pd.DataFrame(rows),
+        trial_table=columns.of_records(rows),
         sample_table=_sample_table(samples),
         facts=_facts(platforms, emulated),
-        sessions=pd.DataFrame(
+        sessions=columns.of_records(
             [
                 {
                     "session": 0,
@@ -156,9 +158,7 @@ def make(
                 }
             ]
         ),
-        faults=pd.DataFrame(
-            columns=["trial", "worker", "iteration", "kind", "message", "evidence"]
-        ),
+        faults=empty("faults"),
         stops=_stops(len(cells), trials),
         notes=list(notes),
     )
@@ -247,10 +247,9 @@ def _iteration(
     return [(number, worker, iteration, phase, m, s, v) for m, s, v in values]
 
 
-def _sample_table(samples: list[tuple[Any, ...]]) -> pd.DataFrame:
+def _sample_table(samples: list[tuple[Any, ...]]) -> Samples:
     names = ["trial", "worker", "iteration", "phase", "metric", "source", "value"]
-    table = pd.DataFrame(samples, columns=names)
-    return table.astype({"worker": "Int64", "iteration": "Int64", "value": float})
+    return Samples.of_table(Columns.of_rows(names, samples))
 
 
 def _levels(
@@ -266,7 +265,7 @@ def _levels(
     }
 
 
-def _facts(platforms: Sequence[str], emulated: Sequence[str] = ()) -> pd.DataFrame:
+def _facts(platforms: Sequence[str], emulated: Sequence[str] = ()) -> Columns:
     rows: list[dict[str, Any]] = [
         {"name": "cpus", "value": 2, "unit": "1", "platform": None, "source": "sysfs"},
         {"name": "kernel", "value": "6.1.0", "unit": None, "platform": None, "source": "uname"},
@@ -285,11 +284,11 @@ def _facts(platforms: Sequence[str], emulated: Sequence[str] = ()) -> pd.DataFra
         {"name": "emulated", "value": True, "unit": None, "platform": p, "source": "qemu"}
         for p in emulated
     ]
-    return pd.DataFrame([{"session": 0, "instance": None, **r} for r in rows])
+    return columns.facts([{"session": 0, "instance": None, **r} for r in rows])
 
 
-def _stops(cells: int, trials: int) -> pd.DataFrame:
-    return pd.DataFrame(
+def _stops(cells: int, trials: int) -> Columns:
+    return columns.of_records(
         [
             {
                 "cell": c,

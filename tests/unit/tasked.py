@@ -9,17 +9,16 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
+import columns
 import msgspec
 import networked
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from tare.applications import tasks
 from tare.experiment.metrics import TASKS
 from tare.experiment.results import Counted, Results
 from tare.experiment.store.trial_files import TrialFiles
-from tare.experiment.tables import TABLES
 from tare.networks.shaping.specification import Bucket, parse
 
 BUCKET = "bucket high=1Gbit low=100Mbit budget=5Gbit"
@@ -76,7 +75,9 @@ def make(
     rng = np.random.default_rng(seed)
     base = networked.make(levels, trials=trials, hosts=one.hosts, seed=seed, logged=False)
     tables, use, log, samples = {}, [], [], []
-    for trial, level in zip(base.trial_table["trial"], base.trial_table["network"], strict=True):
+    for trial, level in zip(
+        base.trial_table["trial"].tolist(), base.trial_table["network"], strict=True
+    ):
         shaping = parse(level)
         bucket = shaping if isinstance(shaping, Bucket) else None
         table, of_hosts, moments = _trial(one, bucket, rng, log_s)
@@ -85,14 +86,12 @@ def make(
         log += [(trial, *row) for row in moments]
         for metric, value in (("tasks", table.num_rows), ("tasks_failed", 0)):
             samples.append((trial, 0, 0, "measured", metric, TASKS, value))
-    new = pd.DataFrame(samples, columns=base.sample_table.columns)
     return dataclasses.replace(
         base,
         experiment=msgspec.structs.replace(base.experiment, name="shuffle"),
-        sample_table=pd.concat([base.sample_table, new.astype(base.sample_table.dtypes.to_dict())],
-                               ignore_index=True),
-        network_use=pd.DataFrame(use, columns=TABLES["network_use"].names).astype("Int64"),
-        network_log=pd.DataFrame(log, columns=TABLES["network_log"].names).astype("Int64"),
+        sample_table=columns.more_samples(base.sample_table, samples),
+        network_use=columns.of_table("network_use", use),
+        network_log=columns.of_table("network_log", log),
         task_files=Held(tables),
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from tare.experiment.placement import Machine
 from tare.experiment.report import compared
 from tare.experiment.session.resume_state import past
 from tare.experiment.specification import Experiment, Stopping
+from tare.experiment.store.collector import Collector
 from tare.measure.comparison import document
 from tare.render.words import text
 from tare.results.message import Chosen, Message, Ratio, message
@@ -99,6 +100,9 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., An
         made = plan.make(asked, plan.cells(asked, MACHINE))
         plan_file.write(made, folder)
         listener = Listener()
+        collector = Collector(folder, made)
+        done = past(collector.lines())
+        done.values = collector.values(made.metric)
         execute.conduct(
             execute.Request(
                 folder=folder,
@@ -107,12 +111,16 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., An
                 facts=[],
                 decide=stopping_rule(made, listener.running),
                 progress=listener,
-                past=past(journal.read_all(folder), made.metric),
+                past=done,
+                collector=collector,
                 first_look=0,
             )
         )
         lines = list(journal.read_all(folder))
-        return lines, differences(store.load(folder)), listener.estimates
+        measured = collector.results()
+        # What was collected is what is written.
+        assert [*measured.trial_table.records()] == [*store.load(folder).trial_table.records()]
+        return lines, differences(measured), listener.estimates
 
     return conduct
 

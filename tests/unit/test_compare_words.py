@@ -23,12 +23,12 @@ from tare.experiment.findings import judgement
 from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.charts import difference as chart
 from tare.experiment.findings.difference import find
+from tare.experiment.findings.failures import failing_often
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.report import compared
 from tare.experiment.specification import Cell, Stopping
 from tare.features.compare import screen as verdict
 from tare.measure.comparison.session import Execution, check_complete
-from tare.measure.comparison.trials import failing_often
 from tare.render import comment, files, junit
 from tare.render.words import text
 from tare.results.message import Change, Chosen, Message, Ratio, each, message
@@ -512,7 +512,7 @@ def test_the_chart_shows_the_pairs_of_every_comparison() -> None:
     results = comparing(stopping={"gate": 0.05})
     drawn = chart.draw(results, [])
     assert drawn is not None
-    panels = drawn.to_dict()["vconcat"]
+    panels = drawn["vconcat"]
     found = differences(results)
     assert len(panels) == len(found)
     described = chart.alternative(results, [])

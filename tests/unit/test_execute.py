@@ -27,6 +27,7 @@ from tare.experiment.session.session import weigh
 from tare.experiment.session.session_state import TRIES_IN_A_ROW
 from tare.experiment.session.window import window
 from tare.experiment.specification import Cell, Experiment, SizeSpec, Stopping, WindowSpec
+from tare.experiment.store.collector import Collector
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.statistics import stopping
@@ -97,17 +98,19 @@ def session(
     ) -> tuple[list[journal.Line], Stage, Quiet]:
         stage, quiet = Stage(behaviour, broken, **said), Quiet()
         monkeypatch.setattr("tare.experiment.session.pool.platforms.start", stage.start)
+        collector = Collector(folder, plan.make(asked, plan.cells(asked, MACHINE)))
         execute.conduct(
             execute.Request(
                 folder=folder,
-                plan=plan.make(asked, plan.cells(asked, MACHINE)),
+                plan=collector.plan,
                 machine=MACHINE,
                 facts=[],
                 decide=lambda values: stopping.decide(
                     values, Target(asked.stopping.precision, early=asked.stopping.early)
                 ),
                 progress=quiet,
-                past=past(journal.read_all(folder)),
+                past=past(collector.lines()),
+                collector=collector,
                 weigh=weigh,
             )
         )

@@ -50,7 +50,7 @@ def reported(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def answers(folder: Path) -> pipeline.Answers:
-    return pipeline.answers(None, pipeline.results_of(folder), SUPPLIES.findings())
+    return pipeline.answers(pipeline.results_of(folder), SUPPLIES.findings())
 
 
 def test_a_report_prints_the_answer_and_where_the_page_is(

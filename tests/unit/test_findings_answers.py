@@ -6,7 +6,9 @@ import dataclasses
 import functools
 from typing import Any
 
+import columns
 import msgspec
+import numpy as np
 import pytest
 from said import args, ids
 from scipy import stats
@@ -18,8 +20,10 @@ from tare.experiment.findings.headline import headline
 from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import stop_table
 from tare.experiment.results import Results
+from tare.experiment.samples import Key, Samples
 from tare.experiment.specification import Stopping, WindowSpec
 from tare.render.words import paragraph
+from tare.results.columns import Columns
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Levels, Message, Ratio, Said, each, message
 from tare.wiring import SUPPLIES
@@ -296,11 +300,13 @@ def test_more_workers_than_cpus_are_remarked() -> None:
 
 def waiting(results: Results, factor: float) -> Results:
     """Make the wall times of two workers longer, and leave their CPU times."""
-    table, trials = results.sample_table, results.trial_table
-    two = trials.loc[trials["workers"] == "2", "trial"]
-    waits = (table["metric"] == "kernel_wall_ns") & table["trial"].isin(two)
-    value = table["value"].where(~waits, table["value"] * factor)
-    return Results(**{**vars(results), "sample_table": table.assign(value=value)})
+    two = results.trial_table.where(workers="2")["trial"]
+
+    def longer(samples: Columns) -> Any:
+        waits = (samples["metric"] == "kernel_wall_ns") & np.isin(samples["trial"], two)
+        return np.where(waits, samples["value"] * factor, samples["value"])
+
+    return columns.with_values(results, longer)
 
 
 def test_wall_time_is_told_beside_cpu_time() -> None:
@@ -353,8 +359,8 @@ def rates(**given: Any) -> Results:
         return Behaviour(mean_ns=1000 * (0.9 if levels["platform"] == "docker" else 1))
 
     made = make(rule, workers=(1,), trials=60, window=WindowSpec(), **given)
-    samples = made.sample_table
-    samples = samples[samples["metric"] == "kernel_cpu_ns"].assign(metric="throughput")
+    times = made.sample_table.of("kernel_cpu_ns", "self")
+    samples = Samples({Key("throughput", "self"): times})
     return dataclasses.replace(made, sample_table=samples)
 
 

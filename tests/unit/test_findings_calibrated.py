@@ -91,9 +91,9 @@ def test_ends_of_a_range_are_in_it() -> None:
 
 def test_sizes_give_shares_too() -> None:
     results = with_quotas()
-    results.trial_table["size"] = "half"
+    trials = results.trial_table.with_columns(size=["half"] * len(results.trial_table))
     sized = msgspec.structs.replace(results.experiment, sizes={"half": SizeSpec(cores=0.5)})
-    found = find(dataclasses.replace(results, experiment=sized))
+    found = find(dataclasses.replace(results, trial_table=trials, experiment=sized))
     assert found is not None
     assert (found.verdict, found.tables[0].rows[0]["level"]) == ("yes", "half")
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import columns
 import numpy as np
 import pandas as pd
 import pytest
 from said import args, ids
-from synthetic import MS, Behaviour, make
+from synthetic import MS, Behaviour, _sample_table, make
 
 from tare import registry
 from tare.experiment.findings import causes
 from tare.experiment.findings.parallelism_check import parallel_ratios
 from tare.experiment.results import Results
+from tare.experiment.samples import Samples
 from tare.experiment.specification import Experiment, Stopping
+from tare.results.columns import Columns, is_in
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, each, message
 from tare.workloads.specification import WorkloadSpec
@@ -61,13 +65,13 @@ def test_harness_error_is_outside_minus_self() -> None:
 
 def test_harness_error_needs_a_program_that_times_itself() -> None:
     results = make()
-    commands = results.sample_table[results.sample_table["source"] != "self"]
-    only = Results(**{**vars(results), "sample_table": commands})
+    commands = Samples({key: part for key, part in results.sample_table if key.source != "self"})
+    only = replace(results, sample_table=commands)
     assert registry.units_of("finding")["harness_error"].find(only) is None
 
 
 def test_stability_ratio_is_its_formula() -> None:
-    stamps = pd.DataFrame(
+    stamps = Columns(
         {
             "trial": [1, 1],
             "worker": [0, 1],
@@ -76,10 +80,10 @@ def test_stability_ratio_is_its_formula() -> None:
             "last_end": [100.0, 120.0],
         }
     )
-    stopped = parallel_ratios(stamps, loaded=False).loc[1]
-    assert stopped["ratio"] == pytest.approx((90 - 10) / (110 - 0))
-    assert stopped["overlap"] == pytest.approx((100 - 10) / 120)
-    assert parallel_ratios(stamps, loaded=True).loc[1, "overlap"] == pytest.approx(110 / 120)
+    ratio, overlap = parallel_ratios(stamps, loaded=False)
+    assert ratio == pytest.approx([(90 - 10) / (110 - 0)])
+    assert overlap == pytest.approx([(100 - 10) / 120])
+    assert parallel_ratios(stamps, loaded=True)[1] == pytest.approx([110 / 120])
 
 
 def test_one_iteration_has_no_ratio_but_an_overlap() -> None:
@@ -93,10 +97,12 @@ def test_one_iteration_has_no_ratio_but_an_overlap() -> None:
 
 def test_workers_that_do_not_overlap_are_found() -> None:
     results = make(workers=(2,), iterations=8, trials=10, tail="stop")
-    table = results.sample_table
-    late = table["metric"].isin(["start_ns", "end_ns"]) & (table["worker"] == 1)
-    moved = table.assign(value=table["value"].where(~late, table["value"] + 2e8))
-    found = ask("parallelism_check", Results(**{**vars(results), "sample_table": moved}))
+
+    def moved(samples: Columns) -> Any:
+        late = is_in(samples["metric"], {"start_ns", "end_ns"}) & (samples["worker"] == 1)
+        return samples["value"] + 2e8 * late
+
+    found = ask("parallelism_check", columns.with_values(results, moved))
     assert found.verdict == "no"
     apart = each(found.answer)[0]
     assert isinstance(apart, Message)
@@ -120,10 +126,12 @@ def test_workers_that_differ_are_found() -> None:
 
 def test_faster_last_iterations_are_found() -> None:
     results = make(workers=(2,), iterations=8, trials=30, tail="stop")
-    table = results.sample_table
-    last = (table["metric"] == "kernel_cpu_ns") & (table["iteration"] == 7)
-    sped = table.assign(value=table["value"].where(~last, table["value"] * 0.9))
-    found = ask("parallelism_check", Results(**{**vars(results), "sample_table": sped}))
+
+    def sped(samples: Columns) -> Any:
+        last = (samples["metric"] == "kernel_cpu_ns") & (samples["iteration"] == 7)
+        return np.where(last, samples["value"] * 0.9, samples["value"])
+
+    found = ask("parallelism_check", columns.with_values(results, sped))
     assert found.verdict == "no"
     row = found.tables[0].rows[0]
     assert row["end_low"] < 0.9 < row["end_high"]
@@ -257,11 +265,14 @@ def test_cpu_time_is_advised_where_others_take_the_cpu(
         behaviour, workers=(workers,), loads=loads, trials=60, platforms=("bare",), metric=metric,
         stopping=Stopping(trials=60),
     )  # fmt: skip
-    samples = results.sample_table
     assert causes.cpu_metric(results) is None
-    cpu = samples["metric"].isin(["cpu_ns", "kernel_cpu_ns"])
-    steady = results.sample_table.assign(value=samples["value"].mask(cpu, 200 * MS))
-    results = replace(results, sample_table=steady)
+
+    def steady(samples: Columns) -> Any:
+        return np.where(
+            is_in(samples["metric"], {"cpu_ns", "kernel_cpu_ns"}), 200 * MS, samples["value"]
+        )
+
+    results = columns.with_values(results, steady)
     found = ask("causes", results)
     assert causes.cpu_metric(results) == cure
     if found.summary is not None:
@@ -284,10 +295,12 @@ def test_stable_cells_need_no_cause() -> None:
 @pytest.mark.parametrize(("mean_ns", "used"), [(200 * MS, True), (50 * MS, False)])
 def test_no_cause_is_derived_from_steal_in_short_samples(mean_ns: float, used: bool) -> None:
     results = make(Behaviour(spread=0.05, mean_ns=mean_ns), workers=(1,), trials=40)
-    table = results.sample_table.copy()
-    steal = table["metric"] == "steal_ns"
-    table.loc[steal, "value"] = 1e7 * np.arange(steal.sum())
-    found = ask("causes", Results(**{**vars(results), "sample_table": table}))
+
+    def stolen(samples: Columns) -> Any:
+        steal = samples["metric"] == "steal_ns"
+        return np.where(steal, 1e7 * (np.cumsum(steal) - 1), samples["value"])
+
+    found = ask("causes", columns.with_values(results, stolen))
     assert ("steal" in found.tables[0].rows[0]) == used
     short = "causes.short_for_steal"
     assert (short in [c.id for c in found.caveats if isinstance(c, Message)]) != used
@@ -310,7 +323,6 @@ def published_as_results() -> Results:
                 for w, v in enumerate(values)
             ]
     empty = make(trials=1)
-    names = ["trial", "worker", "iteration", "phase", "metric", "source", "value"]
     return Results(
         **{
             **vars(empty),
@@ -320,8 +332,8 @@ def published_as_results() -> Results:
                 workloads=(WorkloadSpec(name="exp_float", kernel="exp_float"),),
                 factors={},
             ),
-            "trial_table": pd.DataFrame(trials),
-            "sample_table": pd.DataFrame(samples, columns=names),
+            "trial_table": columns.of_records(trials),
+            "sample_table": _sample_table(samples),
         }
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import columns
 import journals
-import pandas as pd
 import pytest
 import synthetic
 
@@ -16,6 +16,7 @@ from tare.experiment.findings.completeness import find, over_budget, short_cells
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
+from tare.experiment.samples import Samples
 from tare.experiment.specification import Stopping
 from tare.results.message import Chosen, message
 from tare.wiring import SUPPLIES
@@ -66,17 +67,19 @@ def test_trials_that_failed_and_were_repeated_change_no_estimate() -> None:
     """Every third trial was preceded by one of its cell and block that failed."""
     options = {"loads": ("none", "busy"), "workers": (1, 2), "iterations": 3, "inputs": 4}
     whole = synthetic.make(trials=20, **options)
-    failed = whole.trial_table.iloc[::3].assign(status="failed", reason="the agent is gone")
-    failed["trial"] += 10_000
-    samples = whole.sample_table[whole.sample_table["trial"].isin(failed["trial"] - 10_000)]
+    third = whole.trial_table.rows(range(0, len(whole.trial_table), 3))
+    failed = third.with_columns(
+        trial=third["trial"] + 10_000,
+        status=["failed"] * len(third),
+        reason=["the agent is gone"] * len(third),
+    )
+    samples = whole.sample_table.of_trials(set(third["trial"].tolist())).table()
+    samples = samples.with_columns(trial=samples["trial"] + 10_000)
     repeated = dataclasses.replace(
         whole,
-        trial_table=pd.concat([whole.trial_table, failed], ignore_index=True),
+        trial_table=columns.stacked(whole.trial_table, failed),
         # As of a trial whose observer was lost at its very end.
-        sample_table=pd.concat(
-            [whole.sample_table, samples.assign(trial=samples["trial"] + 10_000)],
-            ignore_index=True,
-        ),
+        sample_table=Samples.of_table(columns.stacked(whole.sample_table.table(), samples)),
     )
     before, after = (
         all_findings(whole, SUPPLIES.findings()),
@@ -107,7 +110,7 @@ def test_of_single_sessions_nothing_was_asked(tmp_path: Path, sessions: tuple[in
 def test_without_a_number_only_what_was_given_up_is_short(tmp_path: Path) -> None:
     results = stored(tmp_path, synthetic.make(failing, trials=8, stopping=Stopping(precision=0.02)))
     assert find(results) is None
-    results.stops.loc[len(results.stops), ["cell", "trials", "reason"]] = [3, 2, "failed"]
+    results.stops["reason"][results.stops["cell"] == 3] = "failed"
     (short,) = short_cells(results)
     assert (short.asked, short.levels["platform"], short.levels["workers"]) == (None, "docker", "2")
 
@@ -115,8 +118,8 @@ def test_without_a_number_only_what_was_given_up_is_short(tmp_path: Path) -> Non
 def test_what_a_budget_left_out_is_said_first(tmp_path: Path) -> None:
     results = stored(tmp_path, synthetic.make(trials=3, stopping=FIXED))
     first = results.planned[0].cell
-    trials = results.trial_table[results.trial_table["cell"] != first]
-    sessions = results.sessions.assign(reason="budget")
+    trials = results.trial_table.rows(results.trial_table["cell"] != first)
+    sessions = results.sessions.with_columns(reason=["budget"] * len(results.sessions))
     cut = dataclasses.replace(results, trial_table=trials, sessions=sessions)
 
     told = over_budget(cut)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -32,7 +33,9 @@ def test_parameters_question_and_generator_are_rows() -> None:
 
 def test_a_factor_sets_a_parameter() -> None:
     results = served.make(None, Served()).results
-    results.trial_table["rate"] = ["50", "70"] * (len(results.trial_table) // 2)
+    trials = results.trial_table
+    trials = trials.with_columns(rate=["50", "70"] * (len(trials) // 2))
+    results = dataclasses.replace(results, trial_table=trials)
     assert set(rows(results)["rate"].split(", ")) == {"50", "70"}
 
 
@@ -47,7 +50,7 @@ def test_a_parameter_that_says_nothing_there_is_no_row() -> None:
     application = msgspec.structs.replace(spec.application, parameters=own)
     spec = msgspec.structs.replace(spec, application=application)
     asked = msgspec.structs.replace(results.experiment, workloads=(spec,))
-    levels: list[Any] = results.trial_table.astype(str).to_dict("records")
+    levels = [*results.trial_table.records()]
     assert "rate" not in {row["name"] for row in conditions.conditions(asked, levels, {})}
     for row in levels[:1]:
         row["users"] = "5"
@@ -66,11 +69,10 @@ def test_where_the_generator_ran_is_said_of_all_cells() -> None:
 
 def test_the_network_is_described() -> None:
     results = served.make(None, Served()).results
-    results.trial_table["network"] = "rate 10Mbit"
     asked = results.experiment
     factors = {**asked.factors, "network": ("rate 10Mbit",)}
     shaped = msgspec.structs.replace(asked, factors=factors)
-    levels: list[Any] = results.trial_table.astype(str).to_dict("records")
+    levels = [row | {"network": "rate 10Mbit"} for row in results.trial_table.records()]
     found = {row["name"]: row for row in conditions.conditions(shaped, levels, {})}
     assert found["network"]["levels"] == ["rate 10Mbit"]
     assert found["network"]["value"].id == "shaping.rate"

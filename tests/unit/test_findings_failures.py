@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import columns
 import journals
-import pandas as pd
 import pytest
 import synthetic
 from said import args
@@ -119,15 +119,13 @@ def results(folder: Path, *, failing: float, stopped: bool) -> Results:
         workloads=("sort", "wc"),
         stopping=Stopping(trials=12, budget_s=None),
     )
-    made.stops.loc[made.stops["cell"] % 2 == 1, "reason"] = "failed" if stopped else "fixed"
-    failed = made.trial_table[made.trial_table["status"] == "failed"]
+    made.stops["reason"][made.stops["cell"] % 2 == 1] = "failed" if stopped else "fixed"
+    failed = made.trial_table.where(status="failed")
     loaded = store.load(journals.write(made, folder / "out"))
-    faults = pd.DataFrame(
-        {
-            "trial": failed["trial"], "worker": 0, "iteration": 0, "kind": "exit",
-            "message": "exit 1", "evidence": "no <lock>\nanother one holds it",
-        }
-    )  # fmt: skip
+    evidence = "no <lock>\nanother one holds it"
+    faults = columns.of_table(
+        "faults", [(trial, 0, 0, "exit", "exit 1", evidence) for trial in failed["trial"].tolist()]
+    )
     return dataclasses.replace(loaded, faults=faults)
 
 
@@ -156,7 +154,7 @@ def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
 
 def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
-    found.stops.loc[found.stops["cell"] == 3, "reason"] = "fixed"
+    found.stops["reason"][found.stops["cell"] == 3] = "fixed"
     [missing] = given_up(found)
     said = args(missing, "completeness.given_up")
     assert said["names"] == [Levels({"workload": "sort", "platform": "docker"})]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import columns
 import numpy as np
-import pandas as pd
 import pytest
 import situations
 import synthetic
@@ -125,7 +125,10 @@ def test_a_run_that_was_stopped_is_over_the_limit() -> None:
     stopped = trials["status"] == "failed"
     plain = of(results).all[0]
     assert plain.over(230 * MS).estimate[0] < 0.01
-    faults = pd.DataFrame({"trial": trials["trial"][stopped]}).assign(kind="timeout")
+    faults = columns.of_table(
+        "faults",
+        [(trial, 0, 0, "timeout", "", None) for trial in trials["trial"][stopped].tolist()],
+    )
     judged = of(dataclasses.replace(results, faults=faults)).all[0]
     assert judged.n == len(trials)
     assert "misjudged.stopped" in said(found(dataclasses.replace(results, faults=faults)))

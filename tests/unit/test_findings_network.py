@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from networked import RATES, Program, budgets, make
 from scipy import stats
@@ -14,7 +15,7 @@ from tare import registry
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.network_cells import Networks, levels_of, networks_of
-from tare.experiment.results import Results
+from tare.experiment.results import Results, empty
 from tare.features.network.findings.charts import (
     network_running,
     network_slowdown,
@@ -166,12 +167,15 @@ def test_a_budget_that_varies_is_to_be_published_with_the_result(reset: Results)
 def with_taken(results: Results, level: str, bits: int) -> Results:
     """Let the trials of a level take so much, and no more, out of host 2's bucket."""
     trials = results.trial_table
-    of_level = set(trials.loc[trials["network"] == level, "trial"])
-    use, log = results.network_use.copy(), results.network_log
-    rows = use["trial"].isin(of_level) & (use["host"] == 2)
-    use.loc[rows, "tokens_end_bits"] = use.loc[rows, "tokens_start_bits"] - bits
-    log = log[~log["trial"].isin(of_level)]
-    return dataclasses.replace(results, network_use=use, network_log=log)
+    of_level = trials.where(network=level)["trial"]
+    use, log = results.network_use, results.network_log
+    rows = np.isin(use["trial"], of_level) & (use["host"] == 2)
+    left = np.where(rows, use["tokens_start_bits"] - bits, use["tokens_end_bits"])
+    return dataclasses.replace(
+        results,
+        network_use=use.with_columns(tokens_end_bits=left),
+        network_log=log.rows(~np.isin(log["trial"], of_level)),
+    )
 
 
 def states(results: Results) -> dict[str, str]:
@@ -213,13 +217,12 @@ def test_a_budget_below_what_is_taken_is_enough_only_where_dry_trials_are_exclud
 def test_a_budget_that_ran_dry_is_not_below_what_does_not_matter() -> None:
     """One trial in twenty empties 4 Gbit; the others, at 8 Gbit too, take 2.7 Gbit at most."""
     results = make(budgets(8, 4), PROGRAM)
-    use = results.network_use.copy()
-    of_level = results.trial_table.loc[
-        results.trial_table["network"].str.contains("=4Gbit"), "trial"
-    ]
-    row = (use["trial"] == of_level.iloc[0]) & (use["host"] == 2)
-    use.loc[row, ["times_dry", "dry_ns", "first_dry_ns"]] = 1, 10_000_000, 1_000_000_000
-    found = dataclasses.replace(results, network_use=use)
+    use, trials = results.network_use, results.trial_table
+    first = next(row["trial"] for row in trials.records() if "=4Gbit" in row["network"])
+    row = (use["trial"] == first) & (use["host"] == 2)
+    dry = {"times_dry": 1, "dry_ns": 10_000_000, "first_dry_ns": 1_000_000_000}
+    dried = {name: np.where(row, value, use[name]) for name, value in dry.items()}
+    found = dataclasses.replace(results, network_use=use.with_columns(**dried))
     assert states(found) == {"8 Gbit": "enough", "4 Gbit": "dry"}
     spending = ask("network_spending", found)
     short = only("depleted", spending)
@@ -307,7 +310,7 @@ def test_trials_after_rests_that_refill_begin_alike() -> None:
 def test_no_host_is_said_to_run_dry_alone_where_others_do_too() -> None:
     both = dataclasses.replace(PROGRAM, sends={1: 1e8, 2: 3e9, 3: 1.05e9}, uneven=0.1)
     results = make(budgets(8, 1), both)
-    dry = results.network_use.groupby("host")["times_dry"].sum()
+    dry = results.network_use.reduced("host", "times_dry", np.sum)
     assert dry[1] == 0
     assert 0 < dry[3] < 20 <= dry[2]
     assert not ask("network_stragglers", results).summary
@@ -315,11 +318,14 @@ def test_no_host_is_said_to_run_dry_alone_where_others_do_too() -> None:
 
 def test_trials_that_took_less_the_longer_a_host_was_dry_are_no_open_question() -> None:
     results = make(budgets(8, 1), PROGRAM)
-    use = results.network_use.copy()
+    use = results.network_use
     # Of each trial the dry time of the one at the other end of the order of dry times.
-    dry = use.loc[use["dry_ns"] > 0, "dry_ns"].sort_values()
-    use.loc[dry.index, "dry_ns"] = dry.to_numpy()[::-1]
-    found = ask("network_stragglers", dataclasses.replace(results, network_use=use))
+    rows = np.flatnonzero(use["dry_ns"] > 0)
+    order = rows[np.argsort(use["dry_ns"][rows])]
+    dry = use["dry_ns"].copy()
+    dry[order] = dry[order[::-1]]
+    turned = dataclasses.replace(results, network_use=use.with_columns(dry_ns=dry))
+    found = ask("network_stragglers", turned)
     assert the("not_longer", found)
     assert not the("open", found)
 
@@ -346,7 +352,7 @@ def test_every_number_of_trials_has_an_answer(trials: int, budget: str) -> None:
 
 def test_what_was_not_logged_is_not_needed(reset: Results) -> None:
     bare = dataclasses.replace(
-        reset, network_use=reset.network_use.iloc[:0], network_log=reset.network_log.iloc[:0]
+        reset, network_use=empty("network_use"), network_log=empty("network_log")
     )
     for name in NAMES:
         assert ask(name, bare).answer
@@ -361,8 +367,9 @@ def test_one_level_has_nothing_to_compare() -> None:
 
 
 def test_failed_trials_are_left_out(reset: Results) -> None:
-    trials = reset.trial_table.copy()
-    trials.loc[trials["network"].str.contains("=8Gbit"), "status"] = "failed"
+    trials = reset.trial_table
+    status = ["failed" if "=8Gbit" in level else "ok" for level in trials["network"]]
+    trials = trials.with_columns(status=status)
     found = [ask(name, dataclasses.replace(reset, trial_table=trials)) for name in NAMES]
     assert all("8 Gbit" not in text(one) for f in found for one in each(f.answer))
 

@@ -7,6 +7,7 @@ import itertools
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
@@ -15,6 +16,7 @@ from tare import registry
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.results import Results
+from tare.experiment.samples import Key
 from tare.experiment.specification import Cell
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Finding
@@ -214,7 +216,7 @@ def test_what_pinning_removes_of_pso_is_told() -> None:
         metric="wall_ns",
     )
     facts = results.facts
-    facts = facts.assign(value=facts["value"].where(facts["name"] != "cpus", 8))
+    facts = facts.with_columns(value=np.where(facts["name"] == "cpus", 8, facts["value"]))
     answer = ask("platform_size", dataclasses.replace(results, facts=facts)).answer
     pinning = args(answer, "platform_size.pinning.reduces")
     assert text(pinning["name"]) == "docker unpinned"
@@ -299,8 +301,8 @@ def test_less_throughput_is_a_cost() -> None:
         )
 
     results = make(rule, workers=(1,), sizes=SIZES, trials=10, metric="throughput")
-    table = results.sample_table
-    renamed = table.assign(metric=table["metric"].replace("kernel_cpu_ns", "throughput"))
+    times = results.sample_table.of("kernel_cpu_ns", "self")
+    renamed = results.sample_table.with_part(Key("throughput", "self"), times)
     found = ask("platform_size", dataclasses.replace(results, sample_table=renamed))
     ratios = rows(found, "platform_size.table.ratios")
     assert ratios

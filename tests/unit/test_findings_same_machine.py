@@ -7,10 +7,10 @@ import functools
 import html
 from pathlib import Path
 
+import columns
 import journals
 import msgspec
 import numpy as np
-import pandas as pd
 import pytest
 import sweeps
 import synthetic
@@ -18,7 +18,7 @@ from situations import BUSY, CALM, in_two_sessions, with_takes
 from synthetic import MS, Behaviour
 
 from tare.errors import ChangedError, StoreError
-from tare.experiment import pipeline, report, store
+from tare.experiment import pipeline, report
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.caveats import notes
 from tare.experiment.findings.caveats import sentences as above
@@ -27,11 +27,13 @@ from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.same_machine import UNIT
 from tare.experiment.findings.sessions import caveats, changed, comparisons, judged, probed
 from tare.experiment.results import Results
+from tare.experiment.store.export import export
 from tare.features.calibration import session as calibrate_sweep
 from tare.features.compare.screen import tell
 from tare.features.run.screen import summarize
 from tare.measure.comparison.session import Wanted
 from tare.render.words import sentence
+from tare.results.columns import Columns
 from tare.results.message import message
 from tare.wiring import SUPPLIES
 
@@ -119,7 +121,7 @@ def test_levels_of_unlike_machines_are_not_put_together(results: Results) -> Non
     levels = other.of_levels
     assert set(levels.trial_table["session"]) == {2}
     assert levels.levels_of is None
-    assert set(levels.sample_table["trial"]) == set(levels.trial_table["trial"])
+    assert set(levels.sample_table.table()["trial"]) == set(levels.trial_table["trial"])
     [caveat] = caveats(other)
     assert (caveat.kind, caveat.of, caveat.sessions) == ("changed", "machine", (1, 2))
     with pytest.raises(ChangedError) as error:
@@ -230,7 +232,8 @@ def test_levels_are_those_of_the_newest_session_with_the_most_cells() -> None:
         in_two_sessions(synthetic.make(platforms=("bare", "docker"), trials=20), 18), *CHANGED
     )
     assert judged(made, (), HERE).levels_of == 2
-    short = made.trial_table[(made.trial_table["session"] == 1) | (made.trial_table["cell"] == 0)]
+    trials = made.trial_table
+    short = trials.rows((trials["session"] == 1) | (trials["cell"] == 0))
     assert judged(dataclasses.replace(made, trial_table=short), (), HERE).levels_of == 1
 
 
@@ -244,11 +247,11 @@ def _slower_machine() -> Results:
         trials=24,
     )
     made = in_two_sessions(made, 12)
-    late = set(made.trial_table.loc[made.trial_table["session"] == 2, "trial"])
-    samples = made.sample_table.copy()
-    rows = samples["trial"].isin(late)
-    samples.loc[rows, "value"] = samples.loc[rows, "value"] * 2
-    return dataclasses.replace(with_takes(made, *CHANGED), sample_table=samples)
+    late = made.trial_table.where(session=2)["trial"]
+    doubled = columns.with_values(
+        made, lambda samples: samples["value"] * np.where(np.isin(samples["trial"], late), 2, 1)
+    )
+    return with_takes(doubled, *CHANGED)
 
 
 def test_comparisons_hold_over_all_sessions_and_levels_are_of_one() -> None:
@@ -306,7 +309,7 @@ def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     folder = _folder(made, tmp_path / "out")
     results = pipeline.results_of(folder)
     assert results.levels_of == 2
-    answers = pipeline.answers(folder, results, SUPPLIES.findings())
+    answers = pipeline.answers(results, SUPPLIES.findings())
     assert {f.name for f in answers.findings} >= {"overhead", "stability", "levels_by_session"}
     page = _plain(
         report.write(folder, SUPPLIES, None, answers.findings, results=results)[0].read_text()
@@ -320,7 +323,7 @@ def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     assert f"> {sentence(changed_between)}" in _plain(text.split("\n##")[0])
     alone = report.write(folder, SUPPLIES, tmp_path / "one.md", sessions=(1,))[0].read_text()
     assert "machine changed" not in alone
-    store.export(folder, "takes", "csv", tmp_path / "takes.csv")
+    export(folder, "takes", "csv", tmp_path / "takes.csv", lambda results: ())
     assert len((tmp_path / "takes.csv").read_text().splitlines()) == 5
 
 
@@ -329,7 +332,7 @@ def _folder(made: Results, path: Path) -> Path:
     names = ("figures", "takes", "sessions", "trial_table")
     # What writes journals counts sessions from 0.
     less = {
-        name: getattr(made, name).assign(session=getattr(made, name)["session"] - 1)
+        name: getattr(made, name).with_columns(session=getattr(made, name)["session"] - 1)
         for name in names
     }
     return journals.write(dataclasses.replace(made, **less), path)
@@ -382,13 +385,13 @@ def test_a_gate_judges_what_blocks_protect(tmp_path: Path, gate: float, code: in
 
 def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:
     made = _slower_machine()
-    bare = made.trial_table[made.trial_table["platform"] == "bare"]
-    stops = made.stops[made.stops["cell"].isin(bare["cell"])]
+    bare = made.trial_table.where(platform="bare")
+    stops = made.stops.where(cell=set(bare["cell"].tolist()))
     kept = dataclasses.replace(made, trial_table=bare, stops=stops)
     folder = _folder(kept, tmp_path / "out")
-    found = summarize(folder, "finished")
+    found = summarize(pipeline.results_of(folder), "finished")
     assert found.levels_of == 2
-    assert (len(found.good), len(found.of_levels)) == (24, 12)
+    assert (len(found.good), len(found.of_levels.good)) == (24, 12)
     told = msgspec.to_builtins(found.as_json())
     assert told["summary"]["levels_of"] == 2
     assert told["summary"]["n"] == 12
@@ -400,9 +403,9 @@ def test_a_calibration_is_of_one_session(tmp_path: Path) -> None:
     made = sweeps.make(sweeps.Sweep(sessions={1: 1.0, 2: 0.5}), trials=14)
     trials = made.trial_table
     assert set(trials["session"]) == {1, 2}
-    sessions = pd.DataFrame(
+    sessions = Columns.of_rows(
+        ["session", "started", "ended", "boot_id", "nonce"],
         [(n, "2030-01-01", "2030-01-01", "", n) for n in (1, 2)],
-        columns=["session", "started", "ended", "boot_id", "nonce"],
     )
     made = with_takes(dataclasses.replace(made, sessions=sessions), *CHANGED)
     told = calibrate_sweep.conclusion(_folder(made, tmp_path / "out"), "finished", SUPPLIES)

@@ -6,7 +6,6 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import synthetic
 from said import args, ids
 from situations import network_fingerprint as fingerprint
@@ -24,6 +23,7 @@ from tare.measure.baseline import Session, networked
 from tare.measure.baseline.stored import lasting
 from tare.render import files
 from tare.render.words import shown, text
+from tare.results.columns import Columns
 from tare.results.message import Amount, Message, each, message
 
 
@@ -64,8 +64,9 @@ def test_levels_of_another_network_are_not_put_together_where_both_were_given() 
     found = UNIT.find(other)
     assert found is not None
     assert found.verdict == "no"
-    trials = other.trial_table.assign(session=np.where(other.trial_table["block"] < 10, 1, 2))
-    numbers = pd.DataFrame({"session": [1, 2]})
+    second = other.trial_table["block"] >= 10
+    trials = other.trial_table.with_columns(session=np.where(second, 2, 1))
+    numbers = Columns({"session": [1, 2]})
     other = dataclasses.replace(other, trial_table=trials, sessions=numbers)
     assert judged(other, (), Path("here")).levels_of == 2
     [caveat] = caveats(other)

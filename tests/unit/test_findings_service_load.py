@@ -15,6 +15,7 @@ import served
 from served import MS, Served
 
 from tare.cli import console
+from tare.experiment import pipeline
 from tare.experiment.findings import disturbance, service_load
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.charts import response_course, response_times
@@ -54,7 +55,7 @@ def test_a_row_has_what_was_asked_and_what_it_came_to(tmp_path):
     (first, second) = found(results).tables[0].rows
     assert (first["platform"], second["platform"]) == ("bare", "docker")
     values = results.values("response_p99_ns")
-    assert first["response_p99_ns"] == np.median(values.loc[values["platform"] == "bare", "value"])
+    assert first["response_p99_ns"] == np.median(values.where(platform="bare")["value"])
     assert first["request_rate"] == pytest.approx(100, rel=0.01)
     assert first["request_error_share"] == pytest.approx(1 / 50)
     assert text(first["load_reached"]) == "100 of 100/s"
@@ -92,7 +93,9 @@ def test_a_difference_is_named_where_a_comparison_shows_it():
 
 def test_a_factor_is_what_was_asked():
     results = served.make(None, Served(rate=50)).results
-    results.trial_table["rate"] = "50"
+    trials = results.trial_table
+    trials = trials.with_columns(rate=["50"] * len(trials))
+    results = dataclasses.replace(results, trial_table=trials)
     assert {cell.asked.amount for cell in driven(results)} == {50}
 
 
@@ -345,7 +348,7 @@ def test_an_audit_rejects_a_quantile_of_few_requests(tmp_path):
 def test_tare_run_says_that_the_metric_has_too_few_requests(tmp_path):
     made = served.make(None, Served(seconds=0.4), trials=12, platforms=("bare",)).results
     folder = journals.write(judged_by(made, "response_p99_ns", None), tmp_path / "out")
-    summary = summarize(folder, "finished")
+    summary = summarize(pipeline.results_of(folder), "finished")
     (asked,) = summary.asked
     assert (asked.why, asked.interval.low, asked.interval.n) == ("few", None, 12)
     assert asked.interval.refusal == asked.refusal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from said import args, ids
 from synthetic import MS, Behaviour, make
@@ -14,6 +13,7 @@ from tare.experiment.findings.comparison_summary import blocks_needed, corrected
 from tare.experiment.findings.headline import summarize, with_one_total
 from tare.experiment.specification import Stopping
 from tare.features.network.findings.dry import _host
+from tare.results.columns import Columns
 from tare.results.message import Amount, Duration, Message, message
 from tare.statistics.comparison import Comparison, compare_family
 from tare.wiring import SUPPLIES
@@ -124,7 +124,7 @@ def test_sizes_are_judged_by_the_margin_of_the_experiment(
 
 
 def test_what_a_host_did_not_record_is_not_known() -> None:
-    rows = pd.DataFrame({"times_dry": [1, 2], "first_dry_ns": [None, None], "dry_ns": [1e9, 3e9]})
+    rows = Columns({"times_dry": [1, 2], "first_dry_ns": [np.nan] * 2, "dry_ns": [1e9, 3e9]})
     host = _host(1, rows)
     assert (host.times, host.first_ns, host.dry_ns) == (2, None, 2e9)
     assert Amount(host.dry_ns, "ns").value == 2e9

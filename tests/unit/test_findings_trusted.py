@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import columns
+import numpy as np
 import pytest
 from said import args, ids
 from synthetic import Behaviour, make
@@ -19,11 +19,12 @@ from tare.experiment.specification import Stopping
 def shifted(results: Results, cells: int) -> Results:
     """Let the second half of the trials of the first cells take a tenth longer."""
     trials = results.trial_table
-    later = trials[(trials["block"] >= trials["block"].max() / 2) & (trials["cell"] < cells)]
-    samples = results.sample_table.copy()
-    here = samples["trial"].isin(later["trial"])
-    samples.loc[here, "value"] *= 1.1
-    return dataclasses.replace(results, sample_table=samples)
+    later = (trials["block"] >= trials["block"].max() / 2) & (trials["cell"] < cells)
+    slower = trials["trial"][later]
+    return columns.with_values(
+        results,
+        lambda samples: samples["value"] * np.where(np.isin(samples["trial"], slower), 1.1, 1),
+    )
 
 
 def results(cells: int, trials: int = 40) -> Results:
@@ -66,7 +67,7 @@ def test_the_head_has_what_chance_does_not_explain(cells: int, shown: bool) -> N
 
 
 def test_the_target_is_the_one_that_was_asked_for() -> None:
-    values = shifted(results(1), 1).values("wall_ns")["value"].to_numpy(dtype=float)
+    values = shifted(results(1), 1).values("wall_ns")["value"]
     assert trusted.judge(values, Stopping(trials=40)).verdict == "DOUBT"
     assert trusted.judge(values, Stopping(precision=0.05)).verdict == "DOUBT"
     assert trusted.judge(values, Stopping(precision=0.2)).verdict == "TRUST"

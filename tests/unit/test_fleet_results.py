@@ -1,4 +1,4 @@
-"""A fleet's results: what DuckDB sums up of Parquet is what the hosts' trials say themselves."""
+"""A fleet's results: the sums of each host are those of its trials."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import dataclasses
 import functools
 import json
 import math
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import columns
 import journals
 import msgspec
 import numpy as np
@@ -30,17 +30,25 @@ from tare.errors import IncompleteError, InputError, StoreError
 from tare.experiment import plan_file, store
 from tare.experiment.findings.cells import Basis, Cells
 from tare.experiment.results import Results
+from tare.experiment.store import export
 from tare.features.audit import audit
-from tare.features.fleet import answers, measuring, page, results, values
+from tare.features.fleet import answers, measuring, page, results
 from tare.features.fleet import folder as fleet_folder
+from tare.features.fleet import host as host_results
 from tare.features.fleet.engine import Host
 from tare.features.fleet.folder import HostRecord, Record
+from tare.features.fleet.host import CellLevels, What
 from tare.features.fleet.laboratory import Told
-from tare.features.fleet.results import Fleet, What
+from tare.features.fleet.results import Fleet
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.statistics.hosts import Sessions
 from tare.wiring import command_line
+
+
+def exported(folder: Path, table: str, format: str, destination: Path) -> int:
+    return export.export(folder, table, format, destination, lambda results: ())
+
 
 HOSTS = ("box-1", "box-2", "box-10", "box-11")
 _WRITTEN = tempfile.TemporaryDirectory()
@@ -48,18 +56,18 @@ _WRITTEN = tempfile.TemporaryDirectory()
 
 def in_sessions(made: Results, count: int) -> Results:
     """Spread the blocks over sessions, which count their own from 0."""
-    trials = made.trial_table.copy()
-    each = -(-int(trials["block"].max() + 1) // count)
-    trials["session"], trials["block"] = trials["block"] // each, trials["block"] % each
-    sessions = pd.concat([made.sessions.assign(session=n) for n in range(count)])
-    return dataclasses.replace(made, trial_table=trials, sessions=sessions.reset_index(drop=True))
+    blocks = made.trial_table["block"]
+    each = -(-int(blocks.max() + 1) // count)
+    trials = made.trial_table.with_columns(session=blocks // each, block=blocks % each)
+    sessions = [made.sessions.with_columns(session=[number]) for number in range(count)]
+    return dataclasses.replace(made, trial_table=trials, sessions=columns.stacked(*sessions))
 
 
 def changed(made: Results, change: Callable[[pd.DataFrame], pd.Series]) -> Results:
     """Change the values of samples."""
-    samples = made.sample_table.merge(made.trial_table, on="trial")
-    return dataclasses.replace(
-        made, sample_table=made.sample_table.assign(value=change(samples).to_numpy())
+    trials = columns.frame(made.trial_table)
+    return columns.with_values(
+        made, lambda samples: change(samples.frame().merge(trials, on="trial")).to_numpy()
     )
 
 
@@ -90,21 +98,18 @@ def usual() -> dict[str, Results]:
 
 @functools.cache
 def written(name: str) -> Path:
-    """Write what a usual host has measured, its store and its values, once for all tests."""
+    """Write what a usual host has measured, once for all tests."""
     folder = journals.write(usual()[name], Path(_WRITTEN.name) / name)
     _LOADED[contents(folder)] = store.load(folder)
-    values.of(folder)
     return folder
 
 
-def fleet_of(folder: Path, made: dict[str, Results], *, with_values: bool = True) -> Path:
-    """Write a fleet; usual hosts get a copy of their values unless the test makes them itself."""
+def fleet_of(folder: Path, made: dict[str, Results]) -> Path:
+    """Write a fleet."""
     (folder / plan_file.HOSTS).mkdir(parents=True)
     for name, one in made.items():
         if one is usual().get(name):
-            host = shutil.copytree(written(name), folder / plan_file.HOSTS / name)
-            if not with_values:
-                (host / values.FILE).unlink()
+            shutil.copytree(written(name), folder / plan_file.HOSTS / name)
         else:
             journals.write(one, folder / plan_file.HOSTS / name)
     hosts = tuple(HostRecord(name=name, ended="finished") for name in made)
@@ -135,25 +140,53 @@ def loaded(host: Path) -> Results:
     return _LOADED[key]
 
 
+def workers_of(results: Results, basis: Basis) -> dict[CellLevels, pd.DataFrame]:
+    """Return each cell's means by worker, a column each, with a row for each good trial."""
+    samples = columns.frame(results.sample_table)
+    samples = samples[
+        (samples["metric"] == basis.metric)
+        & (samples["source"] == basis.source)
+        & (samples["phase"] == "measured")
+    ]
+    rows = samples.merge(columns.frame(results.good), on="trial")
+    levels = ["workload", *results.experiment.factors]
+    found = {}
+    for key, own in rows.groupby(levels):
+        means = own.groupby(["session", "block", "worker"])["value"].mean().unstack()
+        level_of = dict(zip(levels, key, strict=True))
+        found[tuple((f, level_of[f]) for f in results.factors)] = means.dropna()
+    return found
+
+
 def host_by_hand(host: Path, basis: Basis) -> list[tuple[What, Sessions]]:
-    """Work out of a host's whole results what Parquet and DuckDB are to say of it."""
+    """Sum up the trials of a host with pandas: of each cell, and of each pair within blocks."""
     key = contents(host), basis
     if key in _BY_HAND:
         return _BY_HAND[key]
-    cells = Cells(loaded(host), basis)
-    own: list[tuple[What, list[int], np.ndarray]] = []
+    results = loaded(host)
+    cells = workers_of(results, basis)
+    own: list[tuple[What, pd.Series]] = []
     with np.errstate(divide="ignore", invalid="ignore"):
-        for cell in cells.all:
-            sessions = [session for session, _ in cell.table.index]
-            own.append((What((*cell.levels.items(),)), sessions, np.log(cell.trial_values)))
-        for pair in cells.ratios("platform"):
-            levels = {**pair.levels, "platform": pair.level}
-            what = What(tuple((f, levels[f]) for f in cells.factors), pair.reference)
-            first, second = pair.trial_values
-            own.append((what, [*pair.sessions], np.log(second) - np.log(first)))
+        own += [(What(levels), np.log(rows.mean(axis=1))) for levels, rows in cells.items()]
+        there = [dict(levels)["platform"] for levels in cells]
+        real = [one for one in there if one not in results.emulated]
+        reference = "bare" if "bare" in real else real[0]
+        for levels, rows in cells.items():
+            other = tuple((f, reference if f == "platform" else own) for f, own in levels)
+            if dict(levels)["platform"] in {reference, *results.emulated} or other not in cells:
+                continue
+            first, second = cells[other].align(rows, join="inner", axis=0)
+            above = (first > 0).all(axis=1) & (second > 0).all(axis=1)
+            logs = np.log(second.mean(axis=1)) - np.log(first.mean(axis=1))
+            own.append((What(levels, reference), logs.where(above)))
     _BY_HAND[key] = [
-        (what, Sessions.of(np.zeros(len(x), np.int64), np.array(sessions), x))
-        for what, sessions, x in own
+        (
+            what,
+            Sessions.of(
+                np.zeros(len(x), np.int64), x.index.get_level_values(0).to_numpy(), x.to_numpy()
+            ),
+        )
+        for what, x in own
         if len(x) and np.isfinite(x).all()
     ]
     return _BY_HAND[key]
@@ -171,7 +204,13 @@ def agrees(fleet: Fleet, folder: Path) -> None:
     assert isinstance(fleet.basis, Basis)
     expected = by_hand(folder, fleet.basis)
     series = (*fleet.cells, *fleet.ratios)
-    assert [one.what for one in series] == sorted(expected, key=lambda what: bool(what.reference))
+    assert {one.what for one in series} == set(expected)
+    # As the experiment has the levels, references first.
+    for own in fleet.measured:
+        platforms = [(dict(one)["platform"], dict(one)["workers"]) for one in own.levels]
+        assert platforms == sorted(platforms)
+    order = dict.fromkeys(levels for own in fleet.measured for levels in own.levels)
+    assert [one.what.levels for one in fleet.cells] == [*order]
     for one in series:
         own = expected[one.what]
         assert [fleet.hosts[place] for place in one.hosts] == list(own)
@@ -185,19 +224,17 @@ def agrees(fleet: Fleet, folder: Path) -> None:
 
 
 def test_sums_are_those_of_the_trials(made: dict[str, Results], tmp_path: Path) -> None:
-    folder = fleet_of(tmp_path / "out", made, with_values=False)
+    folder = fleet_of(tmp_path / "out", made)
     fleet = results.load(folder)
     # In the order of their numbers, on the source that all have.
     assert fleet.hosts == HOSTS
     assert isinstance(fleet.basis, Basis)
     assert fleet.basis.source != "perf_cpu"
-    assert [own.summary.sessions for own in fleet.values] == [3, 2, 3, 3]
+    assert [own.sessions for own in fleet.measured] == [3, 2, 3, 3]
     assert len(fleet.ratios) == 2
     agrees(fleet, folder)
-    # From the files that were made now, the same.
-    again = results.load(folder)
-    assert all(isinstance(own.kept, Path) for own in again.values)
-    agrees(again, folder)
+    # Nothing is written into the folders of hosts.
+    assert {path.name for path in (folder / "hosts/box-1").iterdir()} == {"journal", "plan.json"}
 
 
 @pytest.mark.parametrize(
@@ -257,96 +294,6 @@ def test_hosts_that_lack_the_reference_have_another(
     assert not [one for one in fleet.ratios if ("platform", "vm") in one.what.levels]
 
 
-def test_the_file_is_made_anew_where_the_journal_has_grown(
-    made: dict[str, Results], tmp_path: Path
-) -> None:
-    folder = fleet_of(tmp_path / "out", {"box-1": made["box-1"]}, with_values=False)
-    host = folder / plan_file.HOSTS / "box-1"
-    path = host / values.FILE
-    before = values.of(host)
-    stamp = path.stat().st_mtime_ns
-    assert values.of(host).summary == before.summary
-    assert path.stat().st_mtime_ns == stamp
-    (host / "journal" / "3.ndjson").unlink()
-    after = values.of(host)
-    assert after.summary.sessions == 2
-    assert after.summary.trials < before.summary.trials
-    assert path.stat().st_mtime_ns != stamp
-
-
-def _truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-
-
-def _others(path: Path) -> None:
-    pq.write_table(pa.table({"value": [1.0]}), path)
-
-
-def _another_summary(path: Path) -> None:
-    pq.write_table(values.SCHEMA.empty_table().replace_schema_metadata({"tare": "[]"}), path)
-
-
-def _linked(path: Path) -> None:
-    path.rename(path.with_name("elsewhere"))
-    path.symlink_to(path.with_name("elsewhere"))
-
-
-def _pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def _folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-@pytest.mark.parametrize(
-    "harm", [_truncate, _others, _another_summary, _linked, _pipe, _folder, Path.unlink]
-)
-def test_a_file_that_is_no_such_file_is_not_used(
-    made: dict[str, Results], tmp_path: Path, harm: Callable[[Path], None]
-) -> None:
-    folder = fleet_of(tmp_path / "out", {name: made[name] for name in ("box-1", "box-2")})
-    results.load(folder)
-    path = folder / plan_file.HOSTS / "box-1" / values.FILE
-    harm(path)
-    elsewhere = path.with_name("elsewhere")
-    kept = elsewhere.read_bytes() if elsewhere.exists() else None
-    agrees(results.load(folder), folder)
-    # Nothing is written through a link.
-    assert kept is None or elsewhere.read_bytes() == kept
-
-
-def test_where_nothing_can_be_written_the_values_are_held(
-    made: dict[str, Results], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(path: Path, data: bytes, hint: str) -> None:
-        raise StoreError("no room")
-
-    some = {name: made[name] for name in ("box-1", "box-2")}
-    folder = fleet_of(tmp_path / "out", some, with_values=False)
-    monkeypatch.setattr(values.files, "write", full)
-    fleet = results.load(folder)
-    assert all(isinstance(own.kept, bytes) for own in fleet.values)
-    agrees(fleet, folder)
-
-
-def test_a_value_of_another_cell_is_nobodys(made: dict[str, Results], tmp_path: Path) -> None:
-    """What stands in a file and in no plan is not counted."""
-    folder = fleet_of(tmp_path / "out", {name: made[name] for name in ("box-1", "box-2")})
-    results.load(folder)
-    path = folder / plan_file.HOSTS / "box-1" / values.FILE
-    found = pq.ParquetFile(path)
-    with pq.ParquetWriter(path.with_name("fresh"), found.schema_arrow) as writer:
-        for group in range(found.metadata.num_row_groups):
-            rows = found.read_row_group(group)
-            more = rows.slice(0, 1).set_column(0, rows.schema.field(0), pa.array([99], pa.int32()))
-            writer.write_table(pa.concat_tables([rows, more]), row_group_size=1 << 20)
-    path.with_name("fresh").rename(path)
-    agrees(results.load(folder), folder)
-
-
 def test_names_of_hosts_are_data(made: dict[str, Results], tmp_path: Path) -> None:
     names = ["'; DROP TABLE own; --", "²", "\x1b[31mred"]
     some = dict(zip(names, made.values(), strict=False))
@@ -372,8 +319,7 @@ def test_the_page_has_a_row_a_host(made: dict[str, Results], tmp_path: Path) -> 
         cells = Cells(store.load(path), fleet.basis).all
         assert row["trials"] == sum(cell.n for cell in cells)
         for number, cell in enumerate(cells):
-            logs = pd.Series(np.log(cell.trial_values), cell.table.index)
-            means = logs.groupby(level="session").mean()
+            means = pd.Series(np.log(cell.trial_values)).groupby(cell.sessions).mean()
             # Sessions weigh by what is known of them.
             assert math.log(row[f"c{number}"]) == pytest.approx(means.mean(), abs=0.01)
             assert means.min() <= math.log(row[f"c{number}"]) <= means.max()
@@ -505,12 +451,12 @@ def test_an_export_has_a_column_of_hosts(
     made["box-1"] = synthetic.make(trials=3)  # of which no trial has failed: no reasons
     folder = fleet_of(tmp_path / "out", made)
     target = tmp_path / "rows.parquet"
-    rows = store.export(folder, table, "parquet", target)
+    rows = exported(folder, table, "parquet", target)
     found = pq.read_table(target)
     assert found.num_rows == rows
     assert found.column_names[0] == "host"
     for path in plan_file.hosts(folder):
-        store.export(path, table, "parquet", tmp_path / "one.parquet")
+        exported(path, table, "parquet", tmp_path / "one.parquet")
         one = pq.read_table(tmp_path / "one.parquet")
         own = found.filter(pa.compute.equal(found["host"], path.name)).drop(["host"])
         assert own.to_pylist() == one.to_pylist()
@@ -519,18 +465,17 @@ def test_an_export_has_a_column_of_hosts(
 def test_an_export_of_other_experiments_says_which(
     made: dict[str, Results], tmp_path: Path
 ) -> None:
-    other = made["box-2"].trial_table.assign(compiler="gcc")
-    made["box-2"] = dataclasses.replace(made["box-2"], trial_table=other)
-    made["box-1"] = dataclasses.replace(
-        made["box-1"], trial_table=made["box-1"].trial_table.assign(flags="-O2")
-    )
+    for name, factor in (("box-1", "flags"), ("box-2", "compiler")):
+        trials = made[name].trial_table
+        trials = trials.with_columns(**{factor: ["-O2"] * len(trials)})
+        made[name] = dataclasses.replace(made[name], trial_table=trials)
     folder = fleet_of(tmp_path / "out", made)
     with pytest.raises(StoreError, match="box-2"):
-        store.export(folder, "trials", "csv", tmp_path / "rows.csv")
+        exported(folder, "trials", "csv", tmp_path / "rows.csv")
     with pytest.raises(StoreError, match="the same experiment"):
         results.load(folder)
     with pytest.raises(StoreError, match="host by host"):
-        store.export(folder, "requests", "csv", tmp_path / "rows.csv")
+        exported(folder, "requests", "csv", tmp_path / "rows.csv")
 
 
 def test_a_damaged_host_is_left_out_by_its_name(tmp_path: Path, made: dict[str, Results]) -> None:
@@ -555,7 +500,7 @@ def test_what_reads_a_fleet_leaves_a_damaged_host_out_and_fails(
     assert isinstance(shown.exception, StoreError)
     assert "1 of 4 hosts" in shown.exception.message
     with pytest.raises(StoreError, match=r"1 of 4 hosts are not in .*rows\.csv; box-1: "):
-        store.export(folder, "trials", "csv", rows)
+        exported(folder, "trials", "csv", rows)
     assert {line.split(",")[0] for line in rows.read_text().splitlines()[1:]} == {
         '"box-2"', '"box-10"', '"box-11"'
     }  # fmt: skip
@@ -588,7 +533,7 @@ def test_a_host_that_has_measured_and_has_no_results_is_missed(
     assert [*results.load(folder).damaged] == ["box-10"]
     assert not audit.audit([folder]).files[0].imported.is_complete
     with pytest.raises(StoreError, match="1 of 2 hosts"):
-        store.export(folder, "trials", "csv", tmp_path / "rows.csv")
+        exported(folder, "trials", "csv", tmp_path / "rows.csv")
 
 
 def test_a_host_whose_journal_lacks_its_end_is_left_out(
@@ -606,7 +551,7 @@ def test_a_host_whose_journal_lacks_its_end_is_left_out(
 def test_findings_of_a_fleet_are_in_its_report(tmp_path: Path, made: dict[str, Results]) -> None:
     folder = fleet_of(tmp_path / "fleet", {"box-1": made["box-1"]})
     with pytest.raises(StoreError) as refused:
-        store.export(folder, "findings", "csv", tmp_path / "rows.csv")
+        exported(folder, "findings", "csv", tmp_path / "rows.csv")
     assert f"tare fleet report {folder}" in str(refused.value.hint)
 
 
@@ -671,12 +616,10 @@ def drawn_fleet(sessions: int, *, odd: float = 0.0, off: float = 0.01) -> Fleet:
         for n in range(6)
     )
     experiment = synthetic.make(workers=(1,), trials=2).experiment
-    summary = values.Summary(
-        failures=0,
-        origins=[], sessions=sessions, trials=12 * sessions, factor="platform", emulated=(),
-        cells=(values.MeasuredCell(0, levels),),
+    own = host_results.Host(
+        failures=0, sessions=sessions, ended=True, trials=12 * sessions, factor="platform",
+        basis=message("fleet.no_values"), levels=(levels,),
     )  # fmt: skip
-    own = values.HostValues(summary, message("fleet.no_values"), b"")
     names = tuple(one.name for one in records)
     record = Record(name="fleet", question="?", hosts=records)
     fleet = Fleet(record, names, (own,) * 6, experiment, message("fleet.no_values"), {}, {})

@@ -134,12 +134,12 @@ def test_a_session_that_was_killed_at_its_first_line_counts_as_none(
     folders.begin(PLAN, None, tmp_path)
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal/1.ndjson").write_bytes(first)
-    _, found, _ = folders.go_on(PLAN, None, tmp_path)
+    found, _, _ = folders.go_on(PLAN, None, tmp_path)
     assert (found.sessions, found.trials) == (0, 0)
     path = journal_path(tmp_path)
     assert path.name == "2.ndjson"
     write(tmp_path, 2, journals.session(2), *trials(range(1, 4), 0))
-    assert list(store.load(tmp_path).trials()["trial"]) == [1, 2, 3]
+    assert list(store.load(tmp_path).trial_table["trial"]) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("replaced", [False, True])

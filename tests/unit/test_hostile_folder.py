@@ -6,7 +6,6 @@ import json
 import os
 from pathlib import Path
 
-import duckdb
 import journals
 import pytest
 import synthetic
@@ -14,10 +13,10 @@ import synthetic
 from tare.errors import StoreError
 from tare.experiment import report, session, store
 from tare.experiment.session import folder as execute_folder
+from tare.experiment.store.export import export
 from tare.render import files
 from tare.wiring import SUPPLIES
 
-STORE = "store.duckdb"
 SECRET = "what only its owner may read"
 
 
@@ -35,11 +34,11 @@ def secret(tmp_path: Path) -> Path:
     return path
 
 
-def test_no_link_to_another_file_is_read(folder: Path, secret: Path) -> None:
+def test_no_link_to_another_file_is_read(folder: Path, secret: Path, tmp_path: Path) -> None:
     (folder / "experiment.toml").unlink()
     (folder / "experiment.toml").symlink_to(secret)
-    store.load(folder)
-    assert SECRET.encode() not in (folder / STORE).read_bytes()
+    export(folder, "experiment", "json", tmp_path / "experiment.json", lambda results: ())
+    assert SECRET not in (tmp_path / "experiment.json").read_text()
     assert SECRET not in report.write(folder, SUPPLIES)[0].read_text()
 
 
@@ -59,26 +58,6 @@ def test_a_pipe_in_place_of_the_experiment_keeps_nobody_waiting(folder: Path) ->
     (folder / "experiment.toml").unlink()
     os.mkfifo(folder / "experiment.toml")
     assert report.write(folder, SUPPLIES)[0].exists()
-
-
-def test_a_pipe_in_place_of_the_store_keeps_nobody_waiting(folder: Path) -> None:
-    os.mkfifo(folder / STORE)
-    assert len(store.load(folder).trial_table) > 0
-
-
-def test_a_store_that_reads_other_files_is_made_anew(folder: Path, secret: Path) -> None:
-    store.load(folder)
-    with duckdb.connect(str(folder / STORE)) as made:
-        made.execute("CREATE SCHEMA behind; CREATE TABLE behind.notes AS FROM main.notes")
-        made.execute("DROP TABLE main.notes")
-        columns = [name for name, *_ in made.execute("DESCRIBE behind.notes").fetchall()]
-        read = f"(SELECT content FROM read_text('{secret}'))"
-        chosen = ", ".join(f"{read} AS {name}" if name == "message" else name for name in columns)
-        made.execute(f"CREATE VIEW main.notes AS SELECT {chosen} FROM behind.notes")
-    assert SECRET not in "".join(store.load(folder).notes)
-    with duckdb.connect(str(folder / STORE), read_only=True) as made:
-        views = made.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal")
-        assert views.fetchone() == (0,)
 
 
 def test_charts_replace_links(folder: Path, secret: Path) -> None:

@@ -33,10 +33,7 @@ def test_cells_are_series_of_trial_values(results, folder):
     values = results.values("kernel_cpu_ns")
     for one in imported.series:
         assert set(one.key) == {"platform", "workers"}
-        rows = values[
-            (values["platform"] == one.key["platform"])
-            & (values["workers"].astype(str) == one.key["workers"])
-        ]
+        rows = values.where(**one.key)
         # Trials are the unit: one value each, whatever iterations and workers there were.
         assert one.values.tolist() == pytest.approx((rows["value"] / 1e9).tolist())
         assert one.trial is not None

@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 
 import large_tables
 import numpy as np
-import pandas as pd
 import pytest
 from large_tables import HOSTILE
 
@@ -92,8 +91,8 @@ def test_all_values_are_in_the_page_once():
     assert "1,234,567.0" not in document
 
 
-@pytest.mark.parametrize("none", [None, math.nan, pd.NA, pd.NaT])
-@pytest.mark.parametrize("make", [list, lambda v: np.array(v, object), pd.Series])
+@pytest.mark.parametrize("none", [None, math.nan])
+@pytest.mark.parametrize("make", [list, lambda v: np.array(v, object)])
 def test_unknown_values_are_null_and_never_zero(none, make):
     page = page_of(
         LargeColumn("name", "task", "text", make(["a", none])),
@@ -112,15 +111,15 @@ def test_infinity_is_no_number():
     assert page.data["columns"][0]["values"] == [None, None, 2]
 
 
-def test_categories_of_pandas():
-    values = pd.Series(["b", "a", None, "b"], dtype="category")
+def test_choices_with_an_unknown_one():
+    values = ["b", "a", None, "b"]
     assert page_of(LargeColumn("x", "x", "choice", values)).data["columns"][0]["codes"] == [
         1, 0, -1, 1,
     ]  # fmt: skip
 
 
-def test_columns_of_pandas_with_missing_integers():
-    values = pd.Series([2**53 - 1, None, 3], dtype="Int64")
+def test_whole_numbers_of_which_one_is_missing():
+    values = [2**53 - 1, None, 3]
     data = page_of(LargeColumn("x", "x", "number", values)).data["columns"][0]
     assert data["values"] == [2**53 - 1, None, 3]
     assert data["places"] == 0

@@ -9,8 +9,7 @@ import pytest
 
 from tare.cli.lines import Around, Line, _joined, scanned, typed
 from tare.errors import ExperimentError
-from tare.features.run.exports import as_hyperfine
-from tare.measure.comparison.trials import Trial
+from tare.features.run.exports import Trial, as_hyperfine
 
 S = "\x1f"
 
@@ -155,18 +154,21 @@ def test_hyperfines_own_format(tmp_path: Path) -> None:
     measured = [Line("a", "./a 1", ["./a", "1"], {"n": "1"}), Line("b", "./b", ["./b"])]
     values = {
         ("wall_ns", "switch"): 2e9, ("user_ns", "rusage"): 1e9, ("system_ns", "rusage"): 5e8,
-        ("memory_bytes", "rusage"): 4096.0, ("exit_code", "wait"): 3.0,
+        ("memory_bytes", "rusage"): 4096.0, ("exit_code", "wait"): 0.0,
     }  # fmt: skip
-    trials = [Trial(k, "a", status="ok", values={**values}) for k in range(6)]
-    for k, trial in enumerate(trials):
-        trial.values["wall_ns", "switch"] += k * 1e8
+    trials = [
+        Trial(k, "a", "bare", "ok", None, None,
+              {**values, ("wall_ns", "switch"): 2e9 + k * 1e8})
+        for k in range(6)
+    ]  # fmt: skip
+    trials.append(Trial(6, "b", "bare", "failed", "exit code 3", "", values))
     found = as_hyperfine(trials, measured)
     (one,) = found["results"]
     assert one["command"] == "./a 1"
     assert one["times"] == pytest.approx([2.0, 2.1, 2.2, 2.3, 2.4, 2.5])
     assert (one["mean"], one["median"]) == (pytest.approx(2.25), pytest.approx(2.25))
     assert (one["user"], one["system"]) == (1.0, 0.5)
-    assert one["exit_codes"] == [3] * 6
+    assert one["exit_codes"] == [0] * 6
     assert one["parameters"] == {"n": "1"}
     assert as_hyperfine(trials, measured, named=True)["results"][0]["command"] == "a"
     from tare import readers

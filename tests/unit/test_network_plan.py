@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pandas as pd
 import pytest
 from msgspec import structs
 from said import args
@@ -16,6 +15,7 @@ from tare.experiment.specification import Cell
 from tare.features.network.fingerprint import search
 from tare.features.network.plan import command, rests, spending
 from tare.features.network.plan.rests import Bucket, Spending
+from tare.results.columns import Columns
 from tare.results.message import message
 from tare.workloads.specification import WorkloadSpec
 
@@ -132,10 +132,8 @@ def test_amounts_are_given_by_workload() -> None:
 
 
 def results(**columns: list[Any]) -> Any:
-    use = pd.DataFrame(
-        {"trial": [1, 1, 2, 2], "host": [1, 2, 1, 2], "sent_bytes": [10, 90, 20, 30]}
-    )
-    trials = pd.DataFrame(
+    use = Columns({"trial": [1, 1, 2, 2], "host": [1, 2, 1, 2], "sent_bytes": [10, 90, 20, 30]})
+    trials = Columns(
         {
             "trial": [1, 2],
             "status": ["ok", "ok"],
@@ -143,8 +141,8 @@ def results(**columns: list[Any]) -> Any:
             "network": ["none", "rate 1Gbit"],
             "duration_ns": [2e9, 4e9],
         }
-    ).assign(**columns)
-    return SimpleNamespace(network_use=use, trial_table=trials)
+    ).with_columns(**columns)
+    return SimpleNamespace(network_use=use, trial_table=trials, good=trials.where(status="ok"))
 
 
 def test_earlier_session_counts_by_its_busiest_host() -> None:
@@ -155,7 +153,7 @@ def test_earlier_session_counts_by_its_busiest_host() -> None:
 
 
 def test_earlier_session_without_counts_is_refused() -> None:
-    empty = SimpleNamespace(network_use=pd.DataFrame(), trial_table=pd.DataFrame())
+    empty = SimpleNamespace(network_use=Columns({}), trial_table=Columns({}), good=Columns({}))
     with pytest.raises(StoreError, match="did not count"):
         spending.measured(cells("a"), empty, "earlier")  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="no good trial of b"):

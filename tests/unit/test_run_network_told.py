@@ -5,27 +5,36 @@ from __future__ import annotations
 import dataclasses
 
 import msgspec
+import numpy as np
+import synthetic
 from networked import Program, budgets, make
 from said import args
 
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.results import Results
+from tare.experiment.samples import Key, Samples
 from tare.measure.comparison.network_use import as_json, of_commands, of_trials
-from tare.measure.comparison.trials import Trial
 from tare.render.words import text
+from tare.results.columns import Columns
 from tare.results.message import Amount
 from tare.wiring import SUPPLIES
 
 
-def trial(number: int, sent: float, dry: float | None = None) -> Trial:
-    values = {("network_sent_bytes", "qdisc"): sent}
-    if dry is not None:
-        values["network_dry_ns", "qdisc"] = dry
-    return Trial(number, "ok", values=values)
+def trials(*sent: tuple[float, float | None]) -> Results:
+    """Trials of which each sent so many bytes, and was so long without tokens."""
+    made = synthetic.make(platforms=("bare",), workers=(1,), trials=len(sent) or 1)
+    samples = [
+        (number, np.nan, np.nan, "measured", metric, "qdisc", value)
+        for number, of_trial in enumerate(sent)
+        for metric, value in zip(("network_sent_bytes", "network_dry_ns"), of_trial, strict=True)
+        if value is not None
+    ]
+    names = ("trial", "worker", "iteration", "phase", "metric", "source", "value")
+    return dataclasses.replace(made, sample_table=Samples.of_table(Columns.of_rows(names, samples)))
 
 
 def test_what_was_sent_and_what_was_depleted_are_said() -> None:
-    dry = [trial(0, 1e6, 0.0), trial(1, 1e6, 2e9), trial(2, 2e6, 4e9)]
+    dry = trials((1e6, 0.0), (1e6, 2e9), (2e6, 4e9))
     assert args(of_trials(dry), "run.network.sent") == {
         "sent": Amount(8e6, "bits"),
         "depleted": 2,
@@ -35,12 +44,11 @@ def test_what_was_sent_and_what_was_depleted_are_said() -> None:
 
 
 def test_nothing_is_said_of_what_was_not_there() -> None:
-    assert of_trials([Trial(0, "ok")]) is None
-    assert of_trials([]) is None
-    for one in (trial(0, 1e6), trial(0, 1e6, 0.0)):
-        said = args(of_trials([one]), "run.network.sent")
+    assert of_trials(trials()) is None
+    for one in (trials((1e6, None)), trials((1e6, 0.0))):
+        said = args(of_trials(one), "run.network.sent")
         assert (said["sent"], said["depleted"]) == (Amount(8e6, "bits"), 0)
-        assert "deplete" not in text(of_trials([one]) or "")
+        assert "deplete" not in text(of_trials(one) or "")
 
 
 def compared() -> Results:
@@ -49,20 +57,15 @@ def compared() -> Results:
         budgets(2)[1:], trials=6,
         workloads={"old": Program(sends={1: 1e9}), "new": Program(sends={1: 4e9})},
     )  # fmt: skip
-    use = results.network_use.groupby("trial")[["sent_bytes", "dry_ns"]].sum()
-    samples = results.sample_table[results.sample_table["source"] == "around"]
-    counted = [
-        samples.assign(
-            source="qdisc", metric=metric, value=samples["trial"].map(use[column]).astype(float)
-        )
-        for metric, column in (("network_sent_bytes", "sent_bytes"), ("network_dry_ns", "dry_ns"))
-    ]
-    table = type(samples)(
-        [row for some in (results.sample_table, *counted) for row in some.to_dict("records")]
-    )
+    samples = results.sample_table
+    times = samples.of("wall_ns", "around")
+    for metric, column in (("network_sent_bytes", "sent_bytes"), ("network_dry_ns", "dry_ns")):
+        use = results.network_use.reduced("trial", column, np.sum)
+        counted = times.with_columns(value=[float(use[trial]) for trial in times["trial"].tolist()])
+        samples = samples.with_part(Key(metric, "qdisc"), counted)
     stopping = msgspec.structs.replace(results.experiment.stopping, compare="workload")
     experiment = msgspec.structs.replace(results.experiment, stopping=stopping)
-    return dataclasses.replace(results, experiment=experiment, sample_table=table)
+    return dataclasses.replace(results, experiment=experiment, sample_table=samples)
 
 
 def test_what_each_of_two_commands_did_to_the_network_is_told() -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
+import synthetic
 from said import args
 
 from tare.experiment import journal
+from tare.experiment.samples import Key, Samples
 from tare.experiment.specification import Stopping
 from tare.features.run import screen
 from tare.features.run.screen import Summary
-from tare.measure.comparison.trials import Trial
+from tare.results.columns import Columns
 from tare.results.message import Amount, Message
 
 STEADY = np.random.default_rng(1).normal(1e8, 2e5, 10)
@@ -23,18 +26,24 @@ def summary(
     values: np.ndarray, reason: journal.StopReason, *, why: Any = None, **changes: Any
 ) -> Summary:
     """Summarize trials of these times."""
-    trials = [
-        Trial(n, status="ok", values={("wall_ns", "switch"): float(v)}, duration_ns=float(v))
-        for n, v in enumerate(values, 1)
-    ]
-    stop = journal.Stop(
-        cell=0, trials=len(values), reason=reason, target=0.02, reached=None, more_trials=None,
-        more_seconds=None, why=why, refusal=None,
-    )  # fmt: skip
     stopping = Stopping(early=True, budget_s=10.0)
-    return Summary(
-        trials, {}, "budget", stopping, "wall_ns", stop, time_metric="wall_ns", **changes
+    made = synthetic.make(
+        platforms=("bare",), workers=(1,), trials=len(values), stopping=stopping, metric="wall_ns"
     )
+    trials = made.trial_table["trial"]
+    nothing = np.full(len(trials), np.nan)
+    times = {"row": trials, "trial": trials, "worker": nothing, "iteration": nothing}
+    stop = {
+        "cell": [0], "trials": [len(values)], "reason": [reason], "target": [0.02],
+        "reached": [None], "more_trials": [None], "more_seconds": [None], "why": [why],
+        "refusal": [None],
+    }  # fmt: skip
+    results = dataclasses.replace(
+        made,
+        sample_table=Samples({Key("wall_ns", "switch"): Columns({**times, "value": values})}),
+        stops=Columns(stop),
+    )
+    return Summary(results, "budget", "wall_ns", **changes)
 
 
 def first_line(of: Summary) -> Message:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -19,6 +18,7 @@ from tare.features.machine.selftest.document import Accuracy, FalseAlarms, docum
 from tare.features.machine.selftest.lines import Line
 from tare.host import state
 from tare.render.words import text
+from tare.results.columns import Columns
 from tare.results.message import Amount, message
 from tare.wiring import command_line
 
@@ -173,7 +173,7 @@ def test_alarms_are_judged_by_their_number_and_bound(
 def test_a_source_that_another_replaces_is_not_missed() -> None:
     have = (("bare", "perf_cpu"), ("docker", "around"))
     rows = [(platform, "wall_ns", source, "sleep") for platform, source in have]
-    found = pd.DataFrame(rows, columns=["platform", "metric", "source", "program"])
+    found = Columns.of_rows(["platform", "metric", "source", "program"], rows)
     factors = {"platform": ["bare", "docker"]}
     prepared: Any = SimpleNamespace(experiment=SimpleNamespace(factors=factors))
     why = {

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import columns
 import msgspec
 import numpy as np
-import pandas as pd
 import pytest
 
 from tare import units
@@ -19,7 +19,8 @@ from tare.experiment import machine_facts
 from tare.experiment.placement import Machine
 from tare.experiment.plan import cells
 from tare.experiment.report.backing import machine_tables
-from tare.experiment.results import Results
+from tare.experiment.results import Results, empty
+from tare.experiment.samples import Samples
 from tare.experiment.specification import Cell, Experiment
 from tare.features.machine.selftest import control, programs, screen
 from tare.features.machine.selftest.bounds import bound
@@ -29,6 +30,7 @@ from tare.features.machine.selftest.lines import Line, lines
 from tare.host import state
 from tare.measure.baseline.stored import lasting
 from tare.render.words import paragraph, text
+from tare.results.columns import Columns
 from tare.results.message import Amount, Deviation, message
 from tare.units import off_by
 from tare.workloads import job
@@ -57,12 +59,14 @@ def results(folder: Path, told: dict[str, Any], samples: dict[tuple[str, str], f
              "metric": metric, "source": source, "value": value}
             for (metric, source), value in samples.items()
         ]  # fmt: skip
-    trials = pd.DataFrame(
-        {"trial": range(1, n + 1), "workload": program, "platform": "bare", "workers": "1",
+    trials = columns.of_records([
+        {"trial": trial, "workload": program, "platform": "bare", "workers": "1",
          "status": status, "reason": None}
-    )  # fmt: skip
-    empty = pd.DataFrame()
-    return Results(question(), trials, pd.DataFrame(rows), empty, empty, empty, empty)
+        for trial in range(1, n + 1)
+    ])  # fmt: skip
+    tables = (empty(name) for name in ("facts", "sessions", "faults", "stops"))
+    made = Samples.of_table(columns.of_records(rows))
+    return Results(question(), trials, made, *tables)
 
 
 SPIN = {"own": {"wall_ns": 30 * MS, "cpu_ns": 25 * MS}, "launch": {"wall_ns": MS, "cpu_ns": MS}}
@@ -92,7 +96,7 @@ def test_a_source_sees_what_it_can_see() -> None:
 def test_what_is_shorter_than_the_program_saw_is_off_even_once(tmp_path: Path) -> None:
     found = errors(results(tmp_path, SPIN, {("wall_ns", "perf_cpu"): 30.9 * MS}), tmp_path)
     assert lines(found)[0].verdict == "yes"
-    found.loc[0, "less"] = 0.2 * MS
+    found["less"][0] = 0.2 * MS
     (line,) = lines(found)
     assert line.verdict == "no"
     assert line.why == message("selftest.less", times=1, of=6, most=Amount(0.2 * MS, "ns"))
@@ -101,8 +105,8 @@ def test_what_is_shorter_than_the_program_saw_is_off_even_once(tmp_path: Path) -
 def test_a_figure_is_off_only_where_its_whole_interval_is_outside(tmp_path: Path) -> None:
     far = errors(results(tmp_path, SPIN, {("wall_ns", "perf_cpu"): 40 * MS}), tmp_path)
     assert lines(far)[0].verdict == "no"
-    assert lines(far[far["trial"] < 4])[0].verdict == "inconclusive"
-    scattered = far.assign(error=np.array([0.0, 0, 9, 9, 9, 9]) * MS)
+    assert lines(far.rows(far["trial"] < 4))[0].verdict == "inconclusive"
+    scattered = far.with_columns(error=np.array([0.0, 0, 9, 9, 9, 9]) * MS)
     assert lines(scattered)[0].verdict == "inconclusive"
 
 
@@ -121,9 +125,9 @@ def test_what_failed_as_asked_is_exact_or_off(tmp_path: Path) -> None:
     samples = {("exit_code", "wait"): 7.0}
     good = errors(results(tmp_path, {}, samples, program="exit", status="failed"), tmp_path)
     assert lines(good)[0].verdict == "yes"
-    bad = good.assign(error=[0.0] * 5 + [1.0])
+    bad = good.with_columns(error=[0.0] * 5 + [1.0])
     assert lines(bad)[0].why == message("selftest.not_exact", times=1, of=6)
-    assert errors(results(tmp_path, {}, samples, program="exit"), tmp_path).empty
+    assert not errors(results(tmp_path, {}, samples, program="exit"), tmp_path)
 
 
 @pytest.mark.parametrize("said", ["", "words\n", '{"own": 5}\n', '{"own":{}}\n', "\xff\n"])
@@ -140,8 +144,8 @@ def test_every_byte_counts(tmp_path: Path) -> None:
     line = json.dumps(told)
     (tmp_path / "output/1.0.0.out").write_text(f"oooo\n{line}\n")
     (tmp_path / "output/1.0.0.err").write_text("eee\n")
-    found = errors(made, tmp_path).set_index("source")["error"]
-    assert found.to_dict() == {"stdout": 0.0, "stderr": -1.0}
+    found = errors(made, tmp_path)
+    assert dict(zip(found["source"], found["error"], strict=True)) == {"stdout": 0, "stderr": -1}
 
 
 def test_every_promise_has_its_reason() -> None:
@@ -153,7 +157,7 @@ def test_every_promise_has_its_reason() -> None:
     assert not bound("cpu_ns", "host_cgroup", 1.0, 1.0).promises
 
 
-def judged(found: pd.DataFrame) -> Accuracy:
+def judged(found: Columns) -> Accuracy:
     return Accuracy(
         date="2026-01-01 00:00", boot_id=None, platforms=("bare",), workers=(1,), trials=6,
         seconds=1.0, ended="finished", lines=lines(found),
@@ -230,7 +234,6 @@ def test_the_document_survives_json(accuracy: Accuracy) -> None:
 
 def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:
     made = results(tmp_path, SPIN, {("wall_ns", "around"): 1.0}, n=1)
-    columns = ["session", "instance", "platform", "name", "value", "unit", "source"]
     told = [("kernel", "6.1", None)]
     facts = [
         ("selftest_date", "2026-01-01 00:00", None),
@@ -245,8 +248,8 @@ def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:
     )
     for known, said in ((told, message("instrument.unknown")), ([*told, *facts], own)):
         rows = [(1, None, None, name, value, unit, "uname") for name, value, unit in known]
-        frame = pd.DataFrame(rows, columns=columns)
-        (table,) = machine_tables(dataclasses.replace(made, facts=frame))
+        facts_table = columns.of_table("facts", rows)
+        (table,) = machine_tables(dataclasses.replace(made, facts=facts_table))
         assert text(said) in paragraph(table.note)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,15 @@ import served
 import synthetic
 from served import Served
 
-from tare.experiment import plan_file
+from tare.experiment import store
 from tare.measure.comparison import service_load
-from tare.measure.comparison.trials import read_all
 from tare.results.message import Amount, Message
 
 
 def lines(folder: Path, how: Served, **options: Any) -> dict[str, Message]:
     made = served.make(None, how, platforms=("bare",), trials=5, **options)
     journals.write(made.results, folder)
-    trials, facts, *_ = read_all(folder)
-    return dict(service_load.lines(plan_file.read(folder), trials, facts))
+    return dict(service_load.lines(store.load(folder)))
 
 
 def test_three_lines_of_one_cell(tmp_path: Path) -> None:
@@ -49,12 +48,12 @@ def test_a_closed_load_has_users_and_no_rate_to_reach(tmp_path: Path) -> None:
 
 def test_commands_and_what_never_worked_have_no_lines(tmp_path: Path) -> None:
     folder = journals.write(synthetic.make(trials=2), tmp_path / "out")
-    trials, facts, *_ = read_all(folder)
-    made = plan_file.read(folder)
-    assert not [*service_load.lines(made, trials, facts)]
+    assert not [*service_load.lines(store.load(folder))]
     assert not service_load.table(synthetic.make(trials=2), 80)
     assert lines(tmp_path / "served", Served())
-    assert not [*service_load.lines(plan_file.read(tmp_path / "served"), (), {})]
+    served_only = store.load(tmp_path / "served")
+    failed = served_only.trial_table.with_columns(status=["failed"] * len(served_only.trial_table))
+    assert not [*service_load.lines(replace(served_only, trial_table=failed))]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
+import columns
 import msgspec
 import numpy as np
-import pandas as pd
 import pytest
 import vega_lite
 
 from tare.features.tasks.answers import caveats, configurations, failed, findings, missing
 from tare.features.tasks.outcomes import labels, pairs, scored
 from tare.features.tasks.page import make
-from tare.features.tasks.runs import RESULTS, Configuration, Folder, Result, Runs
+from tare.features.tasks.runs import Configuration, Folder, Result, Runs
 from tare.features.tasks.specification import TaskSet
 from tare.render import html
 from tare.render.words import paragraph, text
+from tare.results.columns import objects
 from tare.results.message import Message
 from tare.workloads.specification import Enforced
 
@@ -58,8 +60,8 @@ def runs(*sides: list[list[Row]], of: list[Configuration] | None = None) -> Runs
         for t, trials in enumerate(tasks)
         for k, (result, seconds) in enumerate(trials)
     ]  # fmt: skip
-    table = pd.DataFrame(rows)
-    table["result"] = pd.Categorical(table["result"], categories=RESULTS)
+    table = columns.of_records(rows)
+    table = table.with_columns(why=objects(table["why"]))
     given = of or [configuration(p) for p in ("bare", "docker", "vm")[: len(sides)]]
     names = tuple(f"<i>{n}.in" for n in range(len(sides[0])))
     return Runs(FOLDERS[: 1 + max(one.folder for one in given)], tuple(given), names, table)
@@ -248,7 +250,8 @@ def test_runs_that_waited_for_a_cpu_are_said() -> None:
     assert not list(caveats(idle, scored(idle, "cpu")))
     # 0.1 of 2 s.
     busy = runs(once(("correct", 1)))
-    busy.table["wait_ns"] *= 2
+    waits = busy.table.with_columns(wait_ns=busy.table["wait_ns"] * 2)
+    busy = dataclasses.replace(busy, table=waits)
     (said_,) = caveats(busy, scored(busy, "cpu"))
     assert "10.0 %" in text(said_)
 
@@ -271,9 +274,9 @@ def test_pictures_are_as_their_schema_says() -> None:
 
 def crashing(some: Runs, configuration: int, *status: float) -> Runs:
     """Return runs of which those of one configuration ended with these exit codes."""
-    own = some.table["configuration"] == configuration
-    some.table.loc[own, "exit_status"] = list(status)
-    return some
+    statuses = some.table["exit_status"].copy()
+    statuses[some.table["configuration"] == configuration] = status
+    return dataclasses.replace(some, table=some.table.with_columns(exit_status=statuses))
 
 
 def test_a_configuration_that_only_crashes_alike_is_broken_and_compared_with_nothing() -> None:
@@ -328,7 +331,7 @@ def test_runs_that_end_otherwise_are_no_broken_configuration(
 
 def test_a_set_without_runs_is_none_that_is_solved() -> None:
     empty = runs(once(("correct", 1)))
-    none = Runs(empty.folders, empty.configurations, empty.tasks, empty.table.iloc[:0])
+    none = Runs(empty.folders, empty.configurations, empty.tasks, empty.table.rows([]))
     report, _ = make(none, "cpu", "tare tasks report set")
     assert "0 of 0 tasks are solved." in paragraph(report.answers)
 

@@ -6,13 +6,13 @@ import types
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from tare.errors import IncompleteError, UsageError
 from tare.features.tasks import command, work
 from tare.features.tasks.runs import Runs
+from tare.results.columns import Columns
 from tare.wiring import command_line
 
 
@@ -37,7 +37,7 @@ class Tasks:
 
     def _show(self, *given: Any) -> Any:
         self.shown = given
-        table = pd.DataFrame({"result": self.results}).assign(configuration=0)
+        table = Columns({"result": self.results, "configuration": [0] * len(self.results)})
         return Runs(folders=(), configurations=(), tasks=(), table=table)
 
     def run(self, *words: str) -> None:

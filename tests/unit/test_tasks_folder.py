@@ -85,7 +85,7 @@ def test_the_last_run_of_a_task_counts(tmp_path: Path) -> None:
     folders.begin(whole, "", tmp_path)
     session(tmp_path, 1, run(1, 0, "lost"), run(2, 1, "wrong"))
     session(tmp_path, 2, run(3, 0, "correct"))
-    table = folders.load([tmp_path]).table.sort_values("task")
+    table = folders.load([tmp_path]).table.sorted_by("task")
     assert table["result"].tolist() == ["correct", "wrong"]
     assert table["cpu_ns"].tolist() == [5.0, 5.0]
     assert table["exit_status"].tolist() == [0.0, 0.0]
@@ -166,7 +166,7 @@ def test_folders_are_joined_by_the_names_of_tasks(tmp_path: Path) -> None:
         session(tmp_path / name, 1, run(1, 0), run(2, 1))
     runs = folders.load([tmp_path / "one", tmp_path / "two"])
     assert runs.tasks == ("a", "b", "c")
-    rows = runs.table[["configuration", "task"]].to_numpy().tolist()
+    rows = [[*row.values()] for row in runs.table.only("configuration", "task").records()]
     assert sorted(rows) == [[0, 0], [0, 1], [1, 1], [1, 2]]
 
 

@@ -14,10 +14,6 @@ from tare.experiment import journal, plan, remnants, session
 from tare.experiment.placement import Machine
 from tare.experiment.specification import Cell, Experiment
 from tare.host import lease
-from tare.networks import replay
-from tare.networks.emulator import Emulator
-from tare.networks.shaping import specification
-from tare.networks.shaping.specification import Shaping
 from tare.registry import Availability
 from tare.render.words import sentence, text
 from tare.results.message import Message, message
@@ -301,8 +297,13 @@ def _networks(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """
     if not experiment.networked:
         return {}
+    # Only networks need what makes them.
+    from tare.networks import replay
+    from tare.networks.emulator import Emulator
+    from tare.networks.shaping import specification
+
     found: dict[str, Availability] = {}
-    shapings: dict[str, Shaping] = {}
+    shapings: dict[str, specification.Shaping] = {}
     for level in map(str, experiment.factors["network"]):
         try:
             shapings[level] = replay.resolved(specification.parse(experiment.shaped(level)))

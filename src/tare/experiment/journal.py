@@ -20,7 +20,7 @@ from tare.errors import StoreError
 from tare.experiment.plan import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -287,6 +287,8 @@ class Writer:
     ----------
     path : Path
         A file that does not exist yet.
+    take : callable, optional
+        Is given each line as well.
 
     Raises
     ------
@@ -294,8 +296,9 @@ class Writer:
         If the file exists, or cannot be written (no room, no right).
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, take: Callable[[Any], None] | None = None) -> None:
         self._path = path
+        self._take = take
         self._encoder = msgspec.json.Encoder()
         try:
             self._file = path.open("xb")
@@ -309,6 +312,9 @@ class Writer:
             self._file.write(self._encoder.encode_lines(lines))
         except OSError as error:
             raise self._lost(error) from error
+        if self._take is not None:
+            for line in lines:
+                self._take(line)
 
     def sync(self) -> None:
         """Put everything written so far on the disk: once a trial.

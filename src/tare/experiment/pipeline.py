@@ -18,7 +18,7 @@ import msgspec
 
 from tare.agent import record
 from tare.errors import ChangedError, StoreError, TrialError
-from tare.experiment import availability_filter, journal, pilot, plan, remnants
+from tare.experiment import availability_filter, journal, pilot, plan, remnants, store
 from tare.experiment import file as experiment_file
 from tare.experiment import machine_facts as machine
 from tare.experiment import session as execution
@@ -31,6 +31,7 @@ from tare.experiment.session.request import LONG_PROBING, Probing
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.roots import Roots
 from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.experiment.store.collector import Collector
 from tare.experiment.sweep import cache
 from tare.host import state
 from tare.platforms import own_files
@@ -61,6 +62,21 @@ class Prepared:
     notes: list[journal.Note] = field(default_factory=list)
     #: The file as given; None for ``tare run``.
     text: str | None = None
+    #: What its folder holds, once it is measured.
+    collector: Collector | None = None
+
+    def results(self, folder: Path, sessions: Sequence[int] = ()) -> Results:
+        """Return what was measured into a folder, as :func:`results_of` does, without reading it.
+
+        That the machine was the same is looked at where it was probed in several sessions.
+        """
+        found = store.load(folder) if self.collector is None else self.collector.results()
+        several = self.experiment.fingerprint and len(found.sessions) > 1
+        if not several and not sessions:
+            return found
+        from tare.experiment.findings.sessions import judged
+
+        return judged(found, sessions, folder)
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,16 +165,16 @@ def execute(
         If (resuming) it holds another experiment.
     """
     with folders.held(folder):
-        made, past, is_complete = _begun(prepared, folder, progress, resume)
+        past, prepared.collector, is_complete = _begun(prepared, folder, progress, resume)
         if is_complete:
             progress.note(f"{folder} is complete, so nothing was measured.")
             return "finished"
         asked = request(
-            prepared, made, past, folder, progress,
+            prepared, past, prepared.collector, progress,
             as_root=as_root, teardown=teardown, spent_s=spent_s, supplies=supplies,
             probing=probing,
         )  # fmt: skip
-        _warn_once(made, asked.user, progress)
+        _warn_once(asked.plan, asked.user, progress)
         return execution.conduct(asked)
 
 
@@ -176,9 +192,8 @@ def _warn_once(made: plan.Plan, user: record.User | None, progress: execution.Pr
 
 def request(
     prepared: Prepared,
-    made: plan.Plan,
     past: Past,
-    folder: Path,
+    collector: Collector,
     progress: execution.Progress,
     *,
     as_root: bool = False,
@@ -189,13 +204,14 @@ def request(
 ) -> execution.Request:
     """Return what one session is asked to do, for a folder that is held; see :func:`execute`."""
     return execution.Request(
-        folder=folder,
-        plan=made,
+        folder=collector.folder,
+        plan=collector.plan,
         machine=prepared.machine,
         facts=prepared.facts,
-        decide=_decide(made, progress),
+        decide=_decide(collector.plan, progress),
         progress=progress,
         past=past,
+        collector=collector,
         user=None if as_root else calling_user(),
         teardown=teardown or any(w.command for w in prepared.experiment.workloads),
         notes=prepared.notes,
@@ -254,7 +270,7 @@ def remaining(prepared: Prepared, folder: Path) -> pilot.Forecast | None:
     if not folders.has_begun(folder):
         return None
     made = plan.make(prepared.experiment, prepared.cells)
-    _, done = folders.begun(made, prepared.text, folder)
+    done, _ = folders.begun(made, prepared.text, folder)
     took = pilot.read(journal.read_all(folder))
     if not took.trials:
         return None
@@ -284,14 +300,17 @@ def _piloted(
     alone = tuple(msgspec.structs.replace(cell, cell=n) for n, cell in enumerate(cells))
     asked = msgspec.structs.replace(prepared.experiment, stopping=stopping, order="blocks")
     began = time.monotonic()
+    made = plan.make(asked, alone)
+    collector = Collector(folder, made)
     request = execution.Request(
         folder=folder,
-        plan=plan.make(asked, alone),
+        plan=made,
         machine=prepared.machine,
         facts=[],
         decide=lambda *values: {},
         progress=progress,
         past=Past(),
+        collector=collector,
         user=calling_user(),
         teardown=any(cell.workload.command for cell in cells),
     )
@@ -300,10 +319,10 @@ def _piloted(
             folders.begin(request.plan, None, folder)
             execution.conduct(request)
     except TrialError as error:
-        why = reasons(failures(results_of(folder)))
+        why = reasons(failures(collector.results()))
         raise TrialError(text(why) if why else error.message) from error
     took_s = time.monotonic() - began
-    failed = completeness.failing(results_of(folder))
+    failed = completeness.failing(collector.results())
     took = pilot.read(journal.read_all(folder))._replace(failures=failed)
     renamed = [one._replace(cell=numbers[one.cell]) for one in took.trials]
     return took._replace(trials=renamed), took_s
@@ -311,7 +330,7 @@ def _piloted(
 
 def _begun(
     prepared: Prepared, folder: Path, progress: execution.Progress, resume: bool
-) -> tuple[plan.Plan, Past, bool]:
+) -> tuple[Past, Collector, bool]:
     """Begin an experiment, or go on with it; and tell whether nothing of it is missing."""
     made = plan.make(prepared.experiment, prepared.cells)
     if folders.has_begun(folder):
@@ -320,16 +339,16 @@ def _begun(
                 f"{folder} is not empty: it holds an experiment, so nothing was measured",
                 "add --resume to go on with it, or choose another --out",
             )
-        made, past, is_complete = folders.go_on(made, prepared.text, folder)
+        past, collector, is_complete = folders.go_on(made, prepared.text, folder)
         remnants.cleanup()
-        if not is_complete and (cut := past.cut_block(made)) is not None:
+        if not is_complete and (cut := past.cut_block(collector.plan)) is not None:
             progress.note(sentence(message("execute.cut_block", trials=cut[0], of=cut[1])))
-        return made, past, is_complete
+        return past, collector, is_complete
     folders.begin(made, prepared.text, folder, resume=resume)
     if resume:
         progress.note(f"{folder} holds nothing to go on with, so that everything is measured.")
         remnants.cleanup()
-    return made, Past(), False
+    return Past(), Collector(folder, made), False
 
 
 def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
@@ -396,7 +415,6 @@ def results_of(folder: Path, sessions: Sequence[int] = ()) -> Results:
     StoreError
         If it cannot be read, or has no such session.
     """
-    from tare.experiment import store
     from tare.experiment.findings.sessions import judged
 
     return judged(store.load(folder), sessions, folder)
@@ -443,15 +461,13 @@ def check_same(
 
 
 def answers(
-    folder: Path | None,
     results: Results,
     questions: Mapping[str, FindingUnit],
     tell: Callable[[int, int], None] = lambda done, of: None,
 ) -> Answers:
     """Conclude from what a folder holds, as loaded by :func:`results_of`.
 
-    ``questions`` are the supplies' findings. What they find is stored in the folder that is given;
-    None: nowhere. ``tell`` is told how many questions of how many were asked.
+    ``questions`` are the supplies' findings; ``tell`` is told how many of how many were asked.
     """
     from tare.experiment.findings.answers import all_findings
     from tare.experiment.findings.failures import failures
@@ -460,10 +476,6 @@ def answers(
     from tare.experiment.findings.sessions import caveats
 
     found = tuple(all_findings(results, questions, tell))
-    if folder is not None:
-        from tare.experiment import store
-
-        store.save_findings(folder, found)
     return Answers(
         name=results.experiment.name,
         question=results.experiment.question,

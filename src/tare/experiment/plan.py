@@ -28,7 +28,7 @@ from tare.results.message import Amount, Message, Said, message
 from tare.workloads.application import Needs
 from tare.workloads.specification import WorkloadSpec
 
-#: Version of the layout of an experiment's folder: plan, journal and store.
+#: Version of the layout of an experiment's folder: plan and journals.
 VERSION = 1
 #: A plan with more cells than this is a slip of the finger, not a question.
 MOST_CELLS = 100_000

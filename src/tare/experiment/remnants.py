@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from tare import registry
-from tare.applications import image
 from tare.errors import PlatformError
 from tare.host import lease as leases
 from tare.host.lease import InUseError, Lease, Remnant
@@ -84,7 +83,7 @@ def found() -> list[Remnant]:
     platforms = [one for unit in registry.units_of("platform").values() for one in unit.remnants()]
     return [
         *restore.remnants(), *_running(), *networks.found(), *platforms, *_groups(), *_files(),
-        *image.remnants(),
+        *_images(),
     ]  # fmt: skip
 
 
@@ -166,6 +165,13 @@ def _files() -> list[Remnant]:
         and path.is_dir()
         and not path.is_symlink()
     ]
+
+
+def _images() -> Iterable[Remnant]:
+    # Only applications have images, and what builds them takes time to load.
+    from tare.applications import image
+
+    return image.remnants()
 
 
 def _groups() -> list[Remnant]:

@@ -56,8 +56,9 @@ def few_in(results: Results, metric: str) -> Message | None:
     """Say that a metric is a quantile of too few requests in any cell of an experiment."""
     if metric not in METRICS.values():
         return None
-    counts = results.values("requests", DRIVER).groupby("cell")["value"].median()
-    return few(metric, int(counts.min())) if len(counts) else None
+    by_cell = results.values("requests", DRIVER).groups("cell")
+    counts = [float(np.median(rows["value"])) for _, rows in by_cell]
+    return few(metric, int(min(counts))) if counts else None
 
 
 def few_of(metric: str, requests: np.ndarray) -> Message | None:

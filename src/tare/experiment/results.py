@@ -1,4 +1,4 @@
-"""The results of an experiment as data frames: what statistics, findings and reports read."""
+"""The results of an experiment as columns: what statistics, findings and reports read."""
 
 from __future__ import annotations
 
@@ -9,25 +9,41 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from tare.experiment.journal import SEEN
 from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
+from tare.experiment.samples import Key, Samples
 from tare.experiment.tables import TABLES
+from tare.results.columns import Column, Columns, objects
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    import pandas as pd
     import pyarrow as pa
 
     from tare.experiment.specification import Cell, Experiment, Limit
     from tare.experiment.store.trial_files import TrialFiles
+    from tare.statistics.statistic import FloatArray
 
 
-def _empty(table: str) -> pd.DataFrame:
-    """Return a frame with the columns of a table, and of instances with what is seen in them."""
-    return pd.DataFrame(columns=[*TABLES[table].names, *(SEEN if table == "instances" else ())])
+def empty(table: str) -> Columns:
+    """Return a table without rows; that of instances has what is seen in them."""
+    columns = {column.name: typed(column.type, ()) for column in TABLES[table].columns}
+    return Columns(columns | (dict.fromkeys(SEEN, np.zeros(0)) if table == "instances" else {}))
+
+
+def typed(kind: str, values: Collection[Any]) -> Column:
+    """Return values as a column of a type that ``tables.toml`` has; None is NaN among numbers."""
+    if kind not in ("INTEGER", "BIGINT", "DOUBLE", "BOOLEAN"):
+        return objects(values)
+    if kind == "DOUBLE" or None in values:
+        return np.array(values, dtype=np.float64)
+    return np.array(values, dtype=bool if kind == "BOOLEAN" else np.int64)
+
+
+#: How a trial ended: an unfinished one was cut short, and its values are never used.
+STATUSES = ("ok", "failed", "unfinished")
 
 
 class Counted(NamedTuple):
@@ -37,7 +53,7 @@ class Counted(NamedTuple):
     failed: int
 
 
-# Compared and hashed by identity: data frames have no equality of their own.
+# Compared and hashed by identity: columns have no equality of their own.
 @dataclass(frozen=True, eq=False)
 class Results:
     """Everything that an experiment has stored so far.
@@ -46,51 +62,51 @@ class Results:
     ----------
     experiment : Experiment
         The question.
-    trial_table : DataFrame
+    trial_table : Columns
         One row a trial: ``trial, session, block, position, cell, seed, status, reason`` and one
         column a factor (``workload, platform, workers, pinning, load, size`` and the user's);
-        levels are strings. From a store also ``started``, ``duration_ns``, ``failure_kind`` and
+        levels are strings. From a journal also ``started``, ``duration_ns``, ``failure_kind`` and
         ``error_captured``: standard error was a pipe that was read, not ``/dev/null``.
-    sample_table : DataFrame
-        One row a sample: ``trial, worker, iteration, phase, metric, source, value``;
-        worker and iteration are absent (NA) where the value belongs to the whole trial.
-    facts : DataFrame
+    sample_table : Samples
+        ``trial, worker, iteration, value`` of each metric, source and phase; worker and iteration
+        are NaN where the value belongs to the whole trial.
+    facts : Columns
         ``session, instance, platform, name, value, unit, source``.
-    sessions : DataFrame
+    sessions : Columns
         ``session, started, ended, boot_id, nonce``.
-    faults : DataFrame
+    faults : Columns
         ``trial, worker, iteration, kind, message, evidence``.
-    stops : DataFrame
+    stops : Columns
         Why each cell stopped: ``cell, trials, reason, target, reached, more_trials, more_seconds``.
     notes : list of str
         What was left out, and other things to be told with the answer.
-    figures : DataFrame
+    figures : Columns
         What probes found before and after the trials of each session:
         ``session, moment, metric, unit, better, margin, values, take``.
-    takes : DataFrame
+    takes : Columns
         How busy the machine was during each take of these, where it was recorded: ``session,
         moment, take, seconds, cpus, load_average, other_cpus, stolen_cpus, cpu_pressure,
-        memory_pressure, io_pressure``; absent (NA): the kernel does not tell.
+        memory_pressure, io_pressure``; absent (NaN): the kernel does not tell.
     levels_of : int or None
         Session that levels are taken from, where the machine was not the same in all sessions;
         None: from all. Comparisons within blocks use all sessions in either case.
-    instances : DataFrame
+    instances : Columns
         One row an instance of a platform: ``session, instance, platform, size, pinning, cores,
         cpus, memory_bytes, workers, cold, start_ns, stop_ns, host_cpu_ns, host_memory_bytes``;
-        ``cores`` is a quota, ``cpus`` a list or None. And what a program sees in it, absent (NA)
+        ``cores`` is a quota, ``cpus`` a list or None. And what a program sees in it, absent (NaN)
         where it was not told: ``cpus_affinity`` (what nproc says), ``cpus_online``,
         ``cpus_visible`` (affinity and quota), ``memory_total_bytes``, ``memory_limit_bytes``.
-    clocks : DataFrame
+    clocks : Columns
         Clocks inside an instance beside the host's: ``session, instance, monotonic_ns,
         monotonic_offset_ns, realtime_offset_ns, within_ns``.
-    network_use : DataFrame
+    network_use : Columns
         What each host of an emulated network sent in a trial: ``trial, host, tokens_start_bits,
         tokens_end_bits, sent_bytes, dropped_packets, times_dry, dry_ns, first_dry_ns``; hosts count
-        from 1, tokens are absent (NA) where a host has no bucket, ``first_dry_ns`` where its
+        from 1, tokens are absent (NaN) where a host has no bucket, ``first_dry_ns`` where its
         bucket was never empty.
-    network_log : DataFrame
+    network_log : Columns
         The same hosts at moments of a trial, one row each: ``trial, at_ns, host, tokens_bits,
-        rate_bps, sent_bytes``; absent (NA): no bucket, no rate.
+        rate_bps, sent_bytes``; absent (NaN): no bucket, no rate.
     planned : tuple of Cell
         Cells of the plan, also those of which no trial has begun; empty where only some of the
         sessions are looked at.
@@ -100,19 +116,19 @@ class Results:
     """
 
     experiment: Experiment
-    trial_table: pd.DataFrame
-    sample_table: pd.DataFrame
-    facts: pd.DataFrame
-    sessions: pd.DataFrame
-    faults: pd.DataFrame
-    stops: pd.DataFrame
+    trial_table: Columns
+    sample_table: Samples
+    facts: Columns
+    sessions: Columns
+    faults: Columns
+    stops: Columns
     notes: list[str] = field(default_factory=list)
-    figures: pd.DataFrame = field(default_factory=partial(_empty, "figures"))
-    takes: pd.DataFrame = field(default_factory=partial(_empty, "takes"))
-    instances: pd.DataFrame = field(default_factory=partial(_empty, "instances"))
-    clocks: pd.DataFrame = field(default_factory=partial(_empty, "clocks"))
-    network_use: pd.DataFrame = field(default_factory=partial(_empty, "network_use"))
-    network_log: pd.DataFrame = field(default_factory=partial(_empty, "network_log"))
+    figures: Columns = field(default_factory=partial(empty, "figures"))
+    takes: Columns = field(default_factory=partial(empty, "takes"))
+    instances: Columns = field(default_factory=partial(empty, "instances"))
+    clocks: Columns = field(default_factory=partial(empty, "clocks"))
+    network_use: Columns = field(default_factory=partial(empty, "network_use"))
+    network_log: Columns = field(default_factory=partial(empty, "network_log"))
     planned: tuple[Cell, ...] = ()
     levels_of: int | None = None
     request_files: TrialFiles | None = None
@@ -126,33 +142,29 @@ class Results:
     @property
     def factors(self) -> list[str]:
         """The factors, ``workload`` first, in the order of the experiment."""
-        return [c for c in self.trial_table.columns if c not in _TRIAL_COLUMNS]
+        return [c for c in self.trial_table.names if c not in _TRIAL_COLUMNS]
+
+    def levels(self, factor: str) -> list[str]:
+        """Return the levels that trials have of a factor, in the order of their first trials."""
+        return self.trial_table.distinct(factor)
 
     @property
     def varied(self) -> list[str]:
         """The factors that have more than one level here."""
-        return [f for f in self.factors if self.trial_table[f].nunique(dropna=False) > 1]
-
-    def trials(self) -> pd.DataFrame:
-        """One row a trial, failed ones included (``status``)."""
-        return self.trial_table
+        return [f for f in self.factors if len(self.levels(f)) > 1]
 
     @cached_property
-    def _by_metric(self) -> dict[str, NDArray[np.intp]]:
-        """Where samples of measured iterations stand, by metric: every finding asks for some."""
-        counts = np.flatnonzero((self.sample_table["phase"] == "measured").to_numpy(dtype=bool))
-        metrics = self.sample_table["metric"].iloc[counts]
-        return {str(m): counts[own] for m, own in metrics.groupby(metrics).indices.items()}
+    def good(self) -> Columns:
+        """The trials that did not fail."""
+        return self.trial_table.where(status="ok")
 
-    def measured(self, metric: str, source: str | None = None) -> pd.DataFrame:
-        """Return the samples of a metric that count as values, from one source or from all."""
-        none = np.array([], dtype=np.intp)
-        rows: pd.DataFrame = self.sample_table.iloc[self._by_metric.get(metric, none)]
-        return rows if source is None else rows[rows["source"] == source]
+    def trials(self) -> pd.DataFrame:
+        """One row a trial, failed ones included (``status``), as a data frame."""
+        return self.trial_table.frame()
 
     def samples(self) -> pd.DataFrame:
-        """One row a sample, with the levels of its trial."""
-        return self.sample_table.merge(self.trial_table, on="trial", how="left")
+        """One row a sample, with the levels of its trial, as a data frame."""
+        return self.sample_table.table().joined(self.trial_table, "trial").frame()
 
     def sources(self, metric: str) -> list[str]:
         """Return the sources that *every* good trial has for a metric, best first.
@@ -160,15 +172,17 @@ class Results:
         The instrument must not be confounded with the platform: cells are compared only on a
         source that is common to all of them.
         """
-        good = set(self.trial_table.loc[self.trial_table["status"] == "ok", "trial"])
-        s = self.measured(metric)
-        per_source = s[s["trial"].isin(good)].groupby("source")["trial"].nunique()
-        common = [str(name) for name, n in per_source.items() if n == len(good)]
-        return ranked(metric, common)
+        good = self.good["trial"]
+        return ranked(
+            metric,
+            (
+                source
+                for source in self.sample_table.sources(metric)
+                if len(good) and np.isin(good, self.sample_table.of(metric, source)["trial"]).all()
+            ),
+        )
 
-    def values(
-        self, metric: str, source: str | None = None, *, by_worker: bool = False
-    ) -> pd.DataFrame:
+    def values(self, metric: str, source: str | None = None) -> Columns:
         """Trial values: the mean over measured iterations and workers, one row a good trial.
 
         Parameters
@@ -177,25 +191,23 @@ class Results:
             E.g. ``kernel_cpu_ns``.
         source : str, optional
             By default the best that is common to all good trials.
-        by_worker : bool
-            One row per trial and worker instead: not replicates, for looking at workers only.
 
         Returns
         -------
-        DataFrame
-            ``trial, session, block, position, cell``, the factors and ``value``
-            (and ``worker``), in order of trial. Empty if the metric has no such source.
+        Columns
+            ``trial, session, block, position, cell``, the factors and ``value``, in order of
+            trial. Empty if the metric has no such source.
         """
-        keys = ["trial", "worker"] if by_worker else ["trial"]
-        if source is None:
-            common = self.sources(metric)
-            if not common:
-                return self.trial_table.iloc[0:0].assign(value=np.array([], dtype=float))
-            source = common[0]
-        s = self.measured(metric, source)
-        means = s.groupby(keys, dropna=not by_worker)["value"].mean().reset_index()
-        good = self.trial_table[self.trial_table["status"] == "ok"]
-        return good.merge(means, on="trial").sort_values(keys).reset_index(drop=True)
+        common = self.sources(metric) if source is None else [source]
+        if not common:
+            return self.trial_table.rows([]).with_columns(value=np.zeros(0))
+        return mean_by(self.sample_table.of(metric, common[0]), "trial").joined(self.good, "trial")
+
+    def values_of(self, metric: str, source: str, trials: Column) -> FloatArray:
+        """Return the values of given trials, in their order; NaN where a trial has none."""
+        means = mean_by(self.sample_table.of(metric, source), "trial")
+        value = dict(zip(means["trial"].tolist(), means["value"].tolist(), strict=True))
+        return np.array([value.get(trial, np.nan) for trial in trials.tolist()], dtype=float)
 
     def request_counts(self) -> dict[int, Counted]:
         """How many requests each good trial made, in order of trial; none of others than services.
@@ -226,12 +238,15 @@ class Results:
         """Add its trial's levels to the rows of each trial in a table, a column a factor."""
         import pyarrow as pa
 
-        levels = self.trial_table.set_index("trial")[self.factors]
+        levels = {
+            row["trial"]: {factor: row[factor] for factor in self.factors}
+            for row in self.trial_table.records()
+        }
         for own in each:
             rows = own
             # One text for all rows.
             first = pa.repeat(pa.scalar(0, pa.int32()), own.num_rows)
-            for factor, level in levels.loc[own["trial"][0].as_py()].items():
+            for factor, level in levels[own["trial"][0].as_py()].items():
                 column = pa.DictionaryArray.from_arrays(first, pa.array([str(level)]))
                 rows = rows.append_column(self.level_column(table, str(factor)), column)
             yield rows
@@ -278,7 +293,7 @@ class Results:
         self, table: str, trial_files: TrialFiles | None, counts: dict[int, Counted]
     ) -> pd.DataFrame:
         if trial_files is None or not counts:
-            return _empty(table)
+            return empty(table).frame()
         import pyarrow as pa
 
         read = [*self.with_levels(table, (trial_files.read(*one) for one in counts.items()))]
@@ -291,21 +306,21 @@ class Results:
         For each workload they are those of the metric that stands for it, on the best source that
         is common to all of the workload's good trials.
         """
-        found = [self.sample_table]
+        parts = []
         for workload in self.experiment.workloads:
-            trials = self.trial_table[self.trial_table["workload"] == workload.name]
+            trials = self.trial_table.where(workload=workload.name)
             own = dataclasses.replace(self, trial_table=trials)
             metric = waited_for(TIME, serves=workload.serves)
-            s = self.sample_table
             for source in own.sources(metric)[:1]:
-                rows = s[
-                    (s["metric"] == metric)
-                    & (s["source"] == source)
-                    & s["trial"].isin(trials["trial"])
-                ]
-                found.append(rows.assign(metric=TIME, source=OF_WORKLOAD))
-        whole = pd.concat(found).sort_values("trial", kind="stable").reset_index(drop=True)
-        return dataclasses.replace(self, sample_table=whole)
+                part = self.sample_table.of(metric, source)
+                parts.append(part.rows(np.isin(part["trial"], trials["trial"])))
+        if not parts:
+            return self
+        whole = Columns({name: np.concatenate([p[name] for p in parts]) for name in parts[0].names})
+        key = Key(TIME, OF_WORKLOAD)
+        return dataclasses.replace(
+            self, sample_table=self.sample_table.with_part(key, whole.sorted_by("trial"))
+        )
 
     def judged_by(self, limits: tuple[Limit, ...]) -> Results:
         """Return the same, asked about limits of a judge."""
@@ -314,37 +329,38 @@ class Results:
 
     def of_sessions(self, numbers: Collection[int]) -> Results:
         """Return what some of the sessions measured, as if there had been no others."""
-        trials = self.trial_table[self.trial_table["session"].isin(list(numbers))]
-        kept = set(trials["trial"])
+        wanted = set(numbers)
+        trials = self.trial_table.where(session=wanted)
+        kept = set(trials["trial"].tolist())
+        of_session = {
+            name: getattr(self, name).where(session=wanted)
+            for name in ("facts", "sessions", "figures", "takes", "instances", "clocks")
+        }
+        of_trial = {
+            name: getattr(self, name).where(trial=kept)
+            for name in ("faults", "network_use", "network_log")
+        }
         return dataclasses.replace(
             self,
             levels_of=None,
-            trial_table=trials.reset_index(drop=True),
-            sample_table=_rows(self.sample_table, "trial", kept),
-            facts=_rows(self.facts, "session", numbers),
-            sessions=_rows(self.sessions, "session", numbers),
-            faults=_rows(self.faults, "trial", kept),
-            figures=_rows(self.figures, "session", numbers),
-            takes=_rows(self.takes, "session", numbers),
-            instances=_rows(self.instances, "session", numbers),
-            clocks=_rows(self.clocks, "session", numbers),
-            network_use=_rows(self.network_use, "trial", kept),
-            network_log=_rows(self.network_log, "trial", kept),
+            trial_table=trials,
+            sample_table=self.sample_table.of_trials(kept),
             planned=(),
+            **of_session,
+            **of_trial,
         )
 
-    def cells(self, good: Sequence[str] = ("ok",)) -> pd.DataFrame:
-        """One row a cell: its levels and the number of good trials ``n``."""
-        rows = self.trial_table[self.trial_table["status"].isin(list(good))]
-        counted = rows.groupby(["cell", *self.factors], dropna=False).size()
-        return counted.rename("n").reset_index()
+    def cells(self, good: Sequence[str] = ("ok",)) -> list[tuple[dict[str, Any], int]]:
+        """Levels of each cell, with its number as ``cell``, and how many good trials it has."""
+        rows = self.trial_table.where(status=set(good)).only("cell", *self.factors)
+        return [(next(own.records()), len(own)) for _, own in rows.groups("cell")]
 
     @property
     def emulated(self) -> frozenset[str]:
         """Platforms whose CPU is emulated, with all that stand in them: no measure of a VM."""
-        rows = self.facts[(self.facts["name"] == "emulated") & self.facts["platform"].notna()]
-        said = {str(p) for p, value in zip(rows["platform"], rows["value"], strict=True) if value}
-        tried = {str(p) for p in self.trial_table["platform"].unique()}
+        rows = self.facts.where(name="emulated")
+        said = {p for p, value in zip(rows["platform"], rows["value"], strict=True) if p and value}
+        tried = set(self.trial_table["platform"])
         return frozenset(
             said | {p for p in tried if any(p.startswith(f"{outer}/") for outer in said)}
         )
@@ -353,7 +369,7 @@ class Results:
     def ended(self) -> str | None:
         """Why the last session ended: ``finished``, ``budget`` …; None: it runs, or was killed."""
         last = [*self.sessions["reason"]][-1:] if "reason" in self.sessions else []
-        return str(last[0]) if last and not pd.isna(last[0]) else None
+        return last[0] if last else None
 
     @property
     def by_hand(self) -> bool:
@@ -362,12 +378,16 @@ class Results:
 
     def fact(self, name: str, default: Any = None) -> Any:
         """Value of a fact of the machine (the latest session's)."""
-        rows = self.facts[self.facts["name"] == name]
-        return default if rows.empty else rows["value"].iloc[-1]
+        rows = self.facts.where(name=name)
+        return rows["value"][-1] if rows else default
 
 
-def _rows(frame: pd.DataFrame, column: str, values: Collection[int]) -> pd.DataFrame:
-    return frame[frame[column].isin(list(values))].reset_index(drop=True)
+def mean_by(samples: Columns, *keys: str) -> Columns:
+    """Return the mean ``value`` of each combination of some columns, in order of these."""
+    numbers = samples.group_numbers(*keys)
+    _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
+    sums = np.bincount(numbers, samples["value"], minlength=len(counts))
+    return samples.rows(first).only(*keys).with_columns(value=sums / counts)
 
 
 _TRIAL_COLUMNS = frozenset((

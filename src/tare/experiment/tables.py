@@ -1,4 +1,4 @@
-"""The tables of ``store.duckdb``, as ``tables.toml`` defines them."""
+"""The tables of an experiment, as ``tables.toml`` defines them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Table(NamedTuple):
     name: str
     meaning: str
     columns: tuple[Column, ...]
-    #: Folder in which each trial has a file of it; None: it is in the store.
+    #: Folder in which each trial has a file of it; None: the rows are in the journals.
     files: str | None = None
 
     @property
@@ -45,5 +45,5 @@ TABLES = {
     ).items()
 }
 
-#: Those that are in the store: a trial may have a million requests, and few need them.
+#: Those read from the journals: a trial may have a million requests, each in a file of its own.
 STORED = {name: table for name, table in TABLES.items() if table.files is None}

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from tare.errors import InputError, StoreError
 from tare.experiment import failed_trials, plan, plan_file, store
@@ -25,6 +24,7 @@ from tare.readers.readings import counted, each_once, failed, few_requests, read
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
+from tare.results.columns import Columns as Table
 from tare.results.message import Message, Said, message
 
 #: Facts that say where an experiment was measured.
@@ -144,17 +144,17 @@ def _read_one(file: Path, columns: Columns) -> tuple[Imported, tuple[int, int]]:
         raise DamagedError(error.message, error.hint) from error
     metric = columns.value or plan.metric(results.experiment)
     values, requests = results.values(metric), results.values("requests", DRIVER)
-    if values.empty:
+    if not values:
         raise _no_values(file, results, metric)
     told = _told(file, results, columns)
     series = tuple(
         _series(
             metric,
-            {factor: str(rows[factor].iloc[0]) for factor in told},
+            {factor: str(rows[factor][0]) for factor in told},
             rows,
-            requests.loc[requests["cell"] == cell, "value"].to_numpy(),
+            requests.where(cell=cell)["value"],
         )
-        for cell, rows in values.groupby("cell", sort=True)
+        for cell, rows in values.groups("cell")
     )
     statuses = results.trial_table["status"]
     found = Imported(
@@ -191,19 +191,17 @@ def _told(file: Path, results: Results, columns: Columns) -> list[str]:
     return told or results.factors[:1]
 
 
-def _series(metric: str, key: dict[str, str], rows: pd.DataFrame, requests: np.ndarray) -> Series:
+def _series(metric: str, key: dict[str, str], rows: Table, requests: np.ndarray) -> Series:
     name, unit = units.of_column(metric)
     in_seconds = unit is not None and unit.base == "s"
-    rows = rows.sort_values("trial")
-    trials = rows["trial"].to_numpy(dtype=np.int64)
+    trials = rows["trial"]
     found = readings(
         rows["value"].tolist(),
         lambda index: f"trial {trials[index]}",
         scale=unit.factor if unit is not None and in_seconds else 1.0,
         negative=units.may_be_negative(name, unit),
     )
-    kept = rows.iloc[found.kept]
-    session = kept["session"].to_numpy(dtype=np.int64)
+    kept = rows.rows(found.kept)
     return Series(
         key={label(factor): label(level) for factor, level in key.items()},
         values=found.values,
@@ -211,15 +209,15 @@ def _series(metric: str, key: dict[str, str], rows: pd.DataFrame, requests: np.n
         unit=None if unit is None else "s" if in_seconds else unit.name,
         lower_is_better=units.lower_is_better(name, unit),
         trial=trials[found.kept],
-        block=session * _SESSION + kept["block"].to_numpy(dtype=np.int64),
+        block=kept["session"] * _SESSION + kept["block"],
         position=trials[found.kept].astype(float),
         defects=(*found.defects, *few_requests(metric, requests)),
     )
 
 
 def _no_values(file: Path, results: Results, metric: str) -> NothingError:
-    measured = sorted(set(results.sample_table["metric"].astype(str)))
-    if not (results.trial_table["status"] == "ok").any():
+    measured = results.sample_table.metrics
+    if not results.good:
         return NothingError(
             f"no trial of the experiment in {file} ended well",
             f"tare experiment report {file}   (says why)",
@@ -231,7 +229,7 @@ def _no_values(file: Path, results: Results, metric: str) -> NothingError:
 
 
 def _environment(results: Results) -> Message | None:
-    names = set(results.facts["name"].astype(str))
+    names = set(results.facts["name"])
     facts = [message(f"interop.tare.{name}") for name in _FACTS if name in names]
     return message("interop.tare.environment", facts=facts, n=len(names)) if facts else None
 

@@ -231,12 +231,12 @@ def _part(column: LargeColumn, order: np.ndarray[Any, Any], numbers: _Numbers | 
 def _numbers(columns: Iterable[LargeColumn]) -> dict[str, _Numbers]:
     """Return columns of numbers by id: those of one heading are written alike, to be compared."""
     import numpy as np
-    import pandas as pd
 
     alike: dict[tuple[str, str], dict[str, np.ndarray[Any, Any]]] = {}
     for column in columns:
         if column.kind == "number":
-            values = pd.to_numeric(pd.Series(column.values)).to_numpy(float, na_value=np.nan)
+            known = [np.nan if one is None else one for one in column.values]
+            values = np.array(known, dtype=float)
             alike.setdefault((text(column.heading), column.unit), {})[column.id] = values
     found: dict[str, _Numbers] = {}
     for (_, unit), some in alike.items():
@@ -290,11 +290,8 @@ def _written(column: LargeColumn, order: np.ndarray[Any, Any], numbers: _Numbers
 
 def _plain(column: LargeColumn) -> list[str | None]:
     """Return texts, None for what is not known."""
-    import numpy as np
-    import pandas as pd
-
-    values = np.asarray(column.values, dtype=object)
-    return [None if gone else str(one) for one, gone in zip(values, pd.isna(values), strict=True)]
+    # NaN differs from itself.
+    return [None if one is None or one != one else str(one) for one in column.values]  # noqa: PLR0124
 
 
 def _differ(table: LargeTable) -> np.ndarray[Any, Any]:

@@ -16,7 +16,7 @@ from tare.statistics.downsample import beside, fences, sample
 from tare.statistics.level_segments import segment_ends
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import robust_sd
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 
 #: Values in the shortest segment; two in series that are too short for that.
 _SHORTEST_SEGMENT = 5
@@ -88,7 +88,7 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
         sentence = message("series.changes.unknown", why=why)
         return Changes(None, (), (), None, None, None, sentence)
     x, block = order.course.values, order.course.block
-    scale = abs(float(np.median(sample(values)))) or 1.0
+    scale = abs(median(sample(values))) or 1.0
     points = _find(order) if order.moves else []
     drift = _line(x) if order.beyond(_tau_beside_line(order))[1] else None
     if drift is not None and points and _steps_fit_better(x, points):
@@ -213,7 +213,7 @@ def remaining(order: Order, found: Changes) -> Order:
 
 
 def _draw_in(values: FloatArray) -> FloatArray:
-    middle = float(np.median(values))
+    middle = median(values)
     sd = robust_sd(values, middle)
     if sd == 0:
         return np.asarray(values, dtype=float)

@@ -5,18 +5,19 @@ Source: Ljung and Box 1978; Wald and Wolfowitz 1940; Geyer 1992.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.copies import Copy, copied
 from tare.statistics.dependence import autocorrelation, lag1
+from tare.statistics.distributions import chi2_survival, normal_cdf
 from tare.statistics.downsample import MOST
 from tare.statistics.exact import ranks
 from tare.statistics.order import Kind, Order, normal_scores, order_of
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 
 
 @dataclass(frozen=True)
@@ -117,12 +118,12 @@ def ljung_box(values: FloatArray, lags: int) -> tuple[float, float]:
     n = len(values)
     k = np.arange(1, lags + 1)
     q = n * (n + 2) * float(np.sum(autocorrelation(values)[k] ** 2 / (n - k)))
-    return q, float(special.chdtrc(lags, q))
+    return q, chi2_survival(lags, q)
 
 
 def runs_p(values: FloatArray) -> float | None:
     """P-value of the number of runs above and below the median; None where one side is empty."""
-    middle = np.median(values)
+    middle = median(values)
     above = values[values != middle] > middle
     up, down = int(above.sum()), int((~above).sum())
     n = up + down
@@ -131,7 +132,7 @@ def runs_p(values: FloatArray) -> float | None:
     runs = 1 + int(np.count_nonzero(above[1:] != above[:-1]))
     mean = 2 * up * down / n + 1
     variance = (mean - 1) * (mean - 2) / (n - 1)
-    return float(2 * special.ndtr(-max(0.0, abs(runs - mean) - 0.5) / np.sqrt(variance)))
+    return 2 * normal_cdf(-max(0.0, abs(runs - mean) - 0.5) / math.sqrt(variance))
 
 
 def _sentence(kind: Kind | None, copy: Copy | None, order: Order, n: int) -> Message:

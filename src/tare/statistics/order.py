@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from tare.statistics.dependence import autocorrelation, dependence_time, lag1
+from tare.statistics.distributions import normal_quantiles
 from tare.statistics.downsample import Course, course_of
 from tare.statistics.exact import ranks
 from tare.statistics.periodicity import Periodicity, periodicity
 from tare.statistics.permutation import permutation_p
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 
 #: Trials below which order says nothing.
 FEWEST = 6
@@ -252,7 +252,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
     if not scores.any():
         return None
     single = scores if course.block == 1 else normal_scores(course.stretch)
-    distances = np.abs(course.spaced - np.median(course.spaced))
+    distances = np.abs(course.spaced - median(course.spaced))
     spreads = normal_scores(distances)
     found = {
         name: of(scores) for name, of in (("memory", memory), ("step", step), ("drift", drift))
@@ -294,7 +294,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
 def normal_scores(values: FloatArray) -> FloatArray:
     """Turn ranks into normal quantiles of mean 0 and variance 1; zeros if all values are equal."""
     n = len(values)
-    scores = special.ndtri((ranks(values[None])[0] - 0.5) / n)
+    scores = normal_quantiles((ranks(values[None])[0] - 0.5) / n)
     scores -= scores.mean()
     deviation = float(scores.std())
     return np.asarray(scores / deviation) if deviation > 1e-9 else np.zeros(n)
@@ -354,7 +354,7 @@ def drift(scores: FloatArray) -> float:
 
 def _spread_change(distances: FloatArray, scores: FloatArray) -> SpreadChange:
     at = int(_steps(scores).argmax()) + _shortest(len(scores))
-    before, after = float(np.median(distances[:at])), float(np.median(distances[at:]))
+    before, after = median(distances[:at]), median(distances[at:])
     ratio = after / before if before > 0 else np.inf if after > 0 else 1.0
     return SpreadChange(memory(scores), step(scores), at, ratio, dependence_time(scores))
 

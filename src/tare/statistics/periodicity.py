@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from tare.statistics.distributions import student_cdf
 from tare.statistics.statistic import FloatArray
 
 #: Periods that a series must hold: with fewer, a few extremes recur by chance.
@@ -168,7 +168,7 @@ def _clearest(sums: FloatArray, patterns: _Patterns, most: FloatArray) -> Period
     shares = sums**2 * patterns.weights
     at = len(shares) - 1 - int(shares[::-1].argmax())  # of the same share, the longest period
     share = min(float(shares[at]), 1 - 1e-12)
-    p = 2 * float(special.stdtr(n - 2, -math.sqrt(share * (n - 2) / (1 - share))))
+    p = 2 * student_cdf(n - 2, -math.sqrt(share * (n - 2) / (1 - share)))
     found = [(-math.log(max(p, 1e-300)), int(patterns.periods[at]), float(shares[at]))]
     # To look at all of them for such without exception is dear, and seldom has a chance.
     if shares[at] >= np.min(most[some - 1] ** 2 / (some * (n - some))):
@@ -213,7 +213,7 @@ def _phase_sums(scores: FloatArray, period: int) -> FloatArray:
 
 
 def _log_choose(n: int, k: int) -> float:
-    return float(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def _waves(scores: FloatArray) -> Periodicity:

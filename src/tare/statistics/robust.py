@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 
 #: SD of normal values over the median of their distances from the middle.
 SD_OF_MEDIAN = 1.4826
@@ -21,5 +21,5 @@ def robust_sd(values: FloatArray, middle: float | None = None) -> float:
         What they deviate from; their median unless given.
     """
     if middle is None:
-        middle = float(np.median(values))
-    return SD_OF_MEDIAN * float(np.median(np.abs(values - middle)))
+        middle = median(values)
+    return SD_OF_MEDIAN * median(np.abs(values - middle))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tare.statistics.downsample import sample
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 
 #: What is known of the ticks of two series: of both, or of each.
 Tick = float | tuple[float | None, float | None] | None
@@ -106,7 +106,7 @@ def _common_divisor(levels: FloatArray) -> float:
         other = np.flatnonzero(apart > noise)
         if not len(other):
             multiples = np.round(levels / divisor)
-            return float(np.median(levels[multiples > 0] / multiples[multiples > 0]))
+            return median(levels[multiples > 0] / multiples[multiples > 0])
         divisor = float(apart[other].min())
     return 0.0
 
@@ -122,7 +122,7 @@ def _step(levels: FloatArray, counts: np.ndarray, divisor: float) -> float | Non
     if several.sum() > 1:
         # A single value off the others' levels is no level.
         steps = np.diff(levels[several])
-        return float(steps[steps > _SAME * np.median(steps)].min())
+        return float(steps[steps > _SAME * median(steps)].min())
     away = np.abs(levels[~several] - levels[several])
     step = float(away.min())
     if step <= _ALIKE * divisor or divisor > _COARSE * float(levels[several][0]):

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy import special
 
 from tare.results.message import Chosen, Deviation, Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
@@ -190,6 +189,9 @@ def verdict_of_all(some: Sequence[Trust]) -> Verdict:
 
 def most_by_chance(series: int) -> int:
     """Return the 95 % quantile of the number of sound series that are doubted by chance."""
+    # Only sets of series need it.
+    from scipy import special
+
     likely = special.bdtr(np.arange(series + 1), series, _BY_CHANCE)
     return int(np.argmax(likely >= _CERTAINTY - 1e-12))
 

@@ -29,7 +29,7 @@ _Name = Literal["mean", "sd", "isolate"]
 
 def find(results: Results) -> Finding | None:
     """Compare the platforms' means and SDs, and those with isolate to those without."""
-    if results.trial_table["platform"].nunique() < 2:
+    if len(results.levels("platform")) < 2:
         return None
     basis = basis_of(results)
     if isinstance(basis, Message):

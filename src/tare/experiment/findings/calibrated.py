@@ -123,9 +123,9 @@ def _shares(results: Results) -> Iterator[tuple[str, float]]:
     experiment = results.experiment
     if experiment.window is not None and len(experiment.factors.get("quota", ())) > 1:
         return
-    factors = [f for f in ("quota", "size", "workers") if f in results.trial_table.columns]
-    some: Any = results.trial_table[factors].drop_duplicates().to_dict("records")
-    for levels in some:
+    factors = [f for f in ("quota", "size", "workers") if f in results.trial_table]
+    for _, rows in results.trial_table.groups(*factors):
+        levels = {factor: rows[factor][0] for factor in factors}
         size = experiment.limits(str(levels.get("size")))
         share = _number(levels.get("quota")) or size.cores or size.cpuset
         if share is None:
@@ -184,7 +184,7 @@ def _table(shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]) -
 def _caveats(results: Results) -> Iterator[Message]:
     workload, platform = (str(results.fact(f"calibration_{w}")) for w in ("workload", "platform"))
     yield message("calibrated.caveat.workload", workload=workload)
-    others = sorted(set(results.trial_table["platform"].astype(str)) - {platform})
+    others = sorted(set(results.levels("platform")) - {platform})
     if others:
         yield message("calibrated.caveat.platform", platform=platform, others=others)
     changed = results.fact("calibration_changed_kernel")

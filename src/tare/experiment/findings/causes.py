@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from tare.experiment.findings import waiting
 from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.evidence import level_columns, relative_spread
 from tare.experiment.findings.finding import FindingUnit, uncompared
@@ -21,7 +21,6 @@ from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message
 from tare.results.verdict import HIGHER
-from tare.statistics.intervals import p10_and_p90
 from tare.statistics.statistic import FloatArray
 from tare.statistics.variance import FEWEST, Explained, Share, explained
 
@@ -31,19 +30,14 @@ _DESCRIPTION = Description(
     question="Why are the unstable cells unstable?",
     source="measurement rules of tare",
 )
-#: A cell is also called unstable where its p10–p90 range exceeds this share of its median.
-_WIDE = 0.05
-_ALPHA = 0.05
-#: Share of the variance from which on one covariate is the clearest cause.
-_HALF = 0.5
+
 #: Cells that the answer names.
 _NAMED = 3
 #: Steal is counted in ticks of 10 ms: nothing is derived from it below this.
 _SHORTEST_FOR_STEAL_NS = 100e6
-_WAIT = "run-queue wait"
 #: Metric, source (None: the best there is) and what it is called.
 _COVARIATES = (
-    ("wait_ns", None, _WAIT),
+    ("wait_ns", None, waiting.WAIT),
     ("involuntary_switches", None, "involuntary switches"),
     ("voluntary_switches", None, "voluntary switches"),
     ("migrations", None, "migrations between CPUs"),
@@ -56,7 +50,7 @@ _COVARIATES = (
     ("start_skew_ns", None, "skew of the workers' starts"),
 )
 #: What a trial's first thread waits for says nothing of services, which it only starts.
-_OF_SERVICES = (("off_cpu_preempted_ns", "perf_cpu", _WAIT), *_COVARIATES[1:])
+_OF_SERVICES = (("off_cpu_preempted_ns", "perf_cpu", waiting.WAIT), *_COVARIATES[1:])
 #: What leaves the wait out: metrics of time to those of CPU time.
 _WITHOUT_WAIT = {"wall_ns": "cpu_ns", "kernel_wall_ns": "kernel_cpu_ns"}
 _ORDER = "time since the start of the experiment"
@@ -99,28 +93,6 @@ def cpu_metric(results: Results) -> str | None:
     return _cure(_best(known), results, basis)
 
 
-def waits(wall: FloatArray, waiting: FloatArray, cpu: FloatArray) -> bool:
-    """Whether single trials spread because they wait for a CPU, and their CPU time does not.
-
-    That is, waiting explains half of the variance of wall time or more, and the range of CPU time
-    is half of that of wall time or less, relative to its median.
-    """
-    if not len(wall) == len(waiting) == len(cpu) >= FEWEST or _range(wall) <= _WIDE:
-        return False
-    found = explained(wall, {_WAIT: waiting})
-    return found is not None and _is_clear(found) and _is_cured(found.shares[0], wall, cpu)
-
-
-def _is_cured(share: Share, wall: FloatArray, cpu: FloatArray) -> bool:
-    """Whether what explains a wall time is a wait that CPU time is free of."""
-    return share.name == _WAIT and share.rising and _range(cpu) <= _range(wall) / 2
-
-
-def _range(values: FloatArray) -> float:
-    low, high = p10_and_p90(values)
-    return (high - low) / abs(float(np.median(values)) or 1.0)
-
-
 def _cure(best: tuple[Share, Cell] | None, results: Results, basis: Basis) -> str | None:
     metric = _WITHOUT_WAIT.get(basis.metric)
     if best is None or metric is None:
@@ -131,13 +103,13 @@ def _cure(best: tuple[Share, Cell] | None, results: Results, basis: Basis) -> st
     if crowded or cell.levels.get("load", "none") != "none" or isinstance(found, Message):
         return None
     cpu = next(c for c in cells_of(results, found).all if c.cell == cell.cell)
-    return metric if _is_cured(share, cell.trial_values, cpu.trial_values) else None
+    return metric if waiting.is_cured(share, cell.trial_values, cpu.trial_values) else None
 
 
 def _none(cells: Cells, basis: Basis) -> Finding:
     """Say that no cell is known to be unstable; with too few trials, none can be."""
     few = min((c.n for c in cells.all), default=0)
-    answer = message("causes.stable", limit=Chosen(_WIDE))
+    answer = message("causes.stable", limit=Chosen(waiting.WIDE))
     if few < FEWEST:
         answer = message("causes.too_few", trials=few, least=FEWEST)
     return Finding(
@@ -155,8 +127,8 @@ def _none(cells: Cells, basis: Basis) -> Finding:
 def _explained(cells: Cells) -> list[tuple[Cell, Message, Explained | None]]:
     """Explain every unstable cell, each with why it is called so."""
     some = _unstable(cells)
-    table = _covariates(cells.results) if some else pd.DataFrame()
-    return [(c, why, _explain(c, table, cells)) for c, why in some]
+    recorded = _covariates(cells.results) if some else {}
+    return [(c, why, _explain(c, recorded, cells)) for c, why in some]
 
 
 def _unstable(cells: Cells) -> list[tuple[Cell, Message]]:
@@ -174,7 +146,7 @@ def _unstable(cells: Cells) -> list[tuple[Cell, Message]]:
                 shown.setdefault(
                     _key(levels), message("causes.why.disturbed", workers=step.workers)
                 )
-    wide = message("causes.why.wide", limit=Chosen(_WIDE))
+    wide = message("causes.why.wide", limit=Chosen(waiting.WIDE))
     found = [(c, shown.get(_key(c.levels)) or (wide if _is_wide(c) else None)) for c in cells.all]
     return [(c, why) for c, why in found if why is not None]
 
@@ -184,38 +156,29 @@ def _key(levels: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _is_wide(cell: Cell) -> bool:
-    return cell.n >= FEWEST and relative_spread(cell) > _WIDE
+    return cell.n >= FEWEST and relative_spread(cell) > waiting.WIDE
 
 
-def _covariates(results: Results) -> pd.DataFrame:
-    """One row a trial, one column a covariate: mean over workers and measured iterations."""
-    s = results.sample_table
-    s = s[s["phase"] == "measured"]
-    columns = {}
+def _covariates(results: Results) -> dict[str, tuple[str, str]]:
+    """Return the metric and source of each covariate that was recorded, by its name."""
+    samples = results.sample_table
     serves = any(workload.serves for workload in results.experiment.workloads)
+    found = {}
     for metric, source, name in _OF_SERVICES if serves else _COVARIATES:
-        rows = s[s["metric"] == metric]
-        if source is not None:
-            rows = rows[rows["source"] == source]
-        elif rows["source"].nunique() > 1:
-            rows = rows[rows["source"] == rows["source"].value_counts().idxmax()]
-        if not rows.empty:
-            columns[name] = rows.groupby("trial")["value"].mean()
-    return pd.DataFrame(columns)
+        some = [one for one in samples.sources(metric) if source in (None, one)]
+        if some:
+            found[name] = (metric, max(some, key=lambda one: len(samples.of(metric, one))))
+    return found
 
 
-def _explain(cell: Cell, table: pd.DataFrame, cells: Cells) -> Explained | None:
+def _explain(cell: Cell, recorded: Mapping[str, tuple[str, str]], cells: Cells) -> Explained | None:
     values = cell.trial_values
-    trials = cells.results.trial_table
-    here = trials[trials["trial"].isin(cell.trials)].set_index(["session", "block"])
-    order = here["trial"].reindex(cell.table.index).to_numpy()
-    rows = table.reindex(order)
-    covariates: dict[str, FloatArray] = {
-        name: rows[name].to_numpy(dtype=float)
-        for name in rows.columns
-        if rows[name].notna().all() and not (name == "steal" and _too_short(values, cells))
-    }
-    covariates[_ORDER] = order.astype(float)
+    covariates: dict[str, FloatArray] = {}
+    for name, (metric, source) in recorded.items():
+        own = cells.results.values_of(metric, source, cell.row_trials)
+        if not np.isnan(own).any() and not (name == "steal" and _too_short(values, cells)):
+            covariates[name] = own
+    covariates[_ORDER] = cell.row_trials.astype(float)
     return explained(values, covariates, seed=cells.results.experiment.seed)
 
 
@@ -228,7 +191,7 @@ def _answer(known: list[tuple[Cell, Explained]], total: int, cells: Cells) -> It
     if not known:
         yield message("causes.unexplained_few", cells=total, least=FEWEST)
         return
-    some = [(cell, e) for cell, e in known if e.p < _ALPHA and _shown(e)]
+    some = [(cell, e) for cell, e in known if e.p < waiting.ALPHA and _shown(e)]
     some.sort(key=lambda one: -one[1].share)
     for cell, e in some[:_NAMED]:
         yield message(
@@ -243,7 +206,7 @@ def _answer(known: list[tuple[Cell, Explained]], total: int, cells: Cells) -> It
         )
     if some[_NAMED:]:
         yield message("causes.others", others=len(some[_NAMED:]))
-    nothing = [cell for cell, e in known if e.p >= _ALPHA or not _shown(e)]
+    nothing = [cell for cell, e in known if e.p >= waiting.ALPHA or not _shown(e)]
     if nothing:
         yield message(
             "causes.unexplained",
@@ -253,17 +216,12 @@ def _answer(known: list[tuple[Cell, Explained]], total: int, cells: Cells) -> It
 
 
 def _shown(e: Explained) -> list[Share]:
-    return [s for s in e.shares if s.p < _ALPHA]
-
-
-def _is_clear(e: Explained) -> bool:
-    """Whether one covariate explains half of the variance or more."""
-    return e.p < _ALPHA and e.shares[0].p < _ALPHA and e.shares[0].share >= _HALF
+    return [s for s in e.shares if s.p < waiting.ALPHA]
 
 
 def _best(known: list[tuple[Cell, Explained]]) -> tuple[Share, Cell] | None:
     """Return the one covariate that explains most, where that is half of some cell's variance."""
-    best = [(e.shares[0], cell) for cell, e in known if _is_clear(e)]
+    best = [(e.shares[0], cell) for cell, e in known if waiting.is_clear(e)]
     return max(best, key=lambda one: one[0].share, default=None)
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tare.experiment import metrics, plan, request_quantiles
 from tare.experiment.findings import known
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import RATES
-from tare.experiment.results import Results
+from tare.experiment.results import STATUSES, Results, mean_by
 from tare.experiment.specification import Stopping
 from tare.render import vocabulary
 from tare.render.vocabulary import Words
+from tare.results.columns import Columns
 from tare.results.message import Message, message
 from tare.statistics.intervals import Interval
 from tare.statistics.shift import has_ratio
@@ -72,6 +72,8 @@ class Pair:
         What one more block of the two would take.
     sessions : array of int, shape (n,)
         Session of each common block.
+    row_trials : (array of int, array of int), each of shape (n,)
+        The trial of each in these blocks.
     levels_of : int or None
         Session that levels are taken from; None: all.
     """
@@ -85,6 +87,7 @@ class Pair:
     trials: tuple[int, ...]
     seconds: float
     sessions: IntArray
+    row_trials: tuple[IntArray, IntArray]
     levels_of: int | None = None
 
     @property
@@ -131,11 +134,24 @@ class Pair:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell's values: a row a good trial, in order of time, a column a worker."""
+    """One cell's values.
+
+    Attributes
+    ----------
+    workers : array, shape (n, workers)
+        Of each good trial and worker (mean over its iterations), by session and block.
+    sessions, blocks, row_trials : array of int, shape (n,)
+        Session, block and trial of each row.
+    trials : tuple of int
+        Good trials.
+    """
 
     cell: int
     levels: Mapping[str, str]
-    table: pd.DataFrame
+    workers: FloatArray
+    sessions: IntArray
+    blocks: IntArray
+    row_trials: IntArray
     trials: tuple[int, ...]
     #: What one more trial would take.
     seconds: float
@@ -157,12 +173,19 @@ class Cell:
     @property
     def n(self) -> int:
         """Good trials."""
-        return len(self.table)
+        return len(self.workers)
+
+    def common(self, other: Cell) -> tuple[IntArray, IntArray]:
+        """Return the rows of this cell and of another one that are of the same blocks."""
+        places = {key: row for row, key in enumerate(other.keys)}
+        both = [(own, places[key]) for own, key in enumerate(self.keys) if key in places]
+        first, second = np.array(both, dtype=np.int_).reshape(-1, 2).T
+        return first, second
 
     @property
-    def workers(self) -> FloatArray:
-        """Values, shape (n, workers)."""
-        return self.table.to_numpy(dtype=float)
+    def keys(self) -> list[tuple[int, int]]:
+        """Session and block of each row."""
+        return [*zip(self.sessions.tolist(), self.blocks.tolist(), strict=True)]
 
     @property
     def trial_values(self) -> FloatArray:
@@ -190,40 +213,50 @@ class Cells:
     @cached_property
     def all(self) -> list[Cell]:
         """Every cell that has a good trial, in the order of :func:`in_order`."""
-        values = dict(iter(self._workers().groupby("cell")))
-        cells = []
-        for number in in_order(self.results):
-            if (rows := values.get(number)) is None:
-                continue
-            table = rows.set_index(["session", "block", "worker"])["value"].unstack()
-            variance = rows["variance"].mean()
-            cells.append(
-                Cell(
-                    cell=number,
-                    levels={f: str(rows[f].iloc[0]) for f in self.factors},
-                    table=table.dropna(),
-                    trials=tuple(int(t) for t in sorted(rows["trial"].unique())),
-                    seconds=self._seconds(rows),
-                    within=None if pd.isna(variance) else float(np.sqrt(variance)),
-                    stopping=self.results.experiment.stopping,
-                    by_hand=self.results.by_hand,
-                    tick=self.basis.tick,
-                )
-            )
-        return cells
+        values = dict(self._workers().groups("cell"))
+        return [
+            self._cell(number, values[number])
+            for number in in_order(self.results)
+            if number in values
+        ]
 
-    def _workers(self) -> pd.DataFrame:
+    def _cell(self, number: int, rows: Columns) -> Cell:
+        block, worker = rows.group_numbers("session", "block"), rows.group_numbers("worker")
+        table = np.full((block.max() + 1, worker.max() + 1), np.nan)
+        table[block, worker] = rows["value"]
+        of_trial = rows.rows(np.unique(block, return_index=True)[1])
+        whole = ~np.isnan(table).any(axis=1)
+        variances = rows["variance"][~np.isnan(rows["variance"])]
+        return Cell(
+            cell=number,
+            levels={f: str(rows[f][0]) for f in self.factors},
+            workers=table[whole],
+            sessions=of_trial["session"][whole],
+            blocks=of_trial["block"][whole],
+            row_trials=of_trial["trial"][whole],
+            trials=tuple(sorted(set(rows["trial"].tolist()))),
+            seconds=self._seconds(rows),
+            within=float(np.sqrt(variances.mean())) if len(variances) else None,
+            stopping=self.results.experiment.stopping,
+            by_hand=self.results.by_hand,
+            tick=self.basis.tick,
+        )
+
+    def _workers(self) -> Columns:
         """One row a good trial and worker: mean and variance over its measured iterations."""
-        s = self.results.measured(self.basis.metric, self.basis.source)
-        over_iterations = s.groupby(["trial", "worker"], dropna=False)["value"]
-        rows = over_iterations.agg(value="mean", variance="var").reset_index()
-        rows["worker"] = rows["worker"].fillna(0)
-        trials = self.results.trial_table
-        return rows.merge(trials[trials["status"] == "ok"], on="trial")
+        s = self.results.sample_table.of(self.basis.metric, self.basis.source)
+        s = s.with_columns(worker=np.nan_to_num(s["worker"]))
+        numbers, rows = s.group_numbers("trial", "worker"), mean_by(s, "trial", "worker")
+        squares = np.bincount(numbers, (s["value"] - rows["value"][numbers]) ** 2)
+        counts = np.bincount(numbers)
+        variance = np.full(len(rows), np.nan)
+        np.divide(squares, counts - 1, out=variance, where=counts > 1)
+        return rows.with_columns(variance=variance).joined(self.results.good, "trial")
 
-    def _seconds(self, rows: pd.DataFrame) -> float:
-        if "duration_ns" in rows and rows["duration_ns"].notna().any():
-            return float(rows["duration_ns"].mean() / 1e9)
+    def _seconds(self, rows: Columns) -> float:
+        durations = rows["duration_ns"] if "duration_ns" in rows else np.zeros(0)
+        if (known := durations[~np.isnan(durations)]).size:
+            return float(known.mean() / 1e9)
         per_iteration = float(rows["value"].mean() / 1e9) if self.basis.unit == "ns" else 0.0
         return per_iteration * self.results.experiment.iterations
 
@@ -309,18 +342,17 @@ def compared(
 
 def in_order(results: Results) -> list[int]:
     """Return the numbers of all cells as the experiment has their levels, references first."""
-    trials = results.trial_table.drop_duplicates("cell").sort_values("cell")
+    rows = [levels for levels, _ in results.cells(STATUSES)]
     places = {}
     for factor in ("workload", *results.experiment.factors):
-        if factor in trials:
+        if factor in results.trial_table:
             usual = REFERENCES.get(factor)
-            levels = dict.fromkeys(trials[factor].astype(str))
+            levels = dict.fromkeys(str(row[factor]) for row in rows)
             first = [level for level in levels if level == usual]
             others = [level for level in levels if level != usual]
             places[factor] = {level: place for place, level in enumerate([*first, *others])}
-    rows = trials.to_dict("records")
     rows.sort(key=lambda row: [place[str(row[factor])] for factor, place in places.items()])
-    return [int(row["cell"]) for row in rows]
+    return [row["cell"] for row in rows]
 
 
 @lru_cache(maxsize=4)
@@ -331,26 +363,24 @@ def cells_of(results: Results, basis: Basis) -> Cells:
 
 def pooled(results: Results, basis: Basis) -> dict[int, FloatArray]:
     """Pool all measured iterations of all workers, by cell: as STABILITY did, not replicates."""
-    s = results.measured(basis.metric, basis.source)
-    trials = results.trial_table
-    good = s.merge(trials.loc[trials["status"] == "ok", ["trial", "cell"]], on="trial")
-    return {
-        int(str(cell)): rows["value"].to_numpy(dtype=float) for cell, rows in good.groupby("cell")
-    }
+    s = results.sample_table.of(basis.metric, basis.source)
+    good = s.joined(results.good.only("trial", "cell"), "trial")
+    return {cell: rows["value"] for cell, rows in good.groups("cell")}
 
 
 def _pair(factor: str, first: Cell, second: Cell, levels_of: int | None) -> Pair:
-    common = first.table.index.intersection(second.table.index)
+    own, other = first.common(second)
     return Pair(
         factor=factor,
         reference=first.levels[factor],
         level=second.levels[factor],
         levels={f: level for f, level in second.levels.items() if f != factor},
-        first=first.table.loc[common].to_numpy(dtype=float),
-        second=second.table.loc[common].to_numpy(dtype=float),
+        first=first.workers[own],
+        second=second.workers[other],
         trials=first.trials + second.trials,
         seconds=first.seconds + second.seconds,
-        sessions=np.array([session for session, _ in common], dtype=int),
+        sessions=first.sessions[own],
+        row_trials=(first.row_trials[own], second.row_trials[other]),
         levels_of=levels_of,
     )
 
@@ -392,20 +422,22 @@ def values_of(results: Results, metric: str | None = None) -> Basis | Message:
     common = results.sources(metric)
     if common:
         return Basis(metric, common[0], more_is_better(results, metric))
-    if not (results.trial_table["status"] == "ok").any():
+    if not results.good:
         return message("cells.none_good")
-    rows = results.samples()
-    rows = rows[(rows["metric"] == metric) & (rows["phase"] == "measured")]
-    if rows.empty:
+    some = results.sample_table.sources(metric)
+    if not some:
         return message("cells.no_metric", metric=metric)
-    by_platform = rows.groupby("platform")["source"].unique()
-    missing = sorted(set(results.trial_table["platform"]) - set(by_platform.index))
+    by_platform: dict[str, list[str]] = {}
+    for source in some:
+        rows = results.sample_table.of(metric, source).joined(results.trial_table, "trial")
+        for platform in rows.distinct("platform"):
+            by_platform.setdefault(str(platform), []).append(source)
     return message(
         "cells.no_common_source",
         metric=metric,
         sources=[
-            message("cells.sources", platform=str(platform), sources=sorted(sources))
-            for platform, sources in by_platform.items()
+            message("cells.sources", platform=platform, sources=sources)
+            for platform, sources in sorted(by_platform.items())
         ],
-        missing=[str(platform) for platform in missing],
+        missing=sorted(set(results.levels("platform")) - set(by_platform)),
     )

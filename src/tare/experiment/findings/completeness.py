@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
-import pandas as pd
 
 from tare.experiment.findings.failures import Failure, failures, reasons
 from tare.experiment.findings.finding import FindingUnit
@@ -69,15 +67,15 @@ class ShortCell:
 
 def short_cells(results: Results) -> tuple[ShortCell, ...]:
     """Return the cells that have fewer good trials than requested, in the plan's order."""
-    stopped = set(results.stops.loc[results.stops["reason"] == "failed", "cell"])
-    by_cell: dict[Any, pd.DataFrame] = dict(list(results.trial_table.groupby("cell", sort=False)))
+    stopped = set(results.stops.where(reason="failed")["cell"].tolist())
+    by_cell = dict(results.trial_table.groups("cell"))
     found = []
     for cell in results.planned:
-        trials = by_cell.get(cell.cell, results.trial_table.iloc[:0])
-        good = int((trials["status"] == "ok").sum())
+        trials = by_cell.get(cell.cell, results.trial_table.rows([]))
+        good = len(trials.where(status="ok"))
         asked = results.experiment.trials(cell.workload)
         if good < asked if asked is not None else cell.cell in stopped:
-            failed = int((trials["status"] == "failed").sum())
+            failed = len(trials.where(status="failed"))
             why = tuple(failures(results, trials))
             found.append(
                 ShortCell(cell.cell, cell.levels(), good, failed, asked, why, cell.cell in stopped)
@@ -141,8 +139,7 @@ def given_up(results: Results) -> list[Message]:
     cells = [cell for cell in short_cells(results) if cell.given_up]
     found = []
     for names, part in _parts(cells, results.planned) if cells else ():
-        trials = results.trial_table
-        why = failures(results, trials[trials["cell"].isin([c.cell for c in part])])
+        why = failures(results, results.trial_table.where(cell={c.cell for c in part}))
         asked = [c.asked for c in part if c.asked is not None]
         found.append(
             message(

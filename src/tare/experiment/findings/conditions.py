@@ -9,7 +9,7 @@ from tare import workloads
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.network_cells import FACTOR, levels_of
 from tare.experiment.findings.service_cells import driven
-from tare.experiment.results import Results
+from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Experiment
 from tare.networks.shaping.messages import describe
 from tare.registry import Description, Parameter
@@ -40,11 +40,11 @@ def find(results: Results) -> Finding | None:
 
 def rows(results: Results) -> list[dict[str, Any]]:
     """Return the conditions of all applications, as :func:`conditions` does."""
-    levels: Any = results.trial_table.drop_duplicates("cell")[results.factors].astype(str)
+    levels = [own for own, _ in results.cells(STATUSES)]
     own: dict[str, set[float | None]] = {}
     for cell in driven(results):
         own.setdefault(cell.levels["workload"], set()).add(cell.own_cpus)
-    return [*conditions(results.experiment, levels.to_dict("records"), own)]
+    return [*conditions(results.experiment, levels, own)]
 
 
 #: Rows that are no parameters; of these, what says what the application is.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tare.results.message import Amount, Chosen, Message, message
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
@@ -95,7 +95,7 @@ def worst(
         values = recorded.get((metric, source), np.array([]))
         time = duration_ns * cpus if metric in _OF_MACHINE else wall_ns
         why = _why_not(values, wall_ns)
-        if metric in _OF_MACHINE and len(time) and float(np.median(duration_ns)) < _SHORTEST_NS:
+        if metric in _OF_MACHINE and len(time) and median(duration_ns) < _SHORTEST_NS:
             values, why = (
                 np.array([]),
                 message("disturbance.short", least=Chosen(_SHORTEST_NS, "ns")),
@@ -167,16 +167,14 @@ def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None
     """
     if len(without := results.values(*LOST)):
         rows = results.trial_table
-        kept = rows[~rows["trial"].isin(without["trial"])]
-        results = dataclasses.replace(results, trial_table=kept.reset_index(drop=True))
-    recorded = {key: results.values(*key)["value"].to_numpy(dtype=float) for key in NEEDED}
+        kept = rows.rows(~np.isin(rows["trial"], without["trial"]))
+        results = dataclasses.replace(results, trial_table=kept)
+    recorded = {key: results.values(*key)["value"] for key in NEEDED}
     values = results.values(metric)
-    durations = (
-        values["duration_ns"].to_numpy(dtype=float) if "duration_ns" in values else np.array([])
-    )
+    durations = values["duration_ns"] if "duration_ns" in values else np.zeros(0)
     return worst(
         recorded,
-        values["value"].to_numpy(dtype=float),
+        values["value"],
         durations,
         int(results.fact("cpus", 1)),
         serves=all(workload.serves for workload in results.experiment.workloads),

@@ -12,15 +12,16 @@ from tare.render.escaping import harmless
 from tare.results.message import Message, message
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tare.experiment.results import Results
+    from tare.results.columns import Columns
 
 #: What is shown of standard error: lines, and characters of each. In an error that ends a command
 #: there is room for a whole traceback.
 LINES, ALONE, WIDTH = 3, 12, 120
 #: Kinds of failure that are named; the others are counted.
 MOST_KINDS = 3
+#: Share of failed trials from which on the exit code says so.
+OFTEN = 0.25
 
 
 @dataclass(frozen=True)
@@ -115,15 +116,15 @@ def together(failed: Iterable[Failed]) -> list[Failure]:
     return sorted(found, key=lambda one: -one.trials)
 
 
-def failures(results: Results, trials: pd.DataFrame | None = None) -> list[Failure]:
+def failures(results: Results, trials: Columns | None = None) -> list[Failure]:
     """Return how trials failed: all of them, or those of some rows of the trial table."""
     table = results.trial_table if trials is None else trials
-    table = table[table["status"] == "failed"]
-    failed: Any = table.to_dict("records")
-    faults = results.faults
-    theirs = faults["trial"].isin(table["trial"]) & (faults["kind"] != "warning")
+    failed = table.where(status="failed")
+    numbers = set(failed["trial"].tolist())
     of: dict[int, Any] = {}
-    for fault in faults[theirs].to_dict("records"):
+    for fault in results.faults.where(trial=numbers).records():
+        if fault["kind"] == "warning":
+            continue
         # Of several workers, the first that said something.
         if not _said(of.get(fault["trial"])):
             of.setdefault(fault["trial"], fault)
@@ -131,13 +132,13 @@ def failures(results: Results, trials: pd.DataFrame | None = None) -> list[Failu
                 of[fault["trial"]] = fault
     return together(
         Failed(
-            reason=row["reason"] if isinstance(row["reason"], str) else "for an unknown reason",
+            reason=row["reason"] or "for an unknown reason",
             kind=of[row["trial"]]["kind"] if row["trial"] in of else None,
             evidence=_said(of.get(row["trial"])),
             captured=bool(row.get("error_captured", False)),
-            like=kind if isinstance(kind := row.get("failure_kind"), str) else None,
+            like=row.get("failure_kind"),
         )
-        for row in failed
+        for row in failed.records()
     )
 
 
@@ -171,7 +172,8 @@ def by_level(
     """Say of each level of a factor, or of some, which trials failed, and why."""
     trials = results.trial_table
     failed = []
-    for name, some in trials.groupby(factor, sort=False):
+    for name in trials.distinct(factor):
+        some = trials.where(**{factor: name})
         found = failures(results, some) if levels is None or name in levels else []
         if found:
             failed.append(
@@ -184,3 +186,21 @@ def by_level(
                 )
             )
     return failed
+
+
+def failing_often(trials: Iterable[tuple[int, str]]) -> tuple[int, int] | None:
+    """Return how many trials failed, and of how many, where it was often; None: it was not.
+
+    What the others say is then not of the command as it is. Of several sessions the last one
+    counts: what failed before it may have been repaired since.
+
+    Parameters
+    ----------
+    trials : iterable of (int, str)
+        Session and status of each.
+    """
+    ended = [(session, status) for session, status in trials if status != "unfinished"]
+    last = max((session for session, _ in ended), default=0)
+    of_last = [status for session, status in ended if session == last]
+    failed = of_last.count("failed")
+    return (failed, len(of_last)) if failed and failed >= OFTEN * len(of_last) else None

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
@@ -14,6 +13,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.results.columns import Columns
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import Interval
@@ -30,11 +30,10 @@ _METRICS = ("cpu_ns", "wall_ns")
 
 def find(results: Results) -> Finding | None:
     """Subtract a program's own first-to-last stamps from what each outside source measured."""
-    own = results.sample_table[results.sample_table["source"] == "self"]
-    if not own["metric"].isin(_METRICS).any():
+    if not any("self" in results.sample_table.sources(metric) for metric in _METRICS):
         return None
     errors = {m: _errors(results, m) for m in _METRICS}
-    rows = {m: _rows(e, results) for m, e in errors.items() if not e.empty}
+    rows = {m: _rows(e, results) for m, e in errors.items() if e}
     if not any(rows.values()):
         return uncompared(_DESCRIPTION, message("harness_error.only_own"))
     varied = results.varied or ["workload"]
@@ -50,33 +49,42 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def _errors(results: Results, metric: str) -> pd.DataFrame:
-    """One row an iteration of a worker and outside source: its error, and the own time."""
-    keys = ["trial", "worker", "iteration"]
-    own = results.measured(metric, "self")[[*keys, "value"]].rename(columns={"value": "own"})
-    outside = results.measured(metric)
-    outside = outside[outside["source"] != "self"]
-    both = outside.merge(own, on=keys)
-    trials = results.trial_table
-    both = both.merge(trials[trials["status"] == "ok"], on="trial")
-    return both.assign(error=both["value"] - both["own"])
+def _errors(results: Results, metric: str) -> dict[str, Columns]:
+    """Return an iteration of a worker in each row, by outside source: its error and own time."""
+    samples = results.sample_table
+    known = samples.of(metric, "self")
+    own = dict(zip(_keys(known), known["value"].tolist(), strict=True))
+    found = {}
+    for source in samples.sources(metric):
+        rows = samples.of(metric, source)
+        told = np.array([own.get(key, np.nan) for key in _keys(rows)], dtype=float)
+        rows = rows.with_columns(own=told, error=rows["value"] - told).rows(~np.isnan(told))
+        if source != "self" and (joined := rows.joined(results.good, "trial")):
+            found[source] = joined
+    return found
 
 
-def _rows(errors: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
+def _keys(rows: Columns) -> list[tuple[int, float, float]]:
+    return [*zip(*(rows[name].tolist() for name in ("trial", "worker", "iteration")), strict=True)]
+
+
+def _rows(errors: dict[str, Columns], results: Results) -> list[dict[str, Any]]:
     """One row a cell and source, the largest relative SD first, as STABILITY's tables are."""
     rows = []
-    for (_, source), some in errors.groupby(["cell", "source"]):
-        error = some["error"].to_numpy(dtype=float)
+    cells = [(cell, source, some) for source, own in errors.items()
+             for cell, some in own.groups("cell")]  # fmt: skip
+    for _, source, some in sorted(cells, key=lambda one: one[:2]):
+        error = some["error"]
         own = float(some["own"].mean())
         sd = float(np.std(error, ddof=1)) if len(error) > 1 else None
-        by_trial = some.groupby("trial")["error"].mean()
-        means = by_trial.to_numpy(dtype=float)
+        by_trial = some.reduced("trial", "error", np.mean)
+        means = np.array([*by_trial.values()])
         interval, _ = mean_and_sd(means, seed=results.experiment.seed)
         covered = coverage_like(means, seed=results.experiment.seed)
         rows.append(
             {
-                **{f: str(some[f].iloc[0]) for f in results.factors},
-                "source": str(source),
+                **{f: str(some[f][0]) for f in results.factors},
+                "source": source,
                 "n": len(by_trial),
                 "iterations": len(error),
                 "mean": float(np.mean(error)),
@@ -86,7 +94,7 @@ def _rows(errors: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
                 "relative_sd": None if sd is None or own == 0 else sd / own,
                 "interval": interval,
                 "covered": None if covered is None else covered[0],
-                "trials": tuple(int(str(t)) for t in by_trial.index),
+                "trials": tuple(by_trial),
             }
         )
     return sorted(rows, key=lambda r: -(r["relative_sd"] or 0.0))

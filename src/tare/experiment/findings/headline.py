@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tare.experiment.findings import caveats, completeness, sessions, trusted
 from tare.experiment.findings.cells import basis_of
 from tare.experiment.findings.failures import failures, reasons
@@ -151,15 +153,15 @@ def _basis(results: Results, found: Sequence[Finding]) -> list[Message]:
     if isinstance(basis, Message):
         return []
     differs = not isinstance(cost, Message) and cost != basis and any(f.advice for f in found)
-    good = results.cells()["n"]
+    good = [n for _, n in results.cells()]
     return [
         message(
             "headline.basis",
             metric=basis.metric,
             source=basis.source,
             cost=cost.metric if differs and not isinstance(cost, Message) else None,
-            least=int(good.min()),
-            most=int(good.max()),
+            least=min(good),
+            most=max(good),
         )
     ]
 
@@ -173,9 +175,9 @@ def _failures(results: Results) -> list[Message]:
     """Say what failed in cells that were not given up, and why."""
     trials = results.trial_table
     over = [cell.cell for cell in completeness.short_cells(results) if cell.given_up]
-    counted_in = trials[~trials["cell"].isin(over)]
-    failed = counted_in[counted_in["status"] == "failed"]
-    if failed.empty:
+    counted_in = trials.rows(~np.isin(trials["cell"], over))
+    failed = counted_in.where(status="failed")
+    if not failed:
         return []
     counts = Counter(zip(failed["workload"], failed["platform"], strict=True))
     return [

@@ -12,6 +12,7 @@ from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.results.columns import Columns
 from tare.results.finding import Answer, Column, Finding, Table
 from tare.results.message import Amount, Message, message
 from tare.statistics.comparison import holm
@@ -56,11 +57,9 @@ def find(results: Results) -> Finding | None:
 
 
 def _effect(cell: Cell, cells: Cells) -> GroupEffect | None:
-    trials = cells.results.trial_table
-    rows = trials[trials["trial"].isin(cell.trials)].set_index(["session", "block"])
-    seeds = rows["seed"].reindex(cell.table.index)
-    values = cell.table.mean(axis=1)
-    groups = [g.to_numpy(dtype=float) for _, g in values.groupby(seeds.to_numpy())]
+    values = Columns({"trial": cell.row_trials, "value": cell.trial_values})
+    seeds = cells.results.trial_table.only("trial", "seed")
+    groups = [rows["value"] for _, rows in values.joined(seeds, "trial").groups("seed")]
     return group_effect(groups, seed=cells.results.experiment.seed)
 
 

@@ -21,7 +21,7 @@ from tare.experiment.findings.side_failures import (
     SideFailures,
     lost_candidates,
 )
-from tare.experiment.results import Results
+from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
 from tare.results.message import Change, Chosen, Duration, Message, Ratio, message
@@ -310,7 +310,7 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
     basis = values_of(results)
     if isinstance(basis, Message):
         return basis
-    planned = [str(level) for level in results.trial_table.sort_values("cell")[factor]]
+    planned = _planned(results, factor)
     reference = reference_level(factor, planned)
     cells = cells_of(results, basis)
     pairs = [p for p in cells.pairs(factor, reference) if p.reference == reference]
@@ -318,8 +318,8 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
         return _nothing_shared(results, factor, reference)
     if refused := without_ratio(pairs, cells):
         return message("difference.no_ratio", why=refused)
-    alone = results.trial_table.drop_duplicates("cell")
-    level = confidence(int((alone[factor].astype(str) != reference).sum()))
+    candidates = [own for own, _ in results.cells(STATUSES) if str(own[factor]) != reference]
+    level = confidence(len(candidates))
     spreads, _ = compare_spreads(
         [p.within_sessions for p in pairs],
         results.experiment.parallel_growth,
@@ -360,9 +360,13 @@ def _nothing_shared(results: Results, factor: str, reference: str) -> Message:
 
 def failing(results: Results, factor: str) -> list[str]:
     """Name the levels of a factor that have no good trial."""
-    trials = results.trial_table
-    good = set(trials.loc[trials["status"] == "ok", factor])
-    return [str(level) for level in dict.fromkeys(trials[factor]) if level not in good]
+    good = set(results.good[factor])
+    return [str(level) for level in results.levels(factor) if level not in good]
+
+
+def _planned(results: Results, factor: str) -> list[str]:
+    """Return the levels of a factor in the order of the plan's cells."""
+    return list(dict.fromkeys(str(own[factor]) for own, _ in results.cells(STATUSES)))
 
 
 @lru_cache(maxsize=4)
@@ -371,15 +375,13 @@ def lost(results: Results) -> tuple[LostCandidate, ...]:
     factor = results.experiment.stopping.compare
     if factor is None or results.experiment.stopping.gate is None:
         return ()
-    planned = results.trial_table.sort_values("cell")[factor].astype(str)
-    reference = reference_level(factor, list(dict.fromkeys(planned)))
+    reference = reference_level(factor, _planned(results, factor))
     return lost_candidates(results, factor, reference, failing(results, factor))
 
 
 def failing_trials(results: Results, factor: str, levels: list[str]) -> Message:
     """Say that all trials of some levels failed, as :func:`failing` names them."""
-    trials = results.trial_table
-    number = int((trials[factor].isin(levels) & (trials["status"] == "failed")).sum())
+    number = len(results.trial_table.where(status="failed", **{factor: set(levels)}))
     return all_failed(number, levels, on="on" if factor == "platform" else "of")
 
 
@@ -497,9 +499,9 @@ def _sequential(
 
 def _over(results: Results) -> bool:
     """Tell whether the last session came to its end, rather than being cut off."""
-    if results.sessions.empty or "reason" not in results.sessions:
+    if not results.sessions or "reason" not in results.sessions:
         return True
-    return results.sessions["reason"].iloc[-1] in ("finished", "budget")
+    return results.ended in ("finished", "budget")
 
 
 def earlier_ends(results: Results) -> int:
@@ -510,7 +512,7 @@ def earlier_ends(results: Results) -> int:
     if "reason" not in results.sessions:
         return 0
     end = "budget" if results.experiment.stopping.trials is None else "finished"
-    return int((results.sessions["reason"].iloc[:-1] == end).sum())
+    return [*results.sessions["reason"][:-1]].count(end)
 
 
 def judged_before(results: Results) -> Message | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from tare import units
 from tare.experiment import metrics
 from tare.experiment.findings.level_names import unit_of
@@ -16,7 +14,7 @@ from tare.results.message import Message, message
 from tare.statistics.interim_analysis import Target
 from tare.statistics.intervals import Interval, p10_and_p90
 from tare.statistics.series_intervals import interval_at_stop
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 from tare.statistics.stopping import Why, clock, unsteady
 from tare.statistics.watched import watched_interval
 from tare.units import percent, quantile_name
@@ -161,7 +159,7 @@ def figure(unit: str, i: Interval) -> str:
 
 def relative_spread(values: FloatArray) -> str:
     """Write the p10–p90 range relative to the median; a dash for too few values."""
-    middle = float(np.median(values))
+    middle = median(values)
     if len(values) < FEWEST_FOR_QUANTILES or not middle:
         return "–"
     low, high = p10_and_p90(values)

@@ -29,7 +29,7 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, basis)
     rows: list[dict[str, Any]] = []
     estimates = []
-    for number in sorted(int(n) for n in results.trial_table["session"].unique()):
+    for number in sorted(results.trial_table.distinct("session")):
         for cell in cells_of(results.of_sessions([number]), basis).all:
             median, levels = cell.median, {f: cell.levels[f] for f in results.varied}
             rows.append({

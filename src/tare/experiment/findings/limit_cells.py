@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from tare.experiment import plan
 from tare.experiment.findings.cells import Basis, basis_of, in_order
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.specification import KNOWN_FACTORS, Limit
+from tare.results.columns import Columns, is_in
 from tare.results.message import Levels, Message, message
 from tare.statistics.misjudgement import Shares, shares_above
 from tare.statistics.statistic import FloatArray
@@ -25,8 +26,18 @@ from tare.statistics.statistic import FloatArray
 #: chosen on these runs, of powers from 1.5 to 3. In 2,000 new ones: 479 of 480, without it 467.]
 GROWTH = (1, 0, 2)
 
-#: A row a trial in order of time, a column an execution: a worker and an iteration.
-Executions = pd.DataFrame
+
+class Executions(NamedTuple):
+    """A cell's executions: of each trial, in order of time, those of all workers and iterations."""
+
+    trials: tuple[int, ...]
+    #: Shape (n, k).
+    values: FloatArray
+
+    def of(self, trials: Iterable[int]) -> FloatArray:
+        """Return the values of some of the trials, in their order."""
+        places = {trial: place for place, trial in enumerate(self.trials)}
+        return self.values[[places[trial] for trial in trials]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +144,18 @@ def _of_limit(limit: Limit, results: Results) -> LimitCells | Message:
             return own
         told = _executions(results, own)
         # Only executions of which the program has told its own time.
-        tables = {cell: table[table.index.isin(told[cell].index)] for cell, table in tables.items()}
-        true = {cell: told[cell].loc[table.index].to_numpy() for cell, table in tables.items()}
+        tables = {cell: _only(table, told[cell].trials) for cell, table in tables.items()}
+        true = {cell: told[cell].of(table.trials) for cell, table in tables.items()}
     else:
-        middles = {cell: float(np.median(table)) for cell, table in tables.items()}
+        middles = {cell: float(np.median(table.values)) for cell, table in tables.items()}
         # By the mean: what disturbs now and then moves no median.
-        means = {cell: float(np.mean(table)) for cell, table in tables.items()}
+        means = {cell: float(np.mean(table.values)) for cell, table in tables.items()}
         for cell, mean in means.items():
             program = _program(levels[cell])
             if program not in quietest or mean < means[quietest[program]]:
                 quietest[program] = cell
         true = {
-            cell: np.full(table.shape, middles[quietest[_program(levels[cell])]])
+            cell: np.full(table.values.shape, middles[quietest[_program(levels[cell])]])
             for cell, table in tables.items()
         }
     if any((of_cell <= 0).any() for of_cell in true.values()):
@@ -152,20 +163,21 @@ def _of_limit(limit: Limit, results: Results) -> LimitCells | Message:
     stopped = _stopped(results, basis.metric)
     found = []
     for cell, table in tables.items():
-        if table.empty:
+        if not table.trials:
             continue
         quiet = quietest.get(_program(levels[cell]))
-        more = pd.DataFrame(np.inf, index=stopped.get(cell, []), columns=table.columns)
-        whole = pd.concat([table, more]).sort_index()
+        # What was stopped took more than it was given.
+        gone = stopped.get(cell, [])
+        order = np.argsort([*table.trials, *gone], kind="stable")
+        more = np.full((len(gone), table.values.shape[1]), np.inf)
+        middle = np.full(more.shape, float(np.median(true[cell])))
         found.append(
             LimitCell(
                 levels=levels[cell],
-                values=whole.to_numpy(dtype=float),
-                true=pd.DataFrame(true[cell], index=table.index)
-                .reindex(whole.index, fill_value=float(np.median(true[cell])))
-                .to_numpy(dtype=float),
+                values=np.concatenate([table.values, more])[order],
+                true=np.concatenate([true[cell], middle])[order],
                 quietest=None if quiet is None else where(levels[quiet], results.varied),
-                trials=tuple(int(trial) for trial in whole.index),
+                trials=tuple(np.array([*table.trials, *gone])[order].tolist()),
             )
         )
     return LimitCells(limit, basis, tuple(found)) if found else message("cells.none_good")
@@ -173,33 +185,44 @@ def _of_limit(limit: Limit, results: Results) -> LimitCells | Message:
 
 def _executions(results: Results, basis: Basis) -> dict[int, Executions]:
     """Return each cell's executions in good trials; emulated platforms are no measure."""
-    trials = results.trial_table
-    good = trials[(trials["status"] == "ok") & ~trials["platform"].isin(results.emulated)]
-    rows = results.measured(basis.metric, basis.source).merge(good[["trial", "cell"]], on="trial")
-    rows = rows.fillna({"worker": 0, "iteration": 0})
-    tables = {
-        int(str(cell)): own.pivot(
-            index="trial", columns=["worker", "iteration"], values="value"
-        ).dropna()
-        for cell, own in rows.groupby("cell")
-    }
+    kept = results.good.rows(~is_in(results.good["platform"], results.emulated))
+    rows = results.sample_table.of(basis.metric, basis.source).joined(
+        kept.only("trial", "cell"), "trial"
+    )
+    rows = rows.with_columns(
+        worker=np.nan_to_num(rows["worker"]), iteration=np.nan_to_num(rows["iteration"])
+    )
+    tables = {cell: _executions_of(own) for cell, own in rows.groups("cell")}
     return {cell: tables[cell] for cell in in_order(results) if cell in tables}
+
+
+def _executions_of(rows: Columns) -> Executions:
+    """Lay out one cell; a trial that lacks an execution of others is left out."""
+    trial, execution = rows.group_numbers("trial"), rows.group_numbers("worker", "iteration")
+    table = np.full((trial.max() + 1, execution.max() + 1), np.nan)
+    table[trial, execution] = rows["value"]
+    whole = ~np.isnan(table).any(axis=1)
+    trials = np.unique(rows["trial"])[whole]
+    return Executions(tuple(trials.tolist()), table[whole])
+
+
+def _only(table: Executions, trials: Collection[int]) -> Executions:
+    kept = tuple(trial for trial in table.trials if trial in set(trials))
+    return Executions(kept, table.of(kept))
 
 
 def _stopped(results: Results, metric: str) -> dict[int, list[int]]:
     """Return each cell's trials that were stopped because they took more than they were given."""
     kinds = ("memory", "out_of_memory"), ("cpu", "cpu_time"), ("wall", "timeout")
     kind = next((kind for part, kind in kinds if part in metric), None)
-    faults = results.faults
-    trials = results.trial_table
-    stopped = faults.loc[faults["kind"] == kind, "trial"]
-    gone = trials[(trials["status"] == "failed") & trials["trial"].isin(stopped)]
-    return {int(str(cell)): [*own["trial"]] for cell, own in gone.groupby("cell")}
+    stopped = set() if kind is None else set(results.faults.where(kind=kind)["trial"].tolist())
+    gone = results.trial_table.where(status="failed", trial=stopped)
+    return {cell: own["trial"].tolist() for cell, own in gone.groups("cell")}
 
 
 def _levels(results: Results, cell: int) -> dict[str, str]:
-    row = results.trial_table[results.trial_table["cell"] == cell].iloc[0]
-    return {factor: str(row[factor]) for factor in results.factors}
+    row = results.trial_table.where(cell=cell)
+    return {factor: str(row[factor][0]) for factor in results.factors}
 
 
 def _program(levels: Mapping[str, str]) -> tuple[str, ...]:

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-import pandas as pd
-
 from tare.errors import TareError
 from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.level_names import where
@@ -15,6 +13,7 @@ from tare.experiment.results import Results
 from tare.experiment.specification import NO_NETWORK
 from tare.networks.shaping.specification import Bucket, Shaping, parse
 from tare.render.words import shown
+from tare.results.columns import Columns
 from tare.results.message import Levels, Message, message
 from tare.statistics.statistic import FloatArray
 from tare.units import chosen
@@ -54,23 +53,23 @@ class Rung:
 
     Attributes
     ----------
-    trials : DataFrame
+    trials : Columns
         Good trials in order of time: ``trial, session, block, value``.
-    use, log : DataFrame
+    use, log : Columns
         Of the same trials, as in :class:`~tare.experiment.results.Results`; empty where nothing is
         shaped.
     """
 
     level: Level
     cell: Cell
-    trials: pd.DataFrame
-    use: pd.DataFrame
-    log: pd.DataFrame
+    trials: Columns
+    use: Columns
+    log: Columns
 
     @property
     def values(self) -> FloatArray:
         """Value of each trial, in order of time."""
-        return self.trials["value"].to_numpy(dtype=float)
+        return self.trials["value"]
 
     @property
     def n(self) -> int:
@@ -185,13 +184,11 @@ def _place(level: Level) -> tuple[int, float]:
     return (0, 0.0) if level.text == NO_NETWORK else (2, 0.0)
 
 
-def _rung(level: Level, cell: Cell, values: pd.DataFrame, results: Results) -> Rung:
-    of_cell = values.loc[values["cell"] == cell.cell, ["trial", "session", "block", "value"]]
-    use, log = (
-        frame[frame["trial"].isin(set(of_cell["trial"]))]
-        for frame in (results.network_use, results.network_log)
-    )
-    return Rung(level, cell, of_cell.reset_index(drop=True), use, log)
+def _rung(level: Level, cell: Cell, values: Columns, results: Results) -> Rung:
+    of_cell = values.where(cell=cell.cell).only("trial", "session", "block", "value")
+    trials = set(of_cell["trial"].tolist())
+    use, log = (some.where(trial=trials) for some in (results.network_use, results.network_log))
+    return Rung(level, cell, of_cell, use, log)
 
 
 def levels_of(texts: Iterable[str], named_by: Mapping[str, str] | None = None) -> dict[str, Level]:

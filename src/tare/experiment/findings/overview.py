@@ -206,8 +206,8 @@ def _fixed(results: Results, shown: list[str], workers: str | None) -> list[Mess
     trials = results.trial_table
     fixed = {}
     for factor in ("workload", "platform"):
-        if factor not in shown and factor in trials and trials[factor].nunique() == 1:
-            fixed[factor] = str(trials[factor].iloc[0])
+        if factor not in shown and factor in trials and len(trials.distinct(factor)) == 1:
+            fixed[factor] = str(trials[factor][0])
     named: list[Message] = [message("overview.level", level=level) for level in fixed.values()]
     if workers is not None:
         named.append(message("overview.workers", workers=int(workers)))
@@ -226,7 +226,7 @@ def _failed(results: Results) -> dict[int, str]:
     """Say of each cell that has failed trials how many failed."""
     trials = results.trial_table
     return {
-        int(str(cell)): f"{failed} of {len(some)}"
-        for cell, some in trials.groupby("cell")
+        cell: f"{failed} of {len(some)}"
+        for cell, some in trials.groups("cell")
         if (failed := int((some["status"] == "failed").sum()))
     }

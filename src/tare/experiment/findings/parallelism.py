@@ -28,7 +28,7 @@ Ended = tuple[Ladder, Step]
 
 def find(results: Results) -> Finding | None:
     """Find, for each workload and platform, the largest undisturbed number of workers."""
-    if results.trial_table["workers"].nunique() < 2:
+    if len(results.levels("workers")) < 2:
         return None
     basis = basis_of(results)
     if isinstance(basis, Message):
@@ -246,7 +246,7 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
 
 def _caveats(results: Results) -> tuple[Message, ...]:
     cpus = results.fact("cpus")
-    counts = [int(w) for w in results.trial_table["workers"].unique()]
+    counts = [int(w) for w in results.levels("workers")]
     if cpus is None or math.isnan(float(cpus)) or max(counts) <= int(cpus):
         return ()
     return (message("parallelism.more_than_cpus", cpus=int(cpus)),)

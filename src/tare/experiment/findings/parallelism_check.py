@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
@@ -16,6 +15,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.results.columns import Columns
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
@@ -24,6 +24,7 @@ from tare.statistics.grouping import friedman_p
 from tare.statistics.intervals import trials_needed
 from tare.statistics.shift import has_ratio
 from tare.statistics.signed_rank import signed_rank_p
+from tare.statistics.statistic import FloatArray
 
 _DESCRIPTION = Description(
     name="parallelism_check",
@@ -40,20 +41,21 @@ _FEWEST_ITERATIONS = 3
 
 def find(results: Results) -> Finding | None:
     """Check the cells with more than one worker by their stamps and values."""
-    if not (results.trial_table["workers"].astype(int) > 1).any():
+    if not any(int(workers) > 1 for workers in results.levels("workers")):
         return None
     basis = basis_of(results)
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     many = [c for c in cells.all if int(c.levels["workers"]) > 1]
-    stamps = _stamps(results)
-    if stamps is None or not many:
+    source = _stamped(results)
+    if source is None or not many:
         return uncompared(_DESCRIPTION, message("parallelism_check.no_stamps"))
+    stamps = _stamps(results, source)
     ps = holm([_worker_p(c) for c in many])
     ends = {c.cell: _end_drift(c, cells) for c in many}
     rows = [
-        _row(c, stamps[stamps["cell"] == c.cell], p, ends[c.cell], cells)
+        _row(c, stamps.where(cell=c.cell), p, ends[c.cell], cells)
         for c, p in zip(many, ps, strict=True)
     ]
     return Finding(
@@ -61,58 +63,58 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_answer(rows, cells, results)),
         verdict=_verdict(rows),
-        basis=f"start_ns and end_ns ({stamps['source'].iloc[0]}), {basis}",
+        basis=f"start_ns and end_ns ({source}), {basis}",
         tables=(_table(rows, cells),),
     )
 
 
-def _stamps(results: Results) -> pd.DataFrame | None:
-    """One row a trial and worker: first and last start, first and last end, of measured ones."""
+def _stamped(results: Results) -> str | None:
+    """Return the best source that all good trials have of starts and ends; None: there is none."""
     common = [s for s in results.sources("start_ns") if s in results.sources("end_ns")]
-    source = next(iter(ranked("start_ns", common)), None)
-    if source is None:
-        return None
-    frames = []
-    for metric, names in (
-        ("start_ns", {"min": "first_start", "max": "last_start"}),
-        ("end_ns", {"min": "first_end", "max": "last_end"}),
-    ):
-        s = results.measured(metric, source)
-        frames.append(
-            s.groupby(["trial", "worker"])["value"].agg(["min", "max"]).rename(columns=names)
-        )
-    both = frames[0].join(frames[1]).reset_index()
-    trials = results.trial_table
-    good = trials.loc[trials["status"] == "ok", ["trial", "cell"]]
-    return both.merge(good, on="trial").assign(source=source)
+    return next(iter(ranked("start_ns", common)), None)
 
 
-def parallel_ratios(stamps: pd.DataFrame, *, loaded: bool) -> pd.DataFrame:
+def _stamps(results: Results, source: str) -> Columns:
+    """One row a trial and worker: first and last start, first and last end, of measured ones."""
+    starts, ends = (results.sample_table.of(name, source) for name in ("start_ns", "end_ns"))
+    good = results.good.only("trial", "cell")
+    last = {key: rows["value"] for key, rows in ends.groups("trial", "worker")}
+    rows = [
+        (*key, own["value"].min(), own["value"].max(), last[key].min(), last[key].max())
+        for key, own in starts.groups("trial", "worker")
+        if key in last and not np.isnan(key[1])
+    ]
+    names = ("trial", "worker", "first_start", "last_start", "first_end", "last_end")
+    return Columns.of_rows(names, rows).joined(good, "trial")
+
+
+def parallel_ratios(stamps: Columns, *, loaded: bool) -> tuple[FloatArray, FloatArray]:
     """Compute each trial's parallel ratio and overlap.
 
     Parameters
     ----------
-    stamps : DataFrame
+    stamps : Columns
         ``trial, worker, first_start, last_start, last_end`` of measured iterations.
     loaded : bool
         Whether a worker that had finished went on unmeasured until the last one had.
 
     Returns
     -------
-    DataFrame
-        By trial. ``ratio``: STABILITY's (first start of a last iteration − last start of a
-        first iteration) / (last − first start); NaN with one iteration, where first and last are
-        one. ``overlap``: share of the time from the first start to the last end in which every
-        worker was busy.
+    ratio : array, shape (trials,)
+        STABILITY's (first start of a last iteration − last start of a first iteration) / (last −
+        first start); NaN with one iteration, where first and last are one.
+    overlap : array, shape (trials,)
+        Share of the time from the first start to the last end in which every worker was busy.
     """
-    g = stamps.groupby("trial")
-    low, high = g["first_start"].min(), g["first_start"].max()
-    together, total = g["last_start"].min() - high, g["last_start"].max() - low
-    single = (stamps["first_start"] == stamps["last_start"]).groupby(stamps["trial"]).all()
-    ratio = (together / total).where(~single & (total > 0))
-    end = g["last_end"].max()
-    overlap = ((end if loaded else g["last_end"].min()) - high) / (end - low)
-    return pd.DataFrame({"ratio": ratio, "overlap": overlap.clip(lower=0)})
+    ratios, overlaps = [], []
+    for _, own in stamps.groups("trial"):
+        low, high = own["first_start"].min(), own["first_start"].max()
+        together, total = own["last_start"].min() - high, own["last_start"].max() - low
+        single = (own["first_start"] == own["last_start"]).all()
+        ratios.append(np.nan if single or total <= 0 else together / total)
+        end = own["last_end"].max()
+        overlaps.append(max(0.0, ((end if loaded else own["last_end"].min()) - high) / (end - low)))
+    return np.array(ratios, dtype=float), np.array(overlaps, dtype=float)
 
 
 def _worker_p(cell: Cell) -> float:
@@ -127,31 +129,37 @@ def _worker_p(cell: Cell) -> float:
 
 def _end_drift(cell: Cell, cells: Cells) -> Comparison | None:
     """Compare each trial's last measured iteration with those before; first ones left out."""
-    s = cells.results.measured(cells.basis.metric, cells.basis.source)
-    s = s[s["trial"].isin(cell.trials)]
-    last = s.groupby(["trial", "worker"])["iteration"].transform("max")
-    first = s.groupby(["trial", "worker"])["iteration"].transform("min")
-    if s.empty or (last - first).min() + 1 < _FEWEST_ITERATIONS:
+    s = cells.results.sample_table.of(cells.basis.metric, cells.basis.source)
+    middle: dict[int, list[float]] = {}
+    end: dict[int, list[float]] = {}
+    for (trial, _), own in s.where(trial=set(cell.trials)).groups("trial", "worker"):
+        first, final = own["iteration"].min(), own["iteration"].max()
+        if not final - first + 1 >= _FEWEST_ITERATIONS:
+            return None
+        inside = (own["iteration"] > first) & (own["iteration"] < final)
+        middle.setdefault(trial, []).extend(own["value"][inside])
+        end.setdefault(trial, []).extend(own["value"][own["iteration"] == final])
+    if not middle:
         return None
-    middle = s[(s["iteration"] < last) & (s["iteration"] > first)].groupby("trial")["value"].mean()
-    end = s[s["iteration"] == last].groupby("trial")["value"].mean()
-    pair = middle.to_numpy(float), end.to_numpy(float)
-    return compare(*pair, cells.results.experiment.margin) if has_ratio(*pair) else None
+    before, last = (np.array([np.mean(some) for some in by.values()]) for by in (middle, end))
+    if not has_ratio(before, last):
+        return None
+    return compare(before, last, cells.results.experiment.margin)
 
 
 def _row(
-    cell: Cell, stamps: pd.DataFrame, p: float, end: Comparison | None, cells: Cells
+    cell: Cell, stamps: Columns, p: float, end: Comparison | None, cells: Cells
 ) -> dict[str, Any]:
     loaded = cells.results.experiment.tail == "loaded"
-    ratios = parallel_ratios(stamps, loaded=loaded)
+    ratio, overlap = parallel_ratios(stamps, loaded=loaded)
     medians = np.median(cell.workers, axis=0)
     return {
         **{f: cell.levels[f] for f in cells.factors},
         "n": cell.n,
-        "ratio": _median(ratios["ratio"]),
-        "ratio_low": _least(ratios["ratio"]),
-        "overlap": _median(ratios["overlap"]),
-        "overlap_low": _least(ratios["overlap"]),
+        "ratio": _median(ratio),
+        "ratio_low": _least(ratio),
+        "overlap": _median(overlap),
+        "overlap_low": _least(overlap),
         "workers_differ": float(medians.max() / medians.min() - 1) if medians.min() > 0 else None,
         "p": p,
         "end": None if end is None else end.ratio,
@@ -161,12 +169,14 @@ def _row(
     }
 
 
-def _median(values: pd.Series[float]) -> float | None:
-    return None if values.isna().all() else float(values.median())
+def _median(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else None
 
 
-def _least(values: pd.Series[float]) -> float | None:
-    return None if values.isna().all() else float(values.min())
+def _least(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.min()) if len(known) else None
 
 
 def _verdict(rows: list[dict[str, Any]]) -> Answer:

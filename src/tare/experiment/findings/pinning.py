@@ -47,7 +47,7 @@ _DESCRIPTION = Description(
 
 def find(results: Results) -> Finding | None:
     """Compare every pinned cell with the one that is not pinned, by common blocks."""
-    if results.trial_table["pinning"].nunique() < 2:
+    if len(results.levels("pinning")) < 2:
         return None
     basis = basis_of(results)
     if isinstance(basis, Message):

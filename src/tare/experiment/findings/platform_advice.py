@@ -44,7 +44,7 @@ Line = tuple[Message, bool]
 def find(results: Results) -> Finding | None:
     """Advise on what was varied: platforms over sizes or pinning, or three of them and more."""
     varied = set(results.varied)
-    platforms = results.trial_table["platform"].nunique()
+    platforms = len(results.levels("platform"))
     if platforms < 2 or not (varied & {*SIZES, "pinning"} or platforms > 2):
         return None
     if results.experiment.stopping.compare is not None:

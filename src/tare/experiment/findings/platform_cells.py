@@ -103,9 +103,8 @@ def named(platform: str, pinning: str) -> Message:
 
 def host_cpus(results: Results) -> float | None:
     """Return the CPUs of the host; None where no fact says."""
-    facts = results.facts
-    rows = facts[(facts["name"] == "cpus") & facts["platform"].isna()]
-    return float(rows["value"].iloc[-1]) if len(rows) else None
+    rows = results.facts.where(name="cpus", platform=None)
+    return float(rows["value"][-1]) if rows else None
 
 
 def given_cores(results: Results, levels: Mapping[str, Any]) -> float | None:
@@ -254,11 +253,16 @@ def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, Floa
 
     Of a rate, less is a cost. Blocks in which a value is 0 have no ratio.
     """
-    common = first.table.index.intersection(second.table.index)
-    a = first.table.loc[common].to_numpy(dtype=float).mean(axis=1)
-    b = second.table.loc[common].to_numpy(dtype=float).mean(axis=1)
+    own, other = first.common(second)
+    a, b = first.trial_values[own], second.trial_values[other]
     good = (a > 0) & (b > 0)
-    names = np.array([f"{session}/{block}" for session, block in common], dtype=object)
+    names = np.array(
+        [
+            f"{session}/{block}"
+            for session, block in zip(first.sessions[own], first.blocks[own], strict=True)
+        ],
+        dtype=object,
+    )
     logs = np.log(b[good]) - np.log(a[good])
     sign = -1.0 if basis.more_is_better else 1.0
     return names[good], sign * logs

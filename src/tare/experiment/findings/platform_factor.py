@@ -64,7 +64,7 @@ Changes = list[tuple[Change, Comparison]]
 def find(results: Results) -> Finding | None:
     """Compare the overhead ratios at the levels of every factor, the platform's own apart."""
     factors = factors_of(results)
-    if results.trial_table["platform"].nunique() < 2 or not factors:
+    if len(results.levels("platform")) < 2 or not factors:
         return None
     basis = cost_basis(results)
     if isinstance(basis, Message):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
-
-import pandas as pd
 
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.platform_cells import FREE, given_cores, named, size_name
@@ -63,15 +62,13 @@ def find(results: Results) -> Finding | None:
 def seen(results: Results) -> list[dict[str, Any]]:
     """Return a row for each platform, size and pinning; none where no agent reported them."""
     names = [name for name, *_ in _SEEN]
-    instances = results.instances
-    if instances.empty:
-        return []
-    reported = instances[instances[names].notna().any(axis=1)]
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for one in reported.to_dict("records"):
+    for one in results.instances.records():
+        known = {n: None if one[n] is None else int(one[n]) for n in names}
+        if all(value is None for value in known.values()):
+            continue
         levels = {k: str(one[k]) for k in _KEYS}
         cores = _given(results, one, levels)
-        known = {n: None if pd.isna(one[n]) else int(one[n]) for n in names}
         # Instances of the same size see the same: the last one stands for all.
         rows[(*levels.values(), cores)] = {**levels, "cores": cores, **known}
     asked = results.experiment.factors.get("platform", ("bare",))
@@ -82,9 +79,9 @@ def seen(results: Results) -> list[dict[str, Any]]:
     )
 
 
-def _given(results: Results, one: dict[Any, Any], levels: dict[str, str]) -> float | None:
+def _given(results: Results, one: Mapping[str, Any], levels: dict[str, str]) -> float | None:
     """CPUs that an instance was given: its quota or its size; of a set, as many as are in it."""
-    if one["cores"] is not None and not pd.isna(one["cores"]):
+    if one["cores"] is not None:
         return float(one["cores"])
     limits = results.experiment.limits(levels["size"])
     if limits.cores is None and limits.cpuset is None and isinstance(one["cpus"], list | tuple):

@@ -51,7 +51,7 @@ def find(results: Results) -> Finding | None:
     """Divide the cost of every platform that has several sizes."""
     if not set(SIZES) & set(results.varied):
         return None
-    if results.trial_table["platform"].nunique() < 2 and "pinning" not in results.varied:
+    if len(results.levels("platform")) < 2 and "pinning" not in results.varied:
         return None
     basis = cost_basis(results)
     if isinstance(basis, Message):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Pair, cells_of
@@ -98,7 +97,7 @@ class Extra:
 
 def find(results: Results) -> Finding | None:
     """Divide the extra time of every platform that takes longer than bare."""
-    if results.trial_table["platform"].nunique() < 2:
+    if len(results.levels("platform")) < 2:
         return None
     basis = cost_basis(results)
     if isinstance(basis, Message):
@@ -128,47 +127,23 @@ def find(results: Results) -> Finding | None:
 
 def _extras(results: Results, basis: Basis) -> list[Extra]:
     """Compare every real platform with bare, on the same cells and common blocks."""
-    values = _by_trial(results)
-    cells = cells_of(results, basis)
-    # Of a cell and block there may be others, which failed and were repeated.
-    good = results.trial_table[results.trial_table["status"] == "ok"]
-    trials = good.set_index(["cell", "session", "block"])["trial"]
-    numbers = {tuple(sorted(c.levels.items())): c for c in cells.all}
-    made = []
-    for pair in cells.pairs("platform"):
-        first, second = (
-            numbers[tuple(sorted({**pair.levels, "platform": p}.items()))]
-            for p in (pair.reference, pair.level)
-        )
-        common = first.table.index.intersection(second.table.index)
-        both = [[int(trials[(cell.cell, *key)]) for key in common] for cell in (first, second)]
-        time = part(pair.trial_values[1] - pair.trial_values[0])
-        made.append(Extra(pair, time, _parts(values, both)))
-    return made
+    return [
+        Extra(pair, part(pair.trial_values[1] - pair.trial_values[0]), _parts(results, pair))
+        for pair in cells_of(results, basis).pairs("platform")
+    ]
 
 
-def _by_trial(results: Results) -> pd.DataFrame:
-    """One row a trial, a column a metric and source: mean over workers and iterations."""
-    s = results.sample_table
-    wanted = {m for m, *_ in (*_PARTS, *_BESIDE)}
-    s = s[(s["phase"] == "measured") & s["metric"].isin(wanted)]
-    table: pd.DataFrame = s.groupby(["trial", "metric", "source"])["value"].mean().unstack([1, 2])
-    return table
-
-
-def _parts(values: pd.DataFrame, both: list[list[int]]) -> dict[str, Part]:
+def _parts(results: Results, pair: Pair) -> dict[str, Part]:
+    """Return the difference in each metric, from the best source that all these trials have."""
     found: dict[str, Part] = {}
-    names: list[tuple[str, str]] = [(str(c[0]), str(c[1])) for c in list(values.columns)]
-    metrics = sorted({m for m, _ in names})
-    columns = [(m, s) for m in metrics for s in ranked(m, {s for n, s in names if n == m})]
-    for metric, source in columns:
-        if metric in found:
-            continue
-        first, second = (
-            values[(metric, source)].reindex(trials).to_numpy(dtype=float) for trials in both
-        )
-        if np.isfinite(first).all() and np.isfinite(second).all():
-            found[metric] = part(second - first)
+    for metric in sorted({m for m, *_ in (*_PARTS, *_BESIDE)}):
+        for source in ranked(metric, results.sample_table.sources(metric)):
+            first, second = (
+                results.values_of(metric, source, trials) for trials in pair.row_trials
+            )
+            if np.isfinite(first).all() and np.isfinite(second).all():
+                found[metric] = part(second - first)
+                break
     return found
 
 

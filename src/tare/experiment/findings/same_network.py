@@ -30,9 +30,9 @@ _MOST_NAMED = 4
 def told(results: Results) -> dict[int, Told]:
     """Return what the facts of each session say of its network, where they do."""
     found: dict[int, Told] = {}
-    facts = results.facts[results.facts["platform"].isna()]
-    for number in sorted({int(session) for session in facts["session"]}):
-        some = facts[facts["session"] == number]
+    facts = results.facts.where(platform=None)
+    for number in sorted(facts.distinct("session")):
+        some = facts.where(session=number)
         one = cache.read(zip(some["name"], some["value"], strict=True))
         if one is not None:
             found[number] = one

@@ -170,19 +170,18 @@ def driven(results: Results) -> tuple[Driven, ...]:
     by_cell: dict[int, dict[str, FloatArray]] = {}
     trials: dict[int, tuple[int, ...]] = {}
     for name, metric in METRICS.items():
-        for cell, rows in results.values(metric, DRIVER).groupby("cell"):
-            number = int(str(cell))
+        for number, rows in results.values(metric, DRIVER).groups("cell"):
             if name == "mean":
-                trials[number] = tuple(int(trial) for trial in rows["trial"])
+                trials[number] = tuple(rows["trial"].tolist())
             if len(rows) == len(trials.get(number, ())):
-                by_cell.setdefault(number, {})[name] = rows["value"].to_numpy(dtype=float)
-    levels = results.trial_table.drop_duplicates("cell").set_index("cell")[results.factors]
+                by_cell.setdefault(number, {})[name] = rows["value"]
+    levels = {own["cell"]: own for own, _ in results.cells()}
     found = []
     for number in in_order(results):
         if number not in trials:
             continue
         _check(by_cell[number])
-        own = {str(f): str(level) for f, level in levels.loc[number].items()}
+        own = {f: str(levels[number][f]) for f in results.factors}
         asked = load_asked(results.experiment, own, results.fact)
         found.append(Driven(number, own, asked, trials[number], by_cell[number]))
     return tuple(found)

@@ -7,7 +7,7 @@ where the machine or the network was another, they are those of one session, and
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -56,7 +56,7 @@ def judged(results: Results, numbers: Sequence[int], folder: Path) -> Results:
     StoreError
         If there is no such session.
     """
-    known = [int(n) for n in results.sessions["session"]]
+    known = results.sessions["session"].tolist()
     for number in numbers:
         if number not in known:
             raise StoreError(
@@ -109,10 +109,10 @@ def probed(results: Results) -> dict[int, Probed]:
     """Return what each session found of the machine."""
     busy = {
         (int(row["session"]), str(row["moment"]), int(row["take"])): _activity(row)
-        for row in results.takes.to_dict("records")
+        for row in results.takes.records()
     }
     found: dict[int, dict[str, dict[int, dict[str, tuple[float, ...]]]]] = {}
-    for row in results.figures.to_dict("records"):
+    for row in results.figures.records():
         moments = found.setdefault(int(row["session"]), {})
         take = moments.setdefault(str(row["moment"]), {}).setdefault(int(row["take"]), {})
         take[str(row["metric"])] = tuple(float(v) for v in row["values"])
@@ -130,7 +130,7 @@ def probed(results: Results) -> dict[int, Probed]:
     }
 
 
-def _activity(row: Mapping[Hashable, Any]) -> Activity:
+def _activity(row: Mapping[str, Any]) -> Activity:
     names = Activity.__struct_fields__
     known = {n: row[n] for n in names if row.get(n) is not None and row[n] == row[n]}
     return msgspec.convert(known, Activity, strict=False)
@@ -140,12 +140,11 @@ def rules(results: Results) -> dict[str, Rule]:
     """Return which change of each metric matters, by its probe."""
     return {
         str(row["metric"]): Rule(unit=row["unit"], better=row["better"], margin=row["margin"])
-        for row in results.figures.to_dict("records")
+        for row in results.figures.records()
     }
 
 
 def _levels_of(results: Results) -> int | None:
     """Choose the newest session of those that have good trials of the most cells."""
-    good = results.trial_table[results.trial_table["status"] == "ok"]
-    cells = good.groupby("session")["cell"].nunique()
-    return max((int(n) for n in cells.index), key=lambda n: (cells[n], n), default=None)
+    cells = {n: len(rows.distinct("cell")) for n, rows in results.good.groups("session")}
+    return max(cells, key=lambda n: (cells[n], n), default=None)

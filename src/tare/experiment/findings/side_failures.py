@@ -40,10 +40,7 @@ class Side:
     @classmethod
     def of(cls, name: str, results: Results, levels: Mapping[str, str]) -> Side:
         """Collect the trials at some levels of the factors."""
-        trials = results.trial_table
-        trials = trials[trials["status"] != "unfinished"]
-        for factor, level in levels.items():
-            trials = trials[trials[factor].astype(str) == str(level)]
+        trials = results.trial_table.where(status={"ok", "failed"}, **levels)
         return cls(name, len(trials), tuple(failures(results, trials)))
 
     @property

@@ -26,7 +26,7 @@ _DESCRIPTION = Description(
 
 def find(results: Results) -> Finding | None:
     """Give the figures of an experiment that has a single cell."""
-    if results.trial_table["cell"].nunique() != 1 or results.experiment.stopping.compare:
+    if len(results.levels("cell")) != 1 or results.experiment.stopping.compare:
         return None
     found = known(results)
     if not found:
@@ -57,7 +57,7 @@ def known(results: Results) -> list[Known]:
     found = []
     for metric in (answer_metric(results), *stopping.also):
         for source in results.sources(metric)[:1]:
-            values = results.values(metric, source)["value"].to_numpy(dtype=float)
+            values = results.values(metric, source)["value"]
             few = request_quantiles.few_in(results, metric)
             found.append(know(metric, source, values, stopping, by_hand=results.by_hand, few=few))
     return found
@@ -77,7 +77,7 @@ def _figure(one: Known) -> Message:
 
 def _range(one: Known, results: Results) -> list[Message]:
     """Give the range of most values, p10 to p90; of few trials, that of all."""
-    values = results.values(one.metric, one.source)["value"].to_numpy(dtype=float)
+    values = results.values(one.metric, one.source)["value"]
     if len(values) < 2:
         return []
     several = len(values) >= FEWEST_FOR_QUANTILES

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.results.columns import Columns
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import Interval
 from tare.statistics.quantiles import quantiles
+from tare.statistics.statistic import FloatArray
 
 _DESCRIPTION = Description(
     name="starts",
@@ -28,11 +29,9 @@ _FEWEST = 6
 def find(results: Results) -> Finding | None:
     """Give medians of starts and ends, the first of each platform apart from those after it."""
     instances = results.instances
-    if instances.empty or instances["platform"].nunique() < 2:
+    if len(instances.distinct("platform")) < 2:
         return None
-    known = instances[instances["start_ns"].notna()]
-    platforms = list(dict.fromkeys(known["platform"]))
-    rows = [_row(name, known[known["platform"] == name]) for name in platforms]
+    rows = [_row(name, instances.where(platform=name)) for name in instances.distinct("platform")]
     enough = [row for row in rows if row["n"] >= _FEWEST]
     if len(enough) < 2:
         return None
@@ -51,21 +50,21 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def _row(platform: str, some: pd.DataFrame) -> dict[str, Any]:
-    cold = some["cold"].fillna(value=False).astype(bool)
-    start, stop = _median(some.loc[~cold, "start_ns"]), _median(some.loc[~cold, "stop_ns"])
-    first = some.loc[cold, "start_ns"]
+def _row(platform: str, some: Columns) -> dict[str, Any]:
+    warm, cold = some.where(cold=False), some.where(cold=True)
+    start, stop = _median(warm["start_ns"]), _median(warm["stop_ns"])
+    first = cold["start_ns"]
     return {
         "platform": platform,
         "n": start.n if start else 0,
         **_bounds("start", start),
         **_bounds("stop", stop),
-        "first": float(first.iloc[0]) if len(first) else None,
+        "first": float(first[0]) if len(first) else None,
     }
 
 
-def _median(values: pd.Series) -> Interval | None:
-    numbers = np.asarray(values.dropna(), dtype=float)
+def _median(values: FloatArray) -> Interval | None:
+    numbers = values[~np.isnan(values)].astype(float)
     return quantiles(numbers, [0.5])[0] if len(numbers) else None
 
 

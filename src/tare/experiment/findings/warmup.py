@@ -75,13 +75,14 @@ def series(cells: Cells, cell: Cell) -> FloatArray:
     """
     if cells.results.experiment.iterations < FEWEST:
         return cell.trial_values
-    s = cells.results.measured(cells.basis.metric, cells.basis.source)
-    s = s[s["trial"].isin(cell.trials)]
-    own = s.groupby(["trial", "worker"], dropna=False)["value"].transform("median")
-    first = s.groupby(["trial", "worker"], dropna=False)["iteration"].transform("min")
-    relative = s.assign(relative=s["value"] / own, place=s["iteration"] - first)
-    scale = float(np.median(cell.trial_values))
-    return np.asarray(relative.groupby("place")["relative"].median(), dtype=float) * scale
+    s = cells.results.sample_table.of(cells.basis.metric, cells.basis.source)
+    by_place: dict[float, list[float]] = {}
+    for _, own in s.where(trial=set(cell.trials)).groups("trial", "worker"):
+        relative = own["value"] / np.median(own["value"])
+        for place, value in zip(own["iteration"] - own["iteration"].min(), relative, strict=True):
+            by_place.setdefault(place, []).append(value)
+    medians = [float(np.median(some)) for _, some in sorted(by_place.items())]
+    return np.array(medians) * float(np.median(cell.trial_values))
 
 
 def _row(cell: Cell, values: FloatArray, cells: Cells) -> dict[str, Any]:

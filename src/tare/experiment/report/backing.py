@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
-
-import pandas as pd
 
 from tare.experiment.findings import disturbance, known, trusted
 from tare.experiment.findings.calibrated import cpu_scaling
@@ -16,6 +15,7 @@ from tare.experiment.findings.failures import failures, reasons
 from tare.experiment.findings.instrument import own_error
 from tare.experiment.findings.level_names import fact
 from tare.experiment.results import Results
+from tare.results.columns import Columns
 from tare.results.finding import Column, Table
 from tare.results.message import Levels, Message, message
 from tare.units import counted, duration, percent, quantile_name
@@ -49,19 +49,19 @@ def stop_table(results: Results) -> Table:
     trials = results.trial_table
     factors = results.varied or ["workload"]
     asked = quantile_name(results.experiment.stopping.quantile)
-    stops = results.stops.set_index("cell")
+    stops = {stop["cell"]: stop for stop in results.stops.records()}
     known_of = _known(results)
     rows: list[dict[str, Any]] = []
-    by_cell = dict(iter(trials.groupby("cell")))
+    by_cell = dict(trials.groups("cell"))
     for cell in in_order(results):
         some = by_cell[cell]
-        counts = some["status"].value_counts()
-        stop = stops.loc[cell] if cell in stops.index else None
+        counts = Counter(some["status"])
+        stop = stops.get(cell)
         rows.append(
             {
-                **{f: str(some[f].iloc[0]) for f in factors},
-                "n": int(counts.get("ok", 0)),
-                "failed": int(counts.get("failed", 0)),
+                **{f: str(some[f][0]) for f in factors},
+                "n": counts["ok"],
+                "failed": counts["failed"],
                 "why": _why(stop),
                 "target": None if stop is None else _share(stop["target"]),
                 "reached": _share(known_of[cell].interval.half_width if cell in known_of else None),
@@ -89,45 +89,46 @@ def _known(results: Results) -> dict[Any, known.Known]:
     basis = basis_of(results)
     if isinstance(basis, Message):
         return {}
-    values = results.values(basis.metric, basis.source).sort_values("trial")
+    values = results.values(basis.metric, basis.source)
     stopping = results.experiment.stopping
     return {
         cell: known.know(
             basis.metric,
             basis.source,
-            some["value"].to_numpy(dtype=float),
+            some["value"],
             stopping,
             by_hand=results.by_hand,
         )
-        for cell, some in values.groupby("cell")
+        for cell, some in values.groups("cell")
     }
 
 
-def _text(stop: Any, key: str) -> str | None:
+def _text(stop: Mapping[str, Any] | None, key: str) -> str | None:
     """Return what a stop says, which those of an older tare may lack."""
-    said = None if stop is None else stop.get(key)
-    return None if said is None or pd.isna(said) else str(said)
+    return None if stop is None else stop.get(key)
 
 
-def _why(stop: Any) -> str:
+def _why(stop: Mapping[str, Any] | None) -> str:
     if stop is None:
         return "not stopped: still running, or interrupted"
     return _REASONS.get(str(stop["reason"]), str(stop["reason"]))
 
 
 def _share(value: Any) -> str | None:
-    return None if value is None or pd.isna(value) else f"±{percent(float(value))}"
+    return None if value is None else f"±{percent(float(value))}"
 
 
-def _more(stop: Any, found: known.Known | None, results: Results) -> str | None:
+def _more(
+    stop: Mapping[str, Any] | None, found: known.Known | None, results: Results
+) -> str | None:
     """Tell how many more trials the target takes, by all that there are now."""
-    if stop is None or pd.isna(stop["more_trials"]) or not stop["more_trials"]:
+    if stop is None or not stop["more_trials"]:
         return None
     more, seconds = int(stop["more_trials"]), stop["more_seconds"]
-    each_s = None if pd.isna(seconds) else float(seconds) / more
+    each_s = None if seconds is None else float(seconds) / more
     reached = None if found is None else found.interval.half_width
     target = results.experiment.stopping.precision
-    if found is not None and reached is not None and not pd.isna(stop["target"]):
+    if found is not None and reached is not None and _share(stop["target"]) is not None:
         if reached <= target:
             return None
         more = math.ceil(found.interval.n * ((reached / target) ** 2 - 1))
@@ -140,18 +141,16 @@ def doubts(results: Results) -> tuple[Message, ...]:
 
     What was left out stands at the head of the page already.
     """
-    sessions: Any = results.sessions.to_dict("records")
     found = [
-        message("backing.unfinished", session=int(session["session"]))
-        for session in sessions
-        if pd.isna(session["ended"])
+        message("backing.unfinished", session=session["session"])
+        for session in results.sessions.records()
+        if session["ended"] is None
     ]
     trials = results.trial_table
-    failed = trials[trials["status"] == "failed"]
-    kinds = failed["reason"].fillna("unknown")
-    if "failure_kind" in failed:
-        kinds = failed["failure_kind"].fillna(kinds)
-    for _, some in failed.groupby(kinds):
+    failed = trials.where(status="failed")
+    kinds = failed["failure_kind"] if "failure_kind" in failed else [None] * len(failed)
+    named = [kind or why or "unknown" for kind, why in zip(kinds, failed["reason"], strict=True)]
+    for _, some in failed.with_columns(failure_kind=named).groups("failure_kind"):
         cells = Counter(zip(some["workload"], some["platform"], strict=True))
         found.append(
             message(
@@ -170,30 +169,28 @@ def doubts(results: Results) -> tuple[Message, ...]:
             )
         )
     found += [*trusted.each(results), *_captured(trials), *_lost(results)]
-    faults = results.faults
-    warnings = faults[faults["kind"] == "warning"]
+    warnings = Counter(results.faults.where(kind="warning")["message"])
     return (
         *found,
         *(
-            message("backing.warning", warning=str(warning), times=int(n))
-            for warning, n in warnings["message"].value_counts().head(20).items()
+            message("backing.warning", warning=warning, times=n)
+            for warning, n in warnings.most_common(20)
         ),
     )
 
 
 def _lost(results: Results) -> list[Message]:
     """Say of how many good trials the kernel's records were lost."""
-    good = int((results.trial_table["status"] == "ok").sum())
-    said = disturbance.lost(results.values(*disturbance.LOST)["value"].to_numpy(dtype=float), good)
+    said = disturbance.lost(results.values(*disturbance.LOST)["value"], len(results.good))
     return [] if said is None else [said]
 
 
-def _captured(trials: pd.DataFrame) -> list[Message]:
+def _captured(trials: Columns) -> list[Message]:
     """Say how many good trials had a pipe for standard error since others failed."""
     if "error_captured" not in trials:
         return []
-    good = trials[trials["status"] == "ok"]
-    n = int(good["error_captured"].sum())
+    good = trials.where(status="ok")
+    n = len(good.where(error_captured=True))
     if not n or n == len(good):
         return []
     return [message("backing.captured", trials=n, good=len(good))]
@@ -201,10 +198,15 @@ def _captured(trials: pd.DataFrame) -> list[Message]:
 
 def machine_tables(results: Results) -> list[Table]:
     """Give the facts of the machine, and those of each platform."""
-    facts = results.facts.drop_duplicates(["platform", "name"], keep="last")
-    own = facts[facts["platform"].isna()]
+    # The last that was told of each, in that order.
+    last: dict[tuple[str | None, str], dict[str, Any]] = {}
+    for row in results.facts.records():
+        last.pop((row["platform"], row["name"]), None)
+        last[row["platform"], row["name"]] = row
+    facts = [*last.values()]
+    own = [row for row in facts if row["platform"] is None]
     tables = []
-    if not own.empty:
+    if own:
         tables.append(
             Table(
                 title="Facts of the machine",
@@ -213,23 +215,23 @@ def machine_tables(results: Results) -> list[Table]:
                     Column(key="value", title="value"),
                     Column(key="source", title="source"),
                 ),
-                rows=tuple(_facts(own)),
+                rows=tuple(map(_fact, own)),
                 note=(
                     own_error(results.fact) or message("instrument.unknown"),
                     *filter(None, [cpu_scaling(results.fact), _changed(results)]),
                 ),
             )
         )
-    per = facts[facts["platform"].notna()]
-    if not per.empty:
+    per = [row for row in facts if row["platform"] is not None]
+    if per:
         asked = [str(p) for p in results.experiment.factors.get("platform", ())]
-        platforms = list(dict.fromkeys([*asked, *per["platform"]]))
-        platforms = [p for p in platforms if (per["platform"] == p).any()]
+        told = {row["platform"] for row in per}
+        platforms = [p for p in dict.fromkeys([*asked, *(r["platform"] for r in per)]) if p in told]
         rows = []
-        for name, some in per.groupby("name", sort=False):
-            values = dict(zip(some["platform"], (r["value"] for r in _facts(some)), strict=True))
+        for name in dict.fromkeys(row["name"] for row in per):
+            values = {r["platform"]: _fact(r)["value"] for r in per if r["name"] == name}
             by_platform = {f"on {p}": values.get(p) for p in platforms}
-            rows.append({"name": _spoken(str(name)), **by_platform})
+            rows.append({"name": _spoken(name), **by_platform})
         tables.append(
             Table(
                 title="The instrument on each platform",
@@ -241,11 +243,6 @@ def machine_tables(results: Results) -> list[Table]:
             )
         )
     return tables
-
-
-def _facts(facts: pd.DataFrame) -> list[dict[str, Any]]:
-    rows: Any = facts.to_dict("records")
-    return [_fact(row) for row in rows]
 
 
 def _fact(row: dict[str, Any]) -> dict[str, Any]:
@@ -262,12 +259,11 @@ def _spoken(name: str) -> str:
 
 def _changed(results: Results) -> Message | None:
     """Name the facts of the machine that are not the same in all sessions."""
-    own = results.facts[results.facts["platform"].isna()]
     differing = [
-        _spoken(str(name))
-        for name, some in own.groupby("name")
+        _spoken(name)
+        for name, some in results.facts.where(platform=None).groups("name")
         if name != "load_average"
-        and not str(name).startswith(("selftest_", "calibration_"))
-        and some["value"].map(str).nunique() > 1
+        and not name.startswith(("selftest_", "calibration_"))
+        and len({str(value) for value in some["value"]}) > 1
     ]
     return message("backing.changed", facts=differing) if differing else None

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import shlex
 from pathlib import Path
+from typing import Any
 
 from tare.experiment import plan_file
 from tare.experiment.results import Results
+from tare.results.columns import Columns
 from tare.results.report import Origin
 
 #: Of an experiment file that the page shows.
@@ -26,8 +28,8 @@ def origin(folder: Path, results: Results) -> Origin:
     digests.append(
         (plan_file.FILE, hashlib.sha256(plan_file.content(folder / plan_file.FILE)).hexdigest())
     )
-    digests += [("agent", str(d)) for d in dict.fromkeys(sessions.get("agent_digest", ()))]
-    versions = tuple(dict.fromkeys(str(v) for v in sessions.get("tare", ())))
+    digests += [("agent", str(d)) for d in dict.fromkeys(_told(sessions, "agent_digest"))]
+    versions = tuple(dict.fromkeys(str(v) for v in _told(sessions, "tare")))
     return Origin(
         file=text,
         commands=tuple(_commands(results, text)),
@@ -40,7 +42,9 @@ def origin(folder: Path, results: Results) -> Origin:
 def _commands(results: Results, text: str | None) -> list[str]:
     if text is not None:
         return ["tare experiment run experiment.toml --out again"]
-    asked = results.sessions.get("argv")
-    if asked is None or asked.empty:
-        return []
-    return [shlex.join(["tare", *(str(word) for word in asked.iloc[0][1:])])]
+    asked = _told(results.sessions, "argv")
+    return [shlex.join(["tare", *(str(word) for word in asked[0][1:])])] if asked else []
+
+
+def _told(sessions: Columns, name: str) -> list[Any]:
+    return sessions[name].tolist() if name in sessions else []

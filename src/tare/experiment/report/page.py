@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from tare.experiment import request_quantiles
 from tare.experiment.findings import caveats, service_load, sessions
@@ -47,7 +50,10 @@ def make(
     # One cell is in the answer.
     shown = cells is not None and len(cells.rows) > 1
     unread, few = service_load.unread(results), None
-    if results.experiment.stopping.compare is None and results.trial_table["cell"].nunique() > 1:
+    if (
+        results.experiment.stopping.compare is None
+        and len(results.trial_table.distinct("cell")) > 1
+    ):
         # Nothing is judged by it; of what is asked to be compared, its finding says so.
         few = request_quantiles.few_in(results, answer_metric(results))
     return Report(
@@ -98,17 +104,17 @@ def _figures(
 
 def _strip(results: Results) -> tuple[tuple[str, str], ...]:
     trials = results.trial_table
-    counts = trials["status"].value_counts()
-    good = f"{int(counts.get('ok', 0)):,}"
-    others = [f"{n:,} {status}" for status, n in counts.items() if status != "ok"]
-    strip = [("good trials", ", ".join([good, *others]))]
-    strip.append(("cells", f"{trials['cell'].nunique():,}"))
-    if not results.sessions.empty:
-        first = str(results.sessions["started"].iloc[0])[:10]
+    counts = Counter(trials["status"])
+    others = [f"{n:,} {status}" for status, n in counts.most_common() if status != "ok"]
+    strip = [("good trials", ", ".join([f"{counts['ok']:,}", *others]))]
+    strip.append(("cells", f"{len(trials.distinct('cell')):,}"))
+    if results.sessions:
+        first = str(results.sessions["started"][0])[:10]
         n = len(results.sessions)
         strip.append(("measured on", first if n == 1 else f"{first}, {counted(n, 'session')}"))
-    if "duration_ns" in trials and trials["duration_ns"].notna().any():
-        strip.append(("measuring", duration(float(trials["duration_ns"].sum()) / 1e9)))
+    lasted = trials["duration_ns"] if "duration_ns" in trials else np.zeros(0)
+    if len(known := lasted[~np.isnan(lasted)]):
+        strip.append(("measuring", duration(float(known.sum()) / 1e9)))
     cpus = results.fact("cpus")
     machine = [str(f) for f in (results.fact("cpu"), cpus and counted(int(cpus), "CPU")) if f]
     if machine:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tare import workloads
 from tare.agent import record
@@ -25,7 +26,6 @@ from tare.experiment.session import single_execution
 from tare.experiment.session.control import Control
 from tare.experiment.session.failing import Why
 from tare.experiment.session.files import seen_inside
-from tare.experiment.session.hosts import Hosts
 from tare.experiment.session.joining import write_hosts
 from tare.experiment.session.output import Outputs
 from tare.experiment.session.pool import MEMORY_SHARE, Pool
@@ -37,6 +37,9 @@ from tare.results.message import Duration, Message, message
 from tare.workloads import placeholders
 from tare.workloads.application import Application, Service
 from tare.workloads.specification import WorkloadSpec
+
+if TYPE_CHECKING:
+    from tare.experiment.session.hosts import Hosts
 
 #: How long an agent may take to say that its services have ended, once they have.
 END_S = 10.0

@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
@@ -23,11 +23,13 @@ from tare.decoding import Decoder
 from tare.errors import AgentError
 from tare.experiment.session.answers import nothing
 from tare.experiment.session.failing import Why
-from tare.networks.emulator import Emulator
 from tare.platforms import processes
 from tare.results.message import Duration, Message, message
 from tare.workloads import serving
 from tare.workloads.application import Service
+
+if TYPE_CHECKING:
+    from tare.networks.emulator import Emulator
 
 #: How long what passes reports on may take to start.
 START_S = 60.0

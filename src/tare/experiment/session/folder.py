@@ -9,9 +9,10 @@ from pathlib import Path
 
 from tare import files
 from tare.errors import StoreError
-from tare.experiment import journal, plan_file
+from tare.experiment import plan_file
 from tare.experiment.plan import Plan
 from tare.experiment.session.resume_state import Past, past
+from tare.experiment.store.collector import Collector
 
 #: Locked where a file system cannot lock the folder itself: NFS locks what is open for writing.
 LOCK = ".lock"
@@ -104,8 +105,8 @@ def _of_beginning(path: Path) -> bool:
     return path.name == LOCK or path.name.startswith(fresh)
 
 
-def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past, bool]:
-    """Return the plan to go on with, written down, what earlier sessions did, and if that is all.
+def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Past, Collector, bool]:
+    """Write down the plan to go on with; return what earlier sessions did, and if that is all.
 
     Raises
     ------
@@ -115,14 +116,14 @@ def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past, bool]
         If the folder cannot be read or written.
     """
     stored = plan_file.read(folder)
-    made, done = begun(made, text, folder)
-    plan_file.write(made, folder)
+    done, collector = begun(made, text, folder)
+    plan_file.write(collector.plan, folder)
     write_text(text, folder)
-    return made, done, done.is_complete(made, stored.experiment.stopping)
+    return done, collector, done.is_complete(collector.plan, stored.experiment.stopping)
 
 
-def begun(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
-    """Return the plan to go on with, and what earlier sessions did; writes nothing.
+def begun(made: Plan, text: str | None, folder: Path) -> tuple[Past, Collector]:
+    """Return what earlier sessions did, with the plan to go on with; writes nothing.
 
     Raises
     ------
@@ -134,11 +135,8 @@ def begun(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
     before = plan_file.text(folder)
     was = None if before is None else before.decode(errors="replace")
     made = plan_file.resume(made, plan_file.read(folder), (was, text))
-    compared = made.experiment.stopping.compare is not None
-    done = past(journal.read_all(folder), made.metric if compared else None)
-    if not all(0 <= cell < len(made.cells) for cell in done.good):
-        raise StoreError(
-            f"the journal in {folder} has trials of a cell that its plan has not",
-            f"tare experiment report {folder}   (names the line)",
-        )
-    return made, done
+    collector = Collector(folder, made)
+    done = past(collector.lines())
+    if made.experiment.stopping.compare is not None:
+        done.values = collector.values(made.metric)
+    return done, collector

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tare import platforms
 from tare.agent import client, record
 from tare.errors import PlatformError, TareError
-from tare.networks.emulator import Emulator
 from tare.platforms import Instance, Port
 from tare.workloads import placeholders
+
+if TYPE_CHECKING:
+    from tare.networks.emulator import Emulator
 
 #: Longer than the agent itself waits.
 MEET_S = 30.0

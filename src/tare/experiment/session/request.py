@@ -15,6 +15,7 @@ from tare.experiment.plan import Plan
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
+from tare.experiment.store.collector import Collector
 
 if TYPE_CHECKING:
     from tare.statistics.stopping import Decision
@@ -98,6 +99,8 @@ class Request:
         The stopping rule, where the plan has no fixed n.
     past : Past
         What earlier sessions did.
+    collector : Collector
+        Of what the folder holds.
     first_look : int
         Trials from which on the stopping rule peeks; where fewer fit the budget, n is fixed
         beforehand.
@@ -113,6 +116,7 @@ class Request:
     decide: Decide
     progress: Progress
     past: Past
+    collector: Collector
     user: record.User | None = None
     #: Watch context switches, so that wall time can include teardown.
     teardown: bool = False

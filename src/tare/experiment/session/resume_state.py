@@ -8,15 +8,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from tare.agent import record
 from tare.experiment import journal
-from tare.experiment.metrics import (
-    COMMANDS_TIME,
-    SERVICES_TIME,
-    TIME,
-    of_workload,
-    waited_for,
-)
 from tare.experiment.plan import Plan
 from tare.experiment.specification import Stopping
 from tare.experiment.trial_times import Reader, TrialTimes
@@ -32,10 +24,9 @@ class Past:
     blocks: int = 0
     #: Good trials by cell; one that failed, or has no end, is still to be done.
     good: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    #: Block and value by source of good trials by cell, where a metric was asked for.
-    values: dict[int, list[tuple[int, dict[str, float]]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    #: Block and value by source of good trials by cell, where a comparison goes on with them: a
+    #: precision begins anew in every session.
+    values: dict[int, list[tuple[int, dict[str, float]]]] = field(default_factory=dict)
     #: Cells of which every verdict was safe when they stopped last.
     decided: set[int] = field(default_factory=set)
     #: Cells with a good trial in the last block, and those that the last session gave up.
@@ -76,17 +67,10 @@ class Past:
         return (len(self.last_block), len(self.last_block | left)) if left else None
 
 
-def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
-    """Count what the sessions in a journal did.
-
-    With ``metric``, what it was in each good trial is kept: a comparison goes on with the pairs
-    that it has, where a precision begins anew in every session.
-    """
+def past(lines: Iterable[journal.Line]) -> Past:
+    """Count what the sessions in a journal did."""
     found = Past()
     cell_of: dict[int, int] = {}
-    block_of: dict[int, int] = {}
-    own = (SERVICES_TIME, COMMANDS_TIME) if metric == TIME else (metric,)
-    samples: dict[tuple[str, str], list[float]] = defaultdict(list)
     reader = Reader()
     for line in lines:
         if (trial := reader.trial(line)) is not None:
@@ -97,19 +81,13 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
                 found.trials = max(found.trials, line.trial)
                 if not line.rehearsal:
                     cell_of[line.trial] = line.cell
-                    block_of[line.trial] = line.block
-                    samples.clear()
                     if line.block >= found.blocks:
                         found.blocks, found.last_block = line.block + 1, set()
-            case record.Sample(phase="measured") if line.metric in own:
-                samples[line.metric, line.source].append(line.value)
             case journal.TrialEnd() if line.trial in cell_of:
                 cell = cell_of[line.trial]
                 if line.status == "ok":
                     found.good[cell] += 1
                     found.last_block.add(cell)
-                if metric is not None and line.status == "ok":
-                    found.values[cell].append((block_of[line.trial], _means(samples, metric)))
     return found
 
 
@@ -127,11 +105,3 @@ def _count_session(found: Past, line: journal.Line) -> None:
             stopped(line.cell)
             if line.reason == "failed":
                 found.given_up.add(line.cell)
-
-
-def _means(samples: dict[tuple[str, str], list[float]], metric: str) -> dict[str, float]:
-    """Return the means by source; a service's trial has a command's time as well."""
-    serves = any(name == SERVICES_TIME for name, _ in samples)
-    own = waited_for(metric, serves=serves)
-    means = {source: sum(v) / len(v) for (name, source), v in samples.items() if name == own}
-    return of_workload(metric, means)

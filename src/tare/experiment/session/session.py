@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 import tare
 from tare import files
 from tare.agent import client
@@ -39,6 +41,7 @@ from tare.results.message import Duration, Message, message
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
+    from tare.experiment.store.collector import Collector
     from tare.statistics.stopping import Decision
 
 
@@ -76,7 +79,8 @@ def blocks(request: Request) -> Generator[None, None, str]:
     KeyboardInterrupt
         After everything was closed and removed.
     """
-    with recorded(request.folder, *request.facts, *request.notes) as session:
+    known = (*request.facts, *request.notes)
+    with recorded(request.folder, *known, collector=request.collector) as session:
         began = time.monotonic()
         weigh(request, session.writer, "before")
         # Those after the trials take as long again.
@@ -101,7 +105,9 @@ class Recorded:
 
 
 @contextmanager
-def recorded(results: Path, *lines: journal.Line) -> Iterator[Recorded]:
+def recorded(
+    results: Path, *lines: msgspec.Struct, collector: Collector | None = None
+) -> Iterator[Recorded]:
     """Hold a lease, and write the next journal of a folder from its first line to its last.
 
     Parameters
@@ -110,6 +116,8 @@ def recorded(results: Path, *lines: journal.Line) -> Iterator[Recorded]:
         Held by this process.
     lines : Line
         What is known before anything is started.
+    collector : Collector, optional
+        Of what the folder holds; it is given all lines.
 
     Raises
     ------
@@ -120,7 +128,7 @@ def recorded(results: Path, *lines: journal.Line) -> Iterator[Recorded]:
     with ExitStack() as stack:
         stack.enter_context(remnants.lease(name))
         path = journal_path(results)
-        writer = journal.Writer(path)
+        writer = journal.Writer(path, None if collector is None else collector.session(path))
         stack.callback(writer.close)
         session = Recorded(name, secrets.randbits(24), writer)
         writer.write(opening(path, name, session.nonce), *lines)
@@ -196,6 +204,7 @@ class _Session:
             observer=observer,
             user=request.user,
             write=writer.write,
+            means=request.collector.means,
             stage=request.progress.stage,
             note=self._note,
             hooks=self.hooks,

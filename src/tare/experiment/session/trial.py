@@ -102,6 +102,8 @@ class Conductor:
     observer: Observer
     user: record.User | None
     write: Callable[..., None]
+    #: Gives the value of the trial that was written last, by source, for a metric.
+    means: Callable[[int, str], dict[str, float]]
     #: Takes what goes on, as text.
     stage: Callable[[str], None]
     #: Takes what is to be reported with the answers.
@@ -213,7 +215,7 @@ class Conductor:
         printed = None
         if application is not None and not serves:
             printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
-        values = Values(tuple(own.values()), printed, serves=serves)
+        values = Values(printed, serves=serves)
         failure: Why | None = None
         last: AgentError | None = None
         try:
@@ -262,8 +264,8 @@ class Conductor:
             status,
             reason,
             seconds,
-            of_workload(metric, values.means(own[metric])),
-            {m: of_workload(m, values.means(own[m])) for m in also},
+            of_workload(metric, self.means(number, own[metric])),
+            {m: of_workload(m, self.means(number, own[m])) for m in also},
             values.wrong,
             values.may_do_better,
         )

@@ -7,13 +7,10 @@ from tare.experiment.session.printed import Printed
 
 
 class Values:
-    """Sums of metrics by source, over measured iterations and workers; what went wrong."""
+    """What went wrong in a trial, and what an application printed."""
 
-    def __init__(
-        self, metrics: tuple[str, ...], printed: Printed | None = None, *, serves: bool = False
-    ) -> None:
+    def __init__(self, printed: Printed | None = None, *, serves: bool = False) -> None:
         self.serves = serves
-        self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
         #: What an application printed; None: nobody asks.
         self.printed = printed
         self.wrong = False
@@ -25,12 +22,8 @@ class Values:
         self.fault: record.Fault | None = None
 
     def add(self, sample: record.Sample) -> None:
-        """Count a sample, where it is measured and of one of the metrics."""
+        """Look at a sample."""
         self.out_of_memory |= sample.metric == "oom_killed" and sample.value > 0
-        sums = self._sums.get(sample.metric)
-        if sums is not None and sample.phase == "measured":
-            total, count = sums.get(sample.source, (0.0, 0))
-            sums[sample.source] = (total + sample.value, count + 1)
 
     @property
     def may_do_better(self) -> bool:
@@ -39,7 +32,3 @@ class Values:
             "exit", "signal", "timeout", "cpu_time",
         )  # fmt: skip
         return self.by_chance or (ended and not self.serves)
-
-    def means(self, metric: str) -> dict[str, float]:
-        """Return the mean of a metric by source."""
-        return {source: total / count for source, (total, count) in self._sums[metric].items()}

@@ -1,4 +1,4 @@
-"""A table of an experiment, for other tools."""
+"""What an experiment has stored, as files of other tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import difflib
 import io
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -20,17 +21,27 @@ import pyarrow.parquet
 from tare import files
 from tare.errors import StoreError, UsageError
 from tare.experiment import plan_file
-from tare.experiment.store.build import connect
-from tare.experiment.store.load import load
-from tare.experiment.tables import TABLES
+from tare.experiment.plan import VERSION
+from tare.experiment.results import Results
+from tare.experiment.store.collector import Collector, read
+from tare.experiment.tables import STORED, TABLES, Table
+from tare.render import data, words
 from tare.render.escaping import harmless
+from tare.results.columns import Column, Columns
+from tare.results.finding import Finding
 
 FORMATS = ("csv", "parquet", "json")
 #: What is written to.
 Target = IO[bytes] | io.RawIOBase
 
 
-def export(folder: Path, table: str, format: str, destination: str | Path) -> int:
+#: Works out the answers of an experiment.
+Conclude = Callable[[Results], Sequence[Finding]]
+
+
+def export(
+    folder: Path, table: str, format: str, destination: str | Path, conclude: Conclude
+) -> int:
     """Write a table of an experiment as CSV, Parquet or JSON (an array, an object a line).
 
     Parameters
@@ -39,12 +50,14 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
         The experiment's folder, or that of a fleet: rows of all hosts then, and a column ``host``
         (``fleet_host`` where the table has another one).
     table : str
-        Name of a table of the store. ``trials``, ``samples`` and ``requests`` have one column a
-        factor and leave out what only rehearsed.
+        Name of a table. ``trials``, ``samples`` and ``requests`` have one column a factor and
+        leave out what only rehearsed.
     format : str
         ``csv``, ``parquet`` or ``json``.
     destination : str or Path
         File to write; ``-`` is standard output.
+    conclude : callable
+        Gives the findings, where they are exported.
 
     Returns
     -------
@@ -69,7 +82,34 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> in
         return _export_fleet(folder, table, format, destination)
     if TABLES[table].files is not None:
         return _export_files(folder, table, format, destination)
-    return write(_rows(folder, table), format, destination)
+    return write(_rows(read(folder), table, conclude), format, destination)
+
+
+def database(folder: Path, destination: Path, conclude: Conclude) -> None:
+    """Write all tables of an experiment into a DuckDB file.
+
+    Raises
+    ------
+    StoreError
+        If the folder cannot be read, or the file cannot be written.
+    """
+    import duckdb
+
+    found = read(folder)
+    path = files.target(destination)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".tare-", dir=path.parent) as own:
+            made = Path(own) / path.name
+            with duckdb.connect(made, config={"autoinstall_known_extensions": False}) as to:
+                for table in STORED.values():
+                    to.execute(table.ddl)
+                    to.register("given", _stored(found, table.name, conclude))
+                    to.execute(f'INSERT INTO "{table.name}" SELECT * FROM given')
+                    to.unregister("given")
+            made.replace(path)
+    except (OSError, duckdb.Error) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise StoreError(f"cannot write {path}: {why}", "choose another --file FILE") from error
 
 
 def format_of(file: str, example: str) -> str:
@@ -147,7 +187,7 @@ def _each_host(
 
 
 def _of_host(path: Path, table: str) -> pa.Table:
-    rows = _rows(path, table)
+    rows = _rows(read(path), table, lambda results: ())
     name = "fleet_host" if "host" in rows.column_names else "host"
     # One text for all rows.
     return rows.add_column(0, name, pa.repeat(pa.scalar(harmless(path.name)), rows.num_rows))
@@ -165,18 +205,18 @@ def _as(schema: pa.Schema, rows: pa.Table, path: Path) -> pa.Table:
 
 def _export_files(folder: Path, table: str, format: str, destination: str | Path) -> int:
     """Write the rows that all good trials have in files, one trial after another."""
-    results = load(folder)
+    results = read(folder).results()
     lost: dict[int, str] = {}
     kept, counts = {
         "requests": (results.request_files, results.request_counts),
         "tasks": (results.task_files, results.task_counts),
     }[table]
     counted = counts()
-    assert kept is not None
-    own = [(column.name, _TYPES[column.type]) for column in TABLES[table].columns]
+    own = [(column.name, _ARROW[column.type]) for column in TABLES[table].columns]
     levels = [(results.level_column(table, factor), pa.string()) for factor in results.factors]
     schema = pa.schema([*own, *levels])
-    tables = (rows.cast(schema) for rows in results.with_levels(table, kept.each(counted, lost)))
+    each = kept.each(counted, lost) if kept is not None else ()
+    tables = (rows.cast(schema) for rows in results.with_levels(table, each))
     with _opened(destination) as target:
         written = _write(tables, schema, format, target)
     if lost:
@@ -188,10 +228,17 @@ def _export_files(folder: Path, table: str, format: str, destination: str | Path
     return written
 
 
-#: Types of DuckDB, as tables.toml has them for such files.
-_TYPES = {
-    "BIGINT": pa.int64(), "INTEGER": pa.int32(), "VARCHAR": pa.string(), "BOOLEAN": pa.bool_(),
-}  # fmt: skip
+#: The types that tables.toml has.
+_ARROW = {
+    "VARCHAR": pa.string(),
+    "JSON": pa.string(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "DOUBLE[]": pa.list_(pa.float64()),
+}
 
 
 def _write(tables: Iterable[pa.Table], schema: pa.Schema, format: str, target: Target) -> int:
@@ -212,13 +259,77 @@ def _write(tables: Iterable[pa.Table], schema: pa.Schema, format: str, target: T
     return rows
 
 
-def _rows(folder: Path, table: str) -> pa.Table:
-    if table in ("trials", "samples"):
-        results = load(folder)
-        frame = results.trials() if table == "trials" else results.samples()
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    with connect(folder) as store:
-        return store.sql(f'SELECT * FROM "{table}"').to_arrow_table()
+def _rows(found: Collector, table: str, conclude: Conclude) -> pa.Table:
+    """Return a table; trials and samples with the levels of factors, and without rehearsals."""
+    if table not in ("trials", "samples"):
+        return _stored(found, table, conclude)
+    results = found.results()
+    if table == "trials":
+        return _arrow(STORED["trials"], results.trial_table)
+    rows = results.sample_table.table().joined(results.trial_table, "trial")
+    return _arrow(STORED["samples"], rows)
+
+
+def _stored(found: Collector, table: str, conclude: Conclude) -> pa.Table:
+    """Return a table with the columns that ``tables.toml`` has."""
+    made = found.plan
+    if table == "experiment":
+        text = plan_file.text(found.folder)
+        row = (
+            VERSION, made.experiment.name, made.experiment.question, made.metric,
+            made.experiment.seed, None if text is None else text.decode(errors="replace"), made,
+        )  # fmt: skip
+        return _arrow(STORED[table], Columns.of_rows(STORED[table].names, [row]))
+    if table not in ("findings", "estimates"):
+        return _arrow(STORED[table], found.table(table))
+    results = found.results()
+    rows = _FINDINGS[table](conclude(results) if results.good else ())
+    return _arrow(STORED[table], Columns.of_rows(STORED[table].names, rows))
+
+
+def _findings(some: Sequence[Finding]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            place, one.name, words.text(one.question), one.verdict, words.paragraph(one.answer),
+            words.paragraph(one.summary) or None, one.basis, data.builtins(one),
+        )
+        for place, one in enumerate(some, 1)
+    ]  # fmt: skip
+
+
+def _estimates(some: Sequence[Finding]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            finding.name, e.name, e.levels, e.value, e.unit, e.low, e.high, e.confidence, e.method,
+            e.n,
+        )
+        for finding in some
+        for e in finding.estimates
+    ]  # fmt: skip
+
+
+_FINDINGS = {"findings": _findings, "estimates": _estimates}
+
+
+def _arrow(table: Table, rows: Columns) -> pa.Table:
+    """Return a table with the types that ``tables.toml`` has; levels of factors are texts."""
+    types = {column.name: column.type for table in (STORED["trials"], table) for column in
+             table.columns}  # fmt: skip
+    try:
+        return pa.table({
+            name: _array(rows[name], types.get(name, "VARCHAR")) for name in rows.names
+        })  # fmt: skip
+    except (pa.ArrowException, OverflowError) as error:
+        raise StoreError(f"the journal's {table.name} are damaged: {error}") from error
+
+
+def _array(values: Column, kind: str) -> pa.Array:
+    if kind == "JSON":
+        return pa.array([msgspec.json.encode(value).decode() for value in values], pa.string())
+    if values.dtype == object:
+        return pa.array(values.tolist(), _ARROW[kind])
+    # NaN is what is absent.
+    return pa.array(values, _ARROW[kind], from_pandas=True, safe=False)
 
 
 def _flat(rows: pa.Table) -> pa.Table:

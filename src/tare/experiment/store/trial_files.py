@@ -18,6 +18,7 @@ from tare.applications.rows import LONGEST, MOST_BYTES, Kind, RowsError
 from tare.errors import StoreError
 from tare.experiment.results import Counted
 from tare.render.words import text
+from tare.results.columns import Columns, objects
 
 #: Of one trial: more than the largest file of a program can hold.
 MOST_ROWS = 1 << 25
@@ -89,6 +90,16 @@ class TrialFiles:
                 yield self.read(trial, counted)
             except StoreError as error:
                 lost[trial] = error.message
+
+
+def columns_of(table: pa.Table) -> Columns:
+    """Return the rows of a trial as columns: absent numbers are NaN, absent texts None."""
+    return Columns({
+        name: objects(column.to_pylist())
+        if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type)
+        else column.to_numpy()
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    })  # fmt: skip
 
 
 class RefusedError(Exception):

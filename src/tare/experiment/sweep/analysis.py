@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import msgspec
-import pandas as pd
+import numpy as np
 
 from tare.errors import AgentError, StoreError
 from tare.experiment.catalogue import catalogue
@@ -20,6 +20,7 @@ from tare.render.words import sentence, sentences, text
 from tare.results.message import Message
 from tare.statistics.moments import mean_and_sd
 from tare.statistics.scaling import Scaling, scaling, withheld
+from tare.statistics.statistic import FloatArray
 from tare.workloads.specification import WorkloadSpec
 
 #: Facts of a session that tell what a setting was held at: ``held.governor``.
@@ -52,7 +53,7 @@ def calibrations(results: Results) -> tuple[Calibration, ...]:
     return tuple(
         _calibration(results, sweep)
         for sweep in sweeps(results)
-        if sweep.table["cpus"].nunique() >= fewest_steps(sweep.by)
+        if len(sweep.table.distinct("cpus")) >= fewest_steps(sweep.by)
     )
 
 
@@ -86,7 +87,7 @@ def required(results: Results, name: str) -> tuple[Calibration, ...]:
 
 def _calibration(results: Results, sweep: Sweep) -> Calibration:
     points = tuple(_points(sweep))
-    asked = scaling(*(sweep.table[c].to_numpy(dtype=float) for c in ("cpus", "rate")))
+    asked = scaling(sweep.table["cpus"], sweep.table["rate"])
     sessions = results.sessions
     machine = _machine(results)
     spec = _workload(results, sweep)
@@ -98,7 +99,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
         asked = withheld(asked, "disturbed", messages.disturbed(lost))
     delivered = _against_delivered(sweep)
     return Calibration(
-        measured=None if sessions.empty else str(sessions["started"].iloc[0]),
+        measured=str(sessions["started"][0]) if sessions else None,
         by=sweep.by,
         workload=_named(spec, sweep),
         work=_work(spec),
@@ -123,35 +124,37 @@ def _stored(found: Scaling) -> Scaling:
 
 
 def _points(sweep: Sweep) -> Iterator[Point]:
-    for cpus, rows in sweep.table.groupby("cpus"):
+    for cpus, rows in sweep.table.groups("cpus"):
         # Each trial's or none: they stand beside the rates.
-        arrived = rows["delivered"] if rows["delivered"].notna().all() else rows["delivered"][:0]
+        arrived = rows["delivered"]
+        arrived = arrived[:0] if np.isnan(arrived).any() else arrived
         yield Point(
-            cpus=float(str(cpus)),
+            cpus=float(cpus),
             rate=_mean(rows["rate"]),
-            delivered=None if arrived.empty else _mean(arrived),
+            delivered=_mean(arrived) if len(arrived) else None,
             n=len(rows),
-            trials=tuple(int(t) for t in rows["trial"]),
-            rates=tuple(float(v) for v in rows["rate"]),
-            deliveries=tuple(float(v) for v in arrived),
-            clock_hz=_or_none(rows["clock_hz"].median()),
-            frequency_hz=_or_none(rows["frequency_hz"].mean()),
-            throttled_share=_or_none(rows["throttled_share"].mean()),
-            throttled_s=_or_none(rows["throttled_s"].mean()),
-            steal_cpus=_or_none(rows["steal_cpus"].mean()),
-            thermal_throttles=_or_none(rows["thermal_throttles"].mean()),
-            memory_bytes=None if (size := _or_none(rows["memory_bytes"].iloc[0])) is None
-            else int(size),
-            residual=_or_none(rows["residual"].max()),
+            trials=tuple(rows["trial"].tolist()),
+            rates=tuple(rows["rate"].tolist()),
+            deliveries=tuple(arrived.tolist()),
+            clock_hz=_known(rows["clock_hz"], np.median),
+            frequency_hz=_known(rows["frequency_hz"], np.mean),
+            throttled_share=_known(rows["throttled_share"], np.mean),
+            throttled_s=_known(rows["throttled_s"], np.mean),
+            steal_cpus=_known(rows["steal_cpus"], np.mean),
+            thermal_throttles=_known(rows["thermal_throttles"], np.mean),
+            memory_bytes=None if np.isnan(size := rows["memory_bytes"][0]) else int(size),
+            residual=_known(rows["residual"], np.max),
         )  # fmt: skip
 
 
-def _or_none(value: float | None) -> float | None:
-    return None if value is None or pd.isna(value) else float(value)
+def _known(values: FloatArray, how: Callable[[FloatArray], float]) -> float | None:
+    """Reduce the values that are known; None: none is."""
+    known = values[~np.isnan(values)]
+    return float(how(known)) if len(known) else None
 
 
-def _mean(values: pd.Series) -> Interval:
-    mean, _ = mean_and_sd(values.to_numpy(dtype=float))
+def _mean(values: FloatArray) -> Interval:
+    mean, _ = mean_and_sd(values)
     return Interval(value=mean.estimate, low=mean.low, high=mean.high)
 
 
@@ -160,7 +163,7 @@ def _against_delivered(sweep: Sweep) -> Scaling | None:
     table = sweep.table
     if not (table["delivered"] > 0).all():
         return None
-    return scaling(*(table[c].to_numpy(dtype=float) for c in ("delivered", "rate", "cpus")))
+    return scaling(table["delivered"], table["rate"], table["cpus"])
 
 
 def _workload(results: Results, sweep: Sweep) -> WorkloadSpec | None:
@@ -213,11 +216,11 @@ def _further(results: Results, sweep: Sweep) -> dict[str, str]:
 
 
 def _machine(results: Results) -> Machine:
-    facts = results.facts[results.facts["platform"].isna()]
+    facts = results.facts.where(platform=None)
     known = dict(zip(facts["name"], facts["value"], strict=True))
     told = {name: str(known[name]) for name in _FACTS if known.get(name) is not None}
     cpus = known.get("cpus")
-    boot = None if results.sessions.empty else results.sessions["boot_id"].iloc[-1]
+    boot = results.sessions["boot_id"][-1] if results.sessions else None
     return Machine(
         **told,
         cpus=None if cpus is None else int(cpus),
@@ -226,8 +229,8 @@ def _machine(results: Results) -> Machine:
 
 
 def _held(results: Results) -> dict[str, str]:
-    facts = results.facts[results.facts["name"].str.startswith(HELD)]
     return {
-        str(name).removeprefix(HELD): str(value)
-        for name, value in zip(facts["name"], facts["value"], strict=True)
+        name.removeprefix(HELD): str(value)
+        for name, value in zip(results.facts["name"], results.facts["value"], strict=True)
+        if name.startswith(HELD)
     }

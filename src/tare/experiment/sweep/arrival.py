@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tare.experiment.sweep.ceiling import Usable
 from tare.experiment.sweep.trials import Sweep
 
@@ -34,12 +36,13 @@ def lost_share(sweep: Sweep, usable: Usable) -> float | None:
         From 0 to 1; None where the time that arrived, or the time waited, is not known.
     """
     table = sweep.table
-    if table.empty or table["delivered"].isna().any() or table["waited_cpus"].isna().any():
+    if not table or np.isnan(table["delivered"]).any() or np.isnan(table["waited_cpus"]).any():
         return None
-    due = table["cpus"].clip(upper=usable.most)
+    due = table["cpus"] if usable.most is None else np.minimum(table["cpus"], usable.most)
     # Each worker's first thread tells how long it waited; the others are taken to be like it.
     threads = 1 if usable.threads is None else usable.threads / int(sweep.levels.get("workers", 1))
-    others = (threads * table["waited_cpus"] - table["throttled_cpus"].fillna(0)).clip(lower=0)
-    lost = (due - table["delivered"]).clip(lower=0)
-    lost = lost.clip(upper=others + table["steal_cpus"].fillna(0))
-    return float((lost / due).groupby(table["cpus"]).mean().mean())
+    waited = threads * table["waited_cpus"] - np.nan_to_num(table["throttled_cpus"])
+    most = np.maximum(waited, 0) + np.nan_to_num(table["steal_cpus"])
+    lost = np.minimum(np.maximum(due - table["delivered"], 0), most)
+    shares = table.with_columns(lost=lost / due).reduced("cpus", "lost", np.mean)
+    return float(np.mean([*shares.values()]))

@@ -33,8 +33,8 @@ def caveats(
     lost_share: float | None,
 ) -> Iterator[Message]:
     """Yield what weakens a calibration, the gravest first."""
-    wrong = results.faults[results.faults["kind"] == "check"]
-    for fault in wrong.head(1).to_dict("records"):
+    wrong = results.faults.where(kind="check")
+    for fault in wrong.rows(range(min(1, len(wrong)))).records():
         yield message(
             "calibration.caveat.wrong",
             trial=int(fault["trial"]),
@@ -73,22 +73,25 @@ def _named(steps: Sequence[float]) -> Message:
 
 def _sessions(sweep: Sweep) -> Iterator[Message]:
     """Sessions are blocks above trials: the trials of one are not those of another."""
-    table = sweep.table
-    if table["session"].nunique() < 2:
+    table = sweep.table.rows(sweep.table["rate"] > 0)
+    if len(sweep.table.distinct("session")) < 2:
         return
-    logs = np.log(table["rate"].where(table["rate"] > 0))
+    logs = table.with_columns(log=np.log(table["rate"]))
     # Each step's own level aside, what is left is the session's and the trial's.
-    rest = logs - logs.groupby(table["cpus"]).transform("mean")
-    by_session = rest.groupby(table["session"])
-    means = by_session.mean()
-    error = float(np.sqrt((by_session.var() / by_session.count()).fillna(0).max()))
-    apart = float(means.max() - means.min())
+    level = logs.reduced("cpus", "log", np.mean)
+    rest = logs.with_columns(log=logs["log"] - [level[cpus] for cpus in logs["cpus"].tolist()])
+    means = rest.reduced("session", "log", np.mean)
+    spread = rest.reduced("session", "log", lambda own: own.var(ddof=1) / len(own)
+                          if len(own) > 1 else 0.0)  # fmt: skip
+    error = float(np.sqrt(max(spread.values())))
+    slow, fast = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    apart = float(means[fast] - means[slow])
     if apart > 4 * error and apart > 0.01:
         yield message(
             "calibration.caveat.sessions_differ",
-            slow=int(means.idxmin()),
+            slow=slow,
             slower=share(1 - float(np.exp(-apart))),
-            fast=int(means.idxmax()),
+            fast=fast,
             sessions=len(means),
         )
     else:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import pandas as pd
+import numpy as np
 
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
+from tare.experiment.samples import NOTHING, Samples
 from tare.experiment.specification import Experiment, SizeSpec
 from tare.experiment.sweep.document import By
+from tare.results.columns import Columns
 from tare.results.message import Message, message
+from tare.statistics.statistic import FloatArray
 
 #: Fewer steps of CPU tell no line from a bend (CALIBRATE has 40).
 _FEWEST_STEPS = 4
@@ -19,18 +22,18 @@ _FEWEST_STEPS = 4
 _FEWEST_WHOLE = 2
 #: Factor whose levels are periods of the quota in seconds, where several are tried.
 PERIOD = "period"
-#: What each trial says beside its rate: column, metric, and how rows of it are put together.
-_COLUMNS = (
-    ("clock_hz", "clock_hz", "median"),
-    ("frequency_hz", "frequency_hz", "mean"),
-    ("throttled_ns", "throttled_ns", "sum"),
-    ("throttled_periods", "throttled_periods", "sum"),
-    ("periods", "periods", "sum"),
-    ("steal_ns", "steal_ns", "sum"),
-    ("wait_ns", "wait_ns", "sum"),
-    ("thermal_throttles", "thermal_throttles", "sum"),
-    ("residual", "residual", "max"),
-)
+#: What is known of each trial besides its rate: metric, and how its samples become one value.
+_METRICS: dict[str, Callable[[FloatArray], float]] = {
+    "clock_hz": np.median,
+    "frequency_hz": np.mean,
+    "throttled_ns": np.sum,
+    "throttled_periods": np.sum,
+    "periods": np.sum,
+    "steal_ns": np.sum,
+    "wait_ns": np.sum,
+    "thermal_throttles": np.sum,
+    "residual": np.max,
+}
 #: Of several sources of what the front's observer counts, its own.
 _BEST = {
     "throttled_ns": "host_cgroup",
@@ -49,7 +52,7 @@ class Sweep:
         What was swept.
     levels : mapping
         The levels of all other factors.
-    table : DataFrame
+    table : Columns
         One row a good trial: ``trial, session, cpus, memory_bytes, rate, delivered, clock_hz,
         frequency_hz, throttled_share, throttled_s, throttled_cpus, waited_cpus, steal_cpus,
         thermal_throttles, residual``; what a trial does not have is NaN.
@@ -62,7 +65,7 @@ class Sweep:
     by: By
     levels: Mapping[str, str]
     period_s: float
-    table: pd.DataFrame
+    table: Columns
     asked: tuple[float, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
 
@@ -79,7 +82,7 @@ def why_not(results: Results) -> Message | None:
     found = _swept(results)
     if found is None:
         return message("calibration.refusal.steps")
-    most = max((one.table["cpus"].nunique() for one in sweeps(results)), default=0)
+    most = max((len(one.table.distinct("cpus")) for one in sweeps(results)), default=0)
     if most == 0:
         return message("calibration.refusal.failed")
     fewest = fewest_steps(found[1])
@@ -101,15 +104,15 @@ def sweeps(results: Results) -> Iterator[Sweep]:
         return
     factor, by = found
     others = [f for f in results.factors if f != factor]
-    trials = results.trial_table[results.trial_table["status"] != "unfinished"]
-    given = trials[factor].map(lambda level: _given(results.experiment, factor, str(level)))
-    trials = trials.assign(
-        cpus=given.map(lambda one: one[0]), memory_bytes=given.map(lambda one: one[1])
+    trials = results.trial_table.where(status={"ok", "failed"})
+    given = [_given(results.experiment, factor, str(level)) for level in trials[factor]]
+    trials = trials.with_columns(
+        cpus=np.array([cpus for cpus, _ in given], dtype=float),
+        memory_bytes=np.array([memory for _, memory in given], dtype=float),
     )
     # In the order of the experiment, not of chance.
-    for _, some in trials.sort_values("cell").groupby(others, dropna=False, sort=False):
-        levels = {f: str(some[f].iloc[0]) for f in others}
-        yield _sweep(results, by, levels, some)
+    for _, some in sorted(trials.groups(*others), key=lambda one: one[1]["cell"].min()):
+        yield _sweep(results, by, {f: str(some[f][0]) for f in others}, some)
 
 
 def _swept(results: Results) -> tuple[str, By] | None:
@@ -119,7 +122,7 @@ def _swept(results: Results) -> tuple[str, By] | None:
         return "quota", "quota"
     if "size" not in results.varied:
         return None
-    sizes = [experiment.limits(str(level)) for level in results.trial_table["size"].unique()]
+    sizes = [experiment.limits(str(level)) for level in results.levels("size")]
     if len({s.cpuset for s in sizes if s.cpuset}) > 1:
         return "size", "cpuset"
     if len({s.cores for s in sizes if s.cores}) < 2:
@@ -139,66 +142,81 @@ def _given(experiment: Experiment, factor: str, level: str) -> tuple[float | Non
     return float(size.cpuset or size.cores or 0) or None, size.memory_bytes
 
 
-def _sweep(results: Results, by: By, levels: dict[str, str], trials: pd.DataFrame) -> Sweep:
-    good = trials[(trials["status"] == "ok") & trials["cpus"].notna()]
-    samples = results.sample_table
-    samples = samples[(samples["phase"] == "measured") & samples["trial"].isin(good["trial"])]
-    table = good.merge(_rates(samples, int(levels.get("workers", 1))), on="trial", how="left")
-    for column, metric, how in _COLUMNS:
-        values = _of(samples, metric, _BEST.get(metric)).groupby("trial")["value"].agg(how)
-        table = table.merge(values.rename(column), on="trial", how="left")
-    seconds = table["duration_ns"] if "duration_ns" in table else table["window_ns"]
-    table = table.assign(
-        throttled_share=table["throttled_periods"] / table["periods"].where(table["periods"] > 0),
-        throttled_s=table["throttled_ns"] / 1e9,
-        throttled_cpus=table["throttled_ns"] / seconds,
-        waited_cpus=table["wait_ns"] / seconds,
-        steal_cpus=table["steal_ns"] / seconds,
+def _sweep(results: Results, by: By, levels: dict[str, str], trials: Columns) -> Sweep:
+    good = trials.where(status="ok")
+    good = good.rows(~np.isnan(good["cpus"]))
+    numbers = good["trial"].tolist()
+    samples = results.sample_table.of_trials(set(numbers))
+    rates = _rates(samples, int(levels.get("workers", 1)))
+    found = {
+        metric: _of(samples, metric).reduced("trial", "value", how)
+        for metric, how in _METRICS.items()
+    }
+    known = {
+        name: np.array([of.get(trial, np.nan) for trial in numbers], dtype=float)
+        for name, of in (*rates.items(), *found.items())
+    }
+    seconds = good["duration_ns"] if "duration_ns" in good else known["window_ns"]
+    shares = np.full(len(numbers), np.nan)
+    some = known["periods"] > 0
+    shares[some] = known["throttled_periods"][some] / known["periods"][some]
+    table = good.with_columns(
+        **known,
+        throttled_share=shares,
+        throttled_s=known["throttled_ns"] / 1e9,
+        throttled_cpus=known["throttled_ns"] / seconds,
+        waited_cpus=known["wait_ns"] / seconds,
+        steal_cpus=known["steal_ns"] / seconds,
     )
     left_out = {
-        "failed": int((trials["status"] == "failed").sum()),
-        "no_limit": int(trials["cpus"].isna().sum()),
-        "no_rate": int(table["rate"].isna().sum()),
+        "failed": len(trials.where(status="failed")),
+        "no_limit": int(np.isnan(trials["cpus"]).sum()),
+        "no_rate": int(np.isnan(table["rate"]).sum()),
     }
     return Sweep(
         by=by,
         levels=levels,
         period_s=_period(results.experiment, levels),
-        table=table[table["rate"].notna()].sort_values(["cpus", "trial"]),
-        asked=tuple(float(c) for c in sorted(trials["cpus"].dropna().unique())),
+        table=table.rows(~np.isnan(table["rate"])).sorted_by("cpus", "trial"),
+        asked=tuple(np.unique(trials["cpus"][~np.isnan(trials["cpus"])]).tolist()),
         left_out={why: n for why, n in left_out.items() if n},
     )
 
 
-def _rates(samples: pd.DataFrame, workers: int) -> pd.DataFrame:
-    """Return rate, CPU delivered and length of the window of each trial, of all workers."""
-    rates = _of(samples, "throughput").groupby("trial")["value"].agg(["sum", "count"])
-    # A worker that sent nothing makes the sum too small.
-    whole = rates.loc[rates["count"] >= workers, "sum"].rename("rate").reset_index()
-    keys = ["trial", "worker"]
-    window = _of(samples, "window_ns")[[*keys, "value"]]
-    cpu = _of(samples, "window_cpu_ns")[[*keys, "value"]]
-    both = window.merge(cpu, on=keys, suffixes=("", "_cpu"))
-    both["delivered"] = both["value_cpu"] / both["value"]
-    delivered = both.groupby("trial")["delivered"].agg(["sum", "count"])
-    found = delivered.loc[delivered["count"] >= workers, "sum"].rename("delivered")
-    length = window.groupby("trial")["value"].mean().rename("window_ns")
-    return whole.merge(found, on="trial", how="left").merge(length, on="trial", how="left")
+def _rates(samples: Samples, workers: int) -> dict[str, dict[int, float]]:
+    """Return rate, CPU delivered and length of the window of all workers, each by trial."""
+    window = _of(samples, "window_ns")
+    keys = list(zip(window["trial"].tolist(), window["worker"].tolist(), strict=True))
+    used = _of(samples, "window_cpu_ns")
+    cpu_ns = dict(zip(zip(used["trial"].tolist(), used["worker"].tolist(), strict=True),
+                      used["value"].tolist(), strict=True))  # fmt: skip
+    both = window.with_columns(cpu=[cpu_ns.get(key, np.nan) for key in keys])
+    both = both.rows(~np.isnan(np.asarray(both["cpu"], dtype=float)))
+    delivered = both.with_columns(value=both["cpu"] / both["value"])
+
+    def whole(rows: Columns) -> dict[int, float]:
+        # A worker that sent nothing makes the sum too small.
+        sums = rows.reduced("trial", "value", lambda own: (float(own.sum()), len(own)))
+        return {trial: total for trial, (total, n) in sums.items() if n >= workers}
+
+    return {
+        "rate": whole(_of(samples, "throughput")),
+        "delivered": whole(delivered),
+        "window_ns": window.reduced("trial", "value", np.mean),
+    }
 
 
-def _of(samples: pd.DataFrame, metric: str, source: str | None = None) -> pd.DataFrame:
-    """Select a metric's samples from the best source that most trials have."""
-    rows = samples[samples["metric"] == metric]
-    if rows["source"].nunique() < 2:
-        return rows
-    trials = rows.groupby("source")["trial"].nunique()
-    best = [source] if source in trials.index else _ranked(metric, trials)
-    return rows[rows["source"] == best[0]]
-
-
-def _ranked(metric: str, trials: pd.Series) -> list[str]:
-    most = [str(name) for name, n in trials.items() if n == trials.max()]
-    return ranked(metric, most)
+def _of(samples: Samples, metric: str) -> Columns:
+    """Return a metric's samples from the best source that most trials have."""
+    trials = {
+        source: len(samples.of(metric, source).distinct("trial"))
+        for source in samples.sources(metric)
+    }
+    if not trials:
+        return NOTHING
+    most = [source for source, n in trials.items() if n == max(trials.values())]
+    best = _BEST.get(metric)
+    return samples.of(metric, best if best in trials else ranked(metric, most)[0])
 
 
 def _period(experiment: Experiment, levels: Mapping[str, str]) -> float:

@@ -137,7 +137,7 @@ def conclusion(folder: Path, ended: str, supplies: Supplies) -> Told:
 
     with console.err.status("working out the answer") as status:
         results = pipeline.results_of(folder)
-        answers = pipeline.answers(folder, results, supplies.findings())
+        answers = pipeline.answers(results, supplies.findings())
         status.update("drawing the page")
         page = report.write(folder, supplies, None, answers.findings, results=results)[0]
         several = required(results.of_levels, str(folder))

@@ -52,10 +52,15 @@ def against(
     with wanted.folder() as folder:
         stored_trials = sum(len(next(iter(s.values.values()))) for s in found.sessions)
         before = Side("the baseline", stored_trials)
+
+        def measured() -> Results:
+            # What was measured is held against other sessions, each by itself.
+            return store.load(folder) if (own := prepared.collector) is None else own.results()
+
         try:
             ended, failure = measure(prepared, folder, execution)
         except TrialError:
-            failed = _failures(before, prepared.cells[0].workload.name, store.load(folder))
+            failed = _failures(before, prepared.cells[0].workload.name, measured())
             if any(one.ran for one in failed.candidate.failures):
                 answer_gate([LostCandidate(failed)], wanted.gate)
             raise
@@ -64,7 +69,7 @@ def against(
         if ended == "interrupted":
             # A session that is shorter than the stored ones is not like them.
             raise cut_short(folder, execution)
-        results = store.load(folder)
+        results = measured()
         new = baseline.of(results, metric)
         baseline.check(stored, found, new.sessions[-1], asked)
         seconds = float(results.trial_table["duration_ns"].mean() / 1e9)

@@ -234,7 +234,8 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
-        results, found = differences_in(folder, execution, ended)
+        results = prepared.results(folder)
+        found = differences_in(results, folder, execution, ended)
         code = tell(found, results, ended, folder, wanted)
         if failure is not None:
             raise failure

@@ -234,7 +234,7 @@ def report(
     """
     options.check_charts(charts, out, report)
     _tell(
-        folder, json, ctx.obj, sessions=session or (), charts=charts, out=out or report, keep=False,
+        folder, json, ctx.obj, sessions=session or (), charts=charts, out=out or report,
         limits=_limits(limit or ()), strict=strict,
     )  # fmt: skip
 
@@ -257,8 +257,8 @@ def _limits(typed: Sequence[str]) -> tuple[Limit, ...]:
 
 def _resumed(results: Results, folder: Path) -> tuple[str, str]:
     """Return the experiment's file, and what to type to go on with what is kept in a folder."""
-    typed = results.sessions.get("argv")
-    words = [] if typed is None or typed.empty else [str(word) for word in typed.iloc[0][1:]]
+    typed = results.sessions["argv"].tolist() if "argv" in results.sessions else []
+    words = [str(word) for word in typed[0][1:]] if typed else []
     if words[:2] != ["experiment", "run"]:
         return "the experiment", "the command that measured it, with --resume"
     file = next((word for word in words if word.endswith(".toml")), "FILE")
@@ -286,7 +286,7 @@ def _explained(
     from tare.experiment.findings.failures import failures
 
     results = pipeline.results_of(folder)
-    if not (results.trial_table["status"] == "failed").all() or results.trial_table.empty:
+    if set(results.trial_table["status"]) != {"failed"}:
         return error
     page = pages.write(folder, supplies, results=results)[0]
     console.out.print(f"Report: {page}", soft_wrap=True)
@@ -302,16 +302,15 @@ def _tell(
     sessions: Sequence[int] = (),
     charts: str | None = None,
     out: Path | None = None,
-    keep: bool = True,
     resumed: tuple[str, str] | None = None,
     limits: tuple[Limit, ...] = (),
     strict: bool = False,
 ) -> None:
     """Print the answers, write the report, say where it is; raise where it is incomplete.
 
-    ``out`` is a folder for ``charts``, and else a file. ``keep``: also store the findings in the
-    folder. ``resumed``: the experiment's file, and what goes on with it. ``limits``: asked about in
-    place of those of the experiment. ``strict``: a machine that changed is an error.
+    ``out`` is a folder for ``charts``, and else a file. ``resumed``: the experiment's file, and
+    what goes on with it. ``limits``: asked about in place of those of the experiment. ``strict``: a
+    machine that changed is an error.
     """
     from tare.experiment import pipeline
     from tare.experiment import report as pages
@@ -328,7 +327,7 @@ def _tell(
         if limits:
             results = results.judged_by(limits)
         file, again = resumed or _resumed(results, folder)
-        answers = pipeline.answers(folder if keep else None, results, supplies.findings(), tell)
+        answers = pipeline.answers(results, supplies.findings(), tell)
         status.update("drawing the page")
         page = pages.document(folder, supplies, answers.findings, results=results)
         if charts is None:
@@ -350,7 +349,7 @@ def _tell(
         console.write_json(
             {**data.builtins(told), "written": [str(path) for path in written]}, json
         )
-    if not (results.trial_table["status"] == "ok").any():
+    if not results.good:
         raise TrialError(
             f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
             _longer(file, again) if resumed else None,

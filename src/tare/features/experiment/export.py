@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tare.cli import console, options
-from tare.errors import TrialError
+from tare.errors import TrialError, UsageError
+
+if TYPE_CHECKING:
+    from tare.experiment.results import Results
+    from tare.results.finding import Finding
 
 #: Tables that are empty only where nothing was measured.
 _MEASURED = ("samples", "trials")
-#: Tables of what was concluded, which is stored by what measured.
-_CONCLUDED = ("findings", "estimates")
 
 
 def export(
+    ctx: typer.Context,
     folder: Annotated[
         Path, typer.Argument(help="Folder of the experiment, or of a fleet.", metavar="DIR")
     ],
     table: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help="samples, trials, requests, tasks, facts, sessions, faults, stops, notes, "
-            "findings, estimates.",
+            help="samples (default), trials, requests, tasks, facts, sessions, faults, stops, "
+            "notes, findings, estimates.",
         ),
-    ] = "samples",
+    ] = None,
     file: Annotated[
         str,
-        typer.Option(metavar="FILE|-", help="Write .csv, .parquet, or .json; -: CSV to stdout."),
+        typer.Option(
+            metavar="FILE|-",
+            help="Write .csv, .parquet, .json, or all tables: .duckdb; -: CSV to stdout.",
+        ),
     ] = "-",
     json: options.Json = None,
 ) -> None:
@@ -38,13 +44,25 @@ def export(
 
     tare export demo-results --file samples.parquet
     """
-    from tare.experiment import store
+    from tare.experiment import pipeline
+    from tare.experiment.store import export as exporting
 
+    def conclude(results: Results) -> tuple[Finding, ...]:
+        return pipeline.answers(results, ctx.obj.findings()).findings
+
+    if file.endswith(".duckdb"):
+        if table is not None or json is not None:
+            raise UsageError(f"{file} gets all tables", "no --table, and no --json beside it")
+        exporting.database(folder, Path(file), conclude)
+        console.err.print(f"Wrote {file}.")
+        return
+    table = table or "samples"
     rows = 0
     if json is not None:
-        rows = store.export(folder, table, "json", json)
+        rows = exporting.export(folder, table, "json", json, conclude)
     if json is None or file != "-":
-        rows = store.export(folder, table, store.format_of(file, "--file samples.csv"), file)
+        format = exporting.format_of(file, "--file samples.csv")
+        rows = exporting.export(folder, table, format, file, conclude)
     for written in (json, file):
         if written not in (None, "-"):
             console.err.print(f"Wrote {written}.")
@@ -55,10 +73,3 @@ def export(
             f"{folder} has no {table}: nothing was measured", f"tare experiment report {folder}"
         )
     console.err.print(f"{folder} has no {table}.")
-    if table in _CONCLUDED:
-        # A report works them out of what it reads, which may be some sessions only.
-        console.err.print(
-            "tare experiment run stores them at its end.\n"
-            f"Next: tare experiment report {folder} --json findings.json   (works them out)",
-            soft_wrap=True,
-        )

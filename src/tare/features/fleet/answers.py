@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tare.features.fleet.results import Fleet, Series, What
-from tare.features.fleet.values import CellLevels
+from tare.features.fleet.host import CellLevels, What
+from tare.features.fleet.results import Fleet, Series
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Duration, Levels, Message, Ratio, Value, message
 from tare.statistics.comparison import holm

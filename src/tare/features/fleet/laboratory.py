@@ -43,6 +43,7 @@ from tare.experiment.session.request import LONG_PROBING
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
+from tare.experiment.store.collector import Collector
 from tare.experiment.supplies import Supplies
 from tare.features.fleet.folder import Ended
 from tare.host import lease, python
@@ -394,7 +395,7 @@ class Laboratory(WorkerPlugin):
         assert self._prepared is not None
         assert self._asked is not None
         request = pipeline.request(
-            self._prepared, made, past, self._folder, _Silent(),
+            self._prepared, past, Collector(self._folder, made), _Silent(),
             as_root=self._asked.as_root, supplies=self._asked.supplies,
         )  # fmt: skip
         return session.blocks(request)

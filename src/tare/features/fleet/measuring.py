@@ -117,7 +117,8 @@ class Measuring:
         try:
             own_folders.make(host.folder)
             if folders.has_begun(host.folder):
-                made, past, is_complete = folders.go_on(made, self._asked.text, host.folder)
+                past, found, is_complete = folders.go_on(made, self._asked.text, host.folder)
+                made = found.plan
                 if is_complete:
                     host.ended = "complete"
                     return

@@ -71,12 +71,12 @@ def _none(fleet: Fleet) -> tuple[Message, ...]:
 
 
 def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
-    trials = sum(own.summary.trials for own in fleet.values)
+    trials = sum(own.trials for own in fleet.measured)
     machines = {host.machine for host in fleet.record.hosts if host.machine}
     return (
         ("hosts", f"{len(fleet.hosts)}"),
         *((("machines", f"{len(machines)}"),) if machines else ()),
-        ("sessions", f"{sum(own.summary.sessions for own in fleet.values)}"),
+        ("sessions", f"{sum(own.sessions for own in fleet.measured)}"),
         ("good trials", f"{trials:,}"),
     )
 
@@ -92,8 +92,8 @@ def _missing(fleet: Fleet) -> Iterator[Message]:
     for name, n in fleet.silent.items():
         yield message("fleet.host.silent", host=name, failed=n)
     failures = {
-        name: (own.summary.failures, own.summary.trials + own.summary.failures)
-        for name, own in zip(fleet.hosts, fleet.values, strict=True)
+        name: (own.failures, own.trials + own.failures)
+        for name, own in zip(fleet.hosts, fleet.measured, strict=True)
     }
     if (bad := failed_trials.said(failures)) is not None:
         yield bad
@@ -118,9 +118,9 @@ def _hosts(fleet: Fleet) -> Table:
         record = ended.get(name)
         row: dict[str, object] = {
             "host": name,
-            "sessions": fleet.values[place].summary.sessions,
-            "trials": fleet.values[place].summary.trials,
-            "failures": fleet.values[place].summary.failures,
+            "sessions": fleet.measured[place].sessions,
+            "trials": fleet.measured[place].trials,
+            "failures": fleet.measured[place].failures,
             "ended": None if record is None else record.ended,
             "block": 1e9 * record.block_s if record and record.block_s else None,
             "own": None if record is None else record.own_cpu_share,

@@ -7,20 +7,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from tare import files
 from tare.errors import StoreError
 from tare.experiment import plan_file
-from tare.experiment.findings.cells import Basis, compared
+from tare.experiment.findings.cells import Basis
 from tare.experiment.metrics import ranked
 from tare.experiment.specification import Experiment
-from tare.features.fleet import values
+from tare.features.fleet import host as hosts_results
 from tare.features.fleet.folder import HOSTS, Record, read
-from tare.features.fleet.sums import Summed, Sums
-from tare.features.fleet.values import CellLevels, HostValues, Summary
+from tare.features.fleet.host import CellLevels, Host, Summed, What
 from tare.results.message import Message, message
 from tare.statistics.hosts import (
     FEWEST_HOSTS,
@@ -41,13 +39,6 @@ Watch = Callable[[str, int, int], None]
 
 def _nobody(what: str, done: int, of: int) -> None:
     pass
-
-
-class What(NamedTuple):
-    """A quantity: a cell's value, or that relative to the reference's."""
-
-    levels: CellLevels
-    reference: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +97,8 @@ class Fleet:
         What became of each host.
     hosts : tuple of str
         Those that have good trials.
-    values : tuple of HostValues
-        Of each of these.
+    measured : tuple of Host
+        What each of these has measured.
     experiment : Experiment
         As the first of these has it.
     basis : Basis or Message
@@ -116,19 +107,18 @@ class Fleet:
 
     record: Record
     hosts: tuple[str, ...]
-    values: tuple[HostValues, ...]
+    measured: tuple[Host, ...]
     experiment: Experiment
     basis: Basis | Message
     #: Why hosts are left out whose results cannot be read, by name.
     damaged: Mapping[str, str]
     #: How many trials failed on hosts that have no good one, by name.
     silent: Mapping[str, int]
-    watch: Watch = _nobody
 
     @property
     def factor(self) -> str | None:
         """Whose levels are compared."""
-        return self.values[0].summary.factor
+        return self.measured[0].factor
 
     @cached_property
     def cells(self) -> tuple[Series, ...]:
@@ -150,21 +140,17 @@ class Fleet:
     @cached_property
     def levels(self) -> tuple[CellLevels, ...]:
         """Levels of all cells that a host has measured, or was to measure."""
-        some = (own.summary for own in self.values)
         return tuple(dict.fromkeys(
-            levels
-            for own in some
-            for levels in (*(one.levels for one in own.cells), *(one.levels for one in own.failed))
+            levels for own in self.measured for levels in (*own.levels, *own.failed)
         ))  # fmt: skip
 
     @cached_property
     def lacking(self) -> Mapping[CellLevels, Mapping[str, int]]:
         """Hosts that have no good trial of a cell, and how many failed there."""
         found: dict[CellLevels, dict[str, int]] = {}
-        for name, own in zip(self.hosts, self.values, strict=True):
-            failed = {one.levels: one.trials for one in own.summary.failed}
-            for levels in {*self.levels} - {one.levels for one in own.summary.cells}:
-                found.setdefault(levels, {})[name] = failed.get(levels, 0)
+        for name, own in zip(self.hosts, self.measured, strict=True):
+            for levels in {*self.levels} - {*own.levels}:
+                found.setdefault(levels, {})[name] = own.failed.get(levels, 0)
         return {levels: found[levels] for levels in self.levels if levels in found}
 
     @cached_property
@@ -172,8 +158,8 @@ class Fleet:
         """Hosts that are left out of a cell, or of its ratio: a value there is not above 0."""
         there = {one.what: {*one.hosts} for one in self._series}
         found: dict[CellLevels, list[str]] = {}
-        for place, own in enumerate(self.values):
-            asked = _quantities(own.summary, self.factor) if isinstance(self.basis, Basis) else {}
+        for place, own in enumerate(self.measured):
+            asked = own.quantities if isinstance(self.basis, Basis) else ()
             for levels in {what.levels for what in asked if place not in there.get(what, ())}:
                 found.setdefault(levels, []).append(self.hosts[place])
         return found
@@ -183,28 +169,10 @@ class Fleet:
         if isinstance(self.basis, Message):
             return ()
         found: dict[What, dict[int, Summed]] = {}
-        with Sums() as sums:
-            for place, own in enumerate(self.values):
-                self.watch("summing up hosts", place, len(self.values))
-                asked = _quantities(own.summary, self.factor)
-                numbers = list(asked.values())
-                whats = list(asked)
-                for at, summed in sums.of(own, self.basis.source, numbers):
-                    found.setdefault(whats[at], {})[place] = summed
+        for place, own in enumerate(self.measured):
+            for what, summed in own.sums[self.basis.source].items():
+                found.setdefault(what, {})[place] = summed
         return tuple(_joined(what, by_host) for what, by_host in found.items())
-
-
-def _quantities(own: Summary, factor: str | None) -> dict[What, tuple[int | None, int]]:
-    """Return what a host may have: numbers of its cells, the reference's first or none."""
-    found: dict[What, tuple[int | None, int]] = {
-        What(one.levels): (None, one.number) for one in own.cells
-    }
-    levels = [dict(one.levels) for one in own.cells]
-    if factor is not None and all(factor in one for one in levels):
-        for first, second in compared(levels, factor, own.emulated):
-            what = What(own.cells[second].levels, levels[first][factor])
-            found[what] = (own.cells[first].number, own.cells[second].number)
-    return found
 
 
 def _joined(what: What, by_host: dict[int, Summed]) -> Series:
@@ -224,24 +192,24 @@ def load(folder: Path, watch: Watch = _nobody) -> Fleet:
     """
     files.check_owner(folder)
     record = read(folder)
-    found: dict[Path, HostValues] = {}
+    found: dict[Path, Host] = {}
     damaged: dict[str, str] = {}
     silent: dict[str, int] = {}
     paths = plan_file.hosts(folder)
     for place, path in enumerate(paths):
         watch("reading hosts", place, len(paths))
         try:
-            own = values.of(path)
+            own = hosts_results.read(path)
         except StoreError as error:
             damaged[path.name] = error.message
             continue
-        if own.summary.trials:
+        if own.trials:
             found[path] = own
-        elif own.summary.failures:
-            silent[path.name] = own.summary.failures
+        elif own.failures:
+            silent[path.name] = own.failures
     damaged |= {name: why for name, why in plan_file.lost(folder).items() if name not in damaged}
     finished = {host.name for host in record.hosts if host.ended in ("finished", "complete")}
-    cut = {p.name for p, own in found.items() if p.name in finished and not own.summary.ended}
+    cut = {p.name for p, own in found.items() if p.name in finished and not own.ended}
     for path in [one for one in found if one.name in cut]:
         damaged[path.name] = "its journal ends before its last session did"
         del found[path]
@@ -257,13 +225,12 @@ def load(folder: Path, watch: Watch = _nobody) -> Fleet:
     _check_same(some, folder)
     first = plan_file.read(next(iter(found))).experiment
     names = tuple(path.name for path in found)
-    return Fleet(record, names, some, first, _basis(some), damaged, silent, watch)
+    return Fleet(record, names, some, first, _basis(some), damaged, silent)
 
 
-def _check_same(some: Sequence[HostValues], folder: Path) -> None:
+def _check_same(some: Sequence[Host], folder: Path) -> None:
     """Raise StoreError where hosts have other factors, so that their cells cannot be held apart."""
-    cells = [cell for own in some for cell in own.summary.cells]
-    factors = {tuple(factor for factor, _ in cell.levels) for cell in cells}
+    factors = {tuple(factor for factor, _ in levels) for own in some for levels in own.levels}
     if len(factors) > 1 or any("workload" not in names for names in factors):
         raise StoreError(
             f"the hosts in {folder} have not measured the same experiment",
@@ -271,18 +238,19 @@ def _check_same(some: Sequence[HostValues], folder: Path) -> None:
         )
 
 
-def _basis(some: Sequence[HostValues]) -> Basis | Message:
+def _basis(some: Sequence[Host]) -> Basis | Message:
     """Return what is judged: a host whose clock is another one is not compared with the others."""
     for one in some:
         if isinstance(one.basis, Message):
             return one.basis
     first = some[0].basis
     assert isinstance(first, Basis)
-    common = set.intersection(*(set(_sources(one.summary, first.metric)) for one in some))
+    common = set.intersection(*(set(_sources(one, first.metric)) for one in some))
     if not common:
         return message("fleet.no_common_source", metric=first.metric)
     return dataclasses.replace(first, source=ranked(first.metric, common)[0])
 
 
-def _sources(own: Summary, metric: str) -> tuple[str, ...]:
-    return own.sources if own.metric == metric else ()
+def _sources(own: Host, metric: str) -> tuple[str, ...]:
+    same = isinstance(own.basis, Basis) and own.basis.metric == metric
+    return own.sources if same else ()

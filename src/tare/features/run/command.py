@@ -24,6 +24,7 @@ from tare.errors import ExperimentError, IncompleteError, TrialError, UsageError
 from tare.render.escaping import on_one_line
 
 if TYPE_CHECKING:
+    from tare.experiment.results import Results
     from tare.experiment.specification import Experiment
     from tare.features.run.screen import Summary
     from tare.measure.comparison.session import Execution, Wanted
@@ -251,7 +252,8 @@ def _one(
         ended, failure = session.conduct(prepared, folder, execution, bar)
         # An engine's containers are no children of this process, and would pass for neighbours.
         children = all(cell.platform == "bare" for cell in prepared.cells)
-        summary = summarize(folder, ended, others_share(watch.activity()) if children else None)
+        results = prepared.results(folder)
+        summary = summarize(results, ended, others_share(watch.activity()) if children else None)
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
         spoken = "-" not in (wanted.json, wanted.markdown, export)
@@ -267,19 +269,19 @@ def _one(
                 run_table.markdown(heads, [row], failures), wanted.markdown, "--markdown"
             )
         if summary.good and export is not None:
-            from tare.features.run.exports import as_hyperfine
+            from tare.features.run.exports import as_hyperfine, trials_of
 
-            console.write_json(as_hyperfine(summary.good, [line], named=named), export)
+            console.write_json(as_hyperfine(trials_of(results), [line], named=named), export)
         if failure is not None:
             found = summary.failed
             if not summary.good:
                 raise explained(failure, found, prepared)
             raise TrialError(failure.message, how_to_see(found))
         if wanted.report is not None:
-            page = session.page(folder, pipeline.results_of(folder), (), wanted)
+            page = session.page(folder, results, (), wanted)
             console.err.print(f"Report  {page}")
         if save is not None:
-            _save(folder, save, prepared.experiment)
+            _save(results, save)
         if summary.short is not None:
             raise IncompleteError(text(summary.short), _more(summary, wanted.out))
         pipeline.check_same(summary.caveats, summary.levels_of, wanted.out, strict=wanted.strict)
@@ -308,15 +310,15 @@ def _repair(summary: Summary, out: Path | None) -> str:
     return text(message("run.repair", command=command))
 
 
-def _save(folder: Path, file: Path, experiment: Experiment) -> None:
+def _save(results: Results, file: Path) -> None:
     """Add what was measured to a baseline, and say how many sessions it has."""
-    from tare.experiment import plan, store
+    from tare.experiment import plan
     from tare.measure import baseline
     from tare.render.words import text
     from tare.results.message import message
     from tare.statistics.sessions import FEWEST_SESSIONS
 
-    whole = baseline.save(file, baseline.of(store.load(folder), plan.metric(experiment)))
+    whole = baseline.save(file, baseline.of(results, plan.metric(results.experiment)))
     n = len(whole.sessions)
     saved = message("run.saved", file=str(file), sessions=n, wanting=max(0, FEWEST_SESSIONS - n))
     console.err.print(f"Saved   {text(saved)}")

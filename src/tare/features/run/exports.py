@@ -2,15 +2,68 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tare.experiment.metrics import ranked
+from tare.experiment.results import mean_by
+
 if TYPE_CHECKING:
     from tare.cli.lines import Line
-    from tare.measure.comparison.trials import Trial
+    from tare.experiment.results import Results
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial, as files have it."""
+
+    number: int
+    #: What it was of.
+    workload: str
+    platform: str
+    status: str
+    reason: str | None
+    #: Where it failed, the end of standard error, empty where nothing was written; None: unread.
+    stderr: str | None
+    #: By metric and source.
+    values: Mapping[tuple[str, str], float]
+
+    def best(self, metric: str) -> tuple[float | None, str | None]:
+        """Return the value of a metric on its best source, and that source."""
+        sources = [source for name, source in self.values if name == metric]
+        source = next(iter(ranked(metric, sources)), None)
+        return (None, None) if source is None else (self.values[metric, source], source)
+
+    def get(self, metric: str, source: str) -> float | None:
+        """Return the value of a metric from a source."""
+        return self.values.get((metric, source))
+
+
+def trials_of(results: Results) -> list[Trial]:
+    """Return the trials that ended, in order of time."""
+    values: dict[int, dict[tuple[str, str], float]] = defaultdict(dict)
+    for key, part in results.sample_table:
+        if key.phase == "measured":
+            for row in mean_by(part, "trial").records():
+                values[row["trial"]][key.metric, key.source] = row["value"]
+    evidence: dict[int, str] = {}
+    for fault in results.faults.records():
+        if fault["kind"] != "warning" and fault["evidence"]:
+            evidence.setdefault(fault["trial"], fault["evidence"])
+    return [
+        Trial(
+            number := row["trial"], row["workload"], row["platform"], row["status"], row["reason"],
+            None if row["status"] == "ok"
+            else evidence.get(number, "" if row["error_captured"] else None),
+            values[number],
+        )
+        for row in results.trial_table.where(status={"ok", "failed"}).records()
+    ]  # fmt: skip
 
 
 def trial_json(trial: Trial) -> dict[str, Any]:
@@ -27,7 +80,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "trial": trial.number,
         "status": trial.status,
         "reason": trial.reason,
-        "stderr": trial.stderr if trial.status == "failed" else None,
+        "stderr": trial.stderr,
         "wall_s": _seconds(wall),
         "source": source,
         "teardown_s": _seconds(trial.get("teardown_ns", "switch")),
@@ -55,7 +108,7 @@ def as_hyperfine(
     Parameters
     ----------
     trials : iterable of Trial
-        The good ones, in order of time.
+        In order of time; failed ones are left out.
     commands : sequence of Line
         In the order of the document.
     named : bool
@@ -63,7 +116,8 @@ def as_hyperfine(
     """
     by_name: dict[str, list[Trial]] = {one.name: [] for one in commands}
     for trial in trials:
-        by_name[trial.workload].append(trial)
+        if trial.status == "ok":
+            by_name[trial.workload].append(trial)
     return {
         "results": [
             _result(one.name if named else one.text, one.parameters, by_name[one.name])
@@ -80,7 +134,7 @@ def _result(command: str, parameters: Mapping[str, str], trials: Sequence[Trial]
         "command": command,
         "mean": float(np.mean(times)),
         "stddev": float(np.std(times, ddof=1)) if len(times) > 1 else None,
-        "median": float(np.median(times)),
+        "median": statistics.median(times),
         "user": _mean(trials, "user_ns"),
         "system": _mean(trials, "system_ns"),
         "min": min(times),

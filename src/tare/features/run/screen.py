@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from tare import units
 from tare.cli import console
 from tare.cli.again import FILES, again
-from tare.experiment import journal, plan_file, request_quantiles
+from tare.experiment import journal, plan, request_quantiles
 from tare.experiment.findings import disturbance
-from tare.experiment.findings.failures import Failed, Failure, reasons, together
+from tare.experiment.findings.failures import Failure, failing_often, failures, reasons
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import (
-    COMMANDS_TIME,
     DRIVER,
     OF_HOSTS,
     PRINTED,
     SUPERVISED,
     TIME,
-    ranked,
     waited_for,
 )
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
-from tare.features.run.exports import trial_json
+from tare.features.run.exports import trial_json, trials_of
 from tare.measure.comparison import service_load
-from tare.measure.comparison.trials import Trial, failing_often, read_all
 from tare.render import data
 from tare.render.words import sentences, text
 from tare.results.message import Amount, Atom, Change, Chosen, Message, message
 from tare.statistics.interim_analysis import first_look
 from tare.statistics.intervals import p10_and_p90
+from tare.statistics.statistic import median
 
 if TYPE_CHECKING:
     from tare.experiment.findings.sessions import Caveat
+    from tare.experiment.results import Results
     from tare.features.run.table import Row
+    from tare.results.columns import Columns
     from tare.statistics.statistic import FloatArray
 
 #: Version of ``tare run --json``.
@@ -54,6 +57,8 @@ CONTAINERS = ("docker", "runc")
 RESERVE = 1.2
 #: Share of the CPUs from which on other programs explain that a target was not reached.
 NOTABLE_NEIGHBOURS = 0.05
+#: Numbers of processes, by which the same warning would be another one each time.
+_PIDS = re.compile(r" \(\d+\)")
 #: Sources of a wall time of which it is said what is timed (``run.timed``).
 TIMED = ("self", "switch", "perf_cpu", "perf_task", "around", DRIVER)
 
@@ -62,29 +67,59 @@ TIMED = ("self", "switch", "perf_cpu", "perf_task", "around", DRIVER)
 class Summary:
     """All that is told of one command."""
 
-    trials: list[Trial]
-    facts: dict[str, Any]
+    results: Results
     ended: str
-    #: What was asked, and of which metric first.
-    stopping: Stopping
+    #: Of which metric the precision was asked first.
     metric: str
-    stop: journal.Stop | None
-    #: What agents warned of, each once: that children were left, and ended.
-    warnings: tuple[str, ...] = ()
-    #: That ran at the same time in each trial.
-    workers: int = 1
-    #: What whoever uses the workload waits for.
-    time_metric: str = COMMANDS_TIME
     caveats: tuple[Caveat, ...] = ()
-    #: Session that levels are taken from, where the machine was not the same in all; None: all.
-    levels_of: int | None = None
     #: Share of the CPUs that other programs used while it was measured; None: not known.
     neighbours: float | None = None
-    #: Of an application that serves: its load, and what it took, each with its label.
-    load: tuple[tuple[str, Message], ...] = ()
     #: What an application was run with, and the same in words, with its label.
     conditions: tuple[dict[str, Any], ...] = ()
     run_with: tuple[tuple[str, Message], ...] = ()
+    #: Of an application that serves: its load, and what it took, each with its label.
+    load: tuple[tuple[str, Message], ...] = ()
+
+    @property
+    def stopping(self) -> Stopping:
+        """What was asked."""
+        return self.results.experiment.stopping
+
+    @property
+    def levels_of(self) -> int | None:
+        """Session that levels are taken from, where the machine was not the same; None: all."""
+        return self.results.levels_of
+
+    @cached_property
+    def of_levels(self) -> Results:
+        """The results that levels are taken from."""
+        return self.results.of_levels
+
+    @property
+    def workers(self) -> int:
+        """Workers that ran at the same time in each trial."""
+        return max((cell.workers for cell in self.results.planned), default=1)
+
+    @property
+    def time_metric(self) -> str:
+        """What whoever uses the workload waits for."""
+        serves = any(workload.serves for workload in self.results.experiment.workloads)
+        return waited_for(TIME, serves=serves)
+
+    @cached_property
+    def stop(self) -> journal.Stop | None:
+        """Why the cell stopped."""
+        stops = [*self.results.stops.records()]
+        return msgspec.convert(stops[-1], journal.Stop, strict=False) if stops else None
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """Facts of the machine and of the platform, those of its last instance included."""
+        results = self.results
+        found = dict(zip(results.facts["name"], results.facts["value"], strict=True))
+        last = results.instances.rows(range(len(results.instances))[-1:])
+        seen = next(last.only(*journal.SEEN).records(), {})
+        return found | {name: int(value) for name, value in seen.items() if value is not None}
 
     @property
     def by_hand(self) -> bool:
@@ -92,9 +127,14 @@ class Summary:
         return self.ended == "interrupted"
 
     @property
-    def good(self) -> list[Trial]:
+    def good(self) -> Columns:
         """Trials that did not fail."""
-        return [trial for trial in self.trials if trial.status == "ok"]
+        return self.results.good
+
+    @cached_property
+    def trials(self) -> Columns:
+        """Trials that ended."""
+        return self.results.trial_table.where(status={"ok", "failed"})
 
     @property
     def is_complete(self) -> bool:
@@ -110,23 +150,13 @@ class Summary:
             return message("run.short", good=len(self.good), asked=asked)
         if self.stop is not None and self.stop.reason == "failed":
             return message("run.given_up", good=len(self.good))
-        often = failing_often((trial.session, trial.status) for trial in self.trials)
+        often = failing_often(zip(self.trials["session"], self.trials["status"], strict=True))
         return None if often is None else message("run.often", failed=often[0], trials=often[1])
 
-    @property
+    @cached_property
     def failed(self) -> list[Failure]:
         """How trials failed, the most frequent reason first."""
-        return together(
-            Failed(
-                t.reason or "for an unknown reason",
-                t.kind,
-                t.stderr or None,
-                t.stderr == "",
-                t.failure_kind,
-            )
-            for t in self.trials
-            if t.status == "failed"
-        )
+        return failures(self.results)
 
     @property
     def failures(self) -> Message | None:
@@ -139,18 +169,18 @@ class Summary:
         )
 
     @property
-    def of_levels(self) -> list[Trial]:
-        """Good trials that levels are taken from."""
-        return [t for t in self.good if self.levels_of in (None, t.session)]
+    def warnings(self) -> tuple[str, ...]:
+        """What agents warned of, each once: that children were left, and ended."""
+        some = self.results.faults.where(kind="warning")["message"]
+        return tuple(dict.fromkeys(_PIDS.sub("", one) for one in some))
 
     def values(self, metric: str, source: str) -> FloatArray:
         """Return what the good trials have of a metric from a source."""
-        return _values(self.of_levels, metric, source)
+        return self.of_levels.values(metric, source)["value"]
 
     def common(self, metric: str) -> str | None:
         """Return the best source that all good trials have of a metric."""
-        some = [{s for m, s in trial.values if m == metric} for trial in self.of_levels]
-        return next(iter(ranked(metric, set.intersection(*some) if some else ())), None)
+        return next(iter(self.of_levels.sources(metric)), None)
 
     def whole(self, metric: str) -> str | None:
         """Return the source that counts all processes, of services; of commands, the best one."""
@@ -171,8 +201,8 @@ class Summary:
     @property
     def printed(self) -> list[str]:
         """Metrics that the program printed in all good trials, but for the one that was asked."""
-        some = [{m for m, s in trial.values if s == PRINTED} for trial in self.of_levels]
-        return sorted(set.intersection(*some) - {self.metric} if some else ())
+        metrics = self.of_levels.sample_table.metrics
+        return [m for m in metrics if m != self.metric and PRINTED in self.of_levels.sources(m)]
 
     @property
     def asked(self) -> list[Known]:
@@ -180,29 +210,16 @@ class Summary:
         found = (self.known(metric) for metric in (self.metric, *self.stopping.also))
         return [known for known in found if known is not None]
 
-    @property
+    @cached_property
     def disturbance(self) -> disturbance.Disturbance | None:
-        """What took most of the time beside the command; None where nothing says so.
-
-        Trials whose records were lost are left out, as of an experiment's.
-        """
-        wall = self.common("wall_ns")
-        trials = [trial for trial in self.of_levels if trial.get(*disturbance.LOST) is None]
-        if wall is None or not trials:
-            return None
-        return disturbance.worst(
-            {key: _values(trials, *key) for key in disturbance.NEEDED},
-            _values(trials, "wall_ns", wall),
-            np.array([trial.duration_ns for trial in trials]),
-            int(self.facts.get("cpus", 1)),
-            serves=bool(self.load),
-        )
+        """What took most of the time besides the command; None where nothing says so."""
+        return disturbance.disturbance(self.of_levels)
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``--json`` writes."""
         return {
             "version": VERSION,
-            "trials": [trial_json(trial) for trial in self.trials],
+            "trials": [trial_json(trial) for trial in trials_of(self.results)],
             "summary": self._summary_json(),
             "facts": self.facts,
             "caveats": self.caveats,
@@ -211,7 +228,7 @@ class Summary:
     def _summary_json(self) -> dict[str, Any]:
         time = self.known(self.time_metric, 0.5)
         told: dict[str, Any] = {
-            "n": len(self.of_levels),
+            "n": len(self.of_levels.good),
             "levels_of": self.levels_of,
             "failed": len(self.trials) - len(self.good),
             "ended": self.ended,
@@ -252,11 +269,6 @@ class Summary:
         return max(found) if found and len(found) == len(widths) else None
 
 
-def _values(trials: Sequence[Trial], metric: str, source: str) -> FloatArray:
-    found = (trial.get(metric, source) for trial in trials)
-    return np.array([value for value in found if value is not None])
-
-
 def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
     i = time.interval
     p10, p90 = p10_and_p90(ns)
@@ -276,33 +288,20 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
     }
 
 
-def summarize(folder: Path, ended: str, neighbours: float | None = None) -> Summary:
-    """Read the journal of a ``tare run``, and look whether all sessions were of one machine."""
-    finished, facts, stop, warnings = read_all(folder)
-    asked = plan_file.read(folder)
-    summary = Summary(
-        finished, facts, ended, asked.experiment.stopping, asked.metric, stop, warnings,
-        max((cell.workers for cell in asked.cells), default=1),
-        waited_for(TIME, serves=any(cell.workload.serves for cell in asked.cells)),
-        neighbours=neighbours,
-    )  # fmt: skip
+def summarize(results: Results, ended: str, neighbours: float | None = None) -> Summary:
+    """Take what is told of a ``tare run`` out of its results."""
+    experiment = results.experiment
+    summary = Summary(results, ended, plan.metric(experiment), neighbours=neighbours)
     # One session with a take before and one after its trials shows no change of the machine.
-    several = len({trial.session for trial in finished}) > 1
-    if asked.experiment.fingerprint and summary.good and several:
-        from tare.experiment import pipeline
+    if experiment.fingerprint and summary.good and len(results.sessions) > 1:
         from tare.experiment.findings.sessions import caveats
 
-        results = pipeline.results_of(folder)
-        summary.caveats, summary.levels_of = caveats(results), results.levels_of
-    summary.load = tuple(service_load.lines(asked, summary.of_levels, facts))
-    if any(cell.workload.application for cell in asked.cells):
+        summary.caveats = caveats(results)
+    if any(workload.application for workload in experiment.workloads):
         from tare.experiment.findings import conditions
 
-        own = {t.get("driver_own_cpus", DRIVER) for t in summary.of_levels} if summary.load else ()
-        levels = [cell.levels() for cell in asked.cells]
-        summary.conditions = tuple(
-            conditions.conditions(asked.experiment, levels, {levels[0]["workload"]: own})
-        )
+        summary.load = tuple(service_load.lines(summary.of_levels))
+        summary.conditions = tuple(conditions.rows(summary.of_levels))
         summary.run_with = tuple(("With", one) for one in conditions.sentences(summary.conditions))
     return summary
 
@@ -433,9 +432,7 @@ def _ended(summary: Summary, time: Known, values: FloatArray) -> Message | None:
     if stop.why == "remembers" or reached is None:
         return message("run.ended.remembers")
     p10, p90 = p10_and_p90(values)
-    return message(
-        "run.ended.spread", share=Amount((p90 - p10) / float(np.median(values)), "share")
-    )
+    return message("run.ended.spread", share=Amount((p90 - p10) / median(values), "share"))
 
 
 def _asked(known: Known, time_metric: str) -> Message:
@@ -456,26 +453,26 @@ def _show_resources(summary: Summary) -> None:
     for metric in ("cpu_ns", "memory_bytes"):
         source = summary.whole(metric)
         if source is not None:
-            median = float(np.median(summary.values(metric, source)))
+            middle = median(summary.values(metric, source))
             name = message(f"run.resource_name.{metric}")
-            amount = Amount(median, unit_of(metric))
+            amount = Amount(middle, unit_of(metric))
             # The command's own is a small part of what its services on the hosts do for it.
-            hosts = summary.values("hosts_cpu_ns", OF_HOSTS) if metric == "cpu_ns" else ()
-            of_hosts = Amount(float(np.median(hosts)), "ns") if len(hosts) else None
+            hosts = summary.values("hosts_cpu_ns", OF_HOSTS) if metric == "cpu_ns" else np.zeros(0)
+            of_hosts = Amount(median(hosts), "ns") if len(hosts) else None
             parts.append(message("run.resource", name=name, amount=amount, hosts=of_hosts))
     for metric in summary.printed:
-        median = float(np.median(summary.values(metric, PRINTED)))
+        middle = median(summary.values(metric, PRINTED))
         stem = metric.removesuffix(f"_{unit_of(metric)}")
-        amount = Amount(median, unit_of(metric))
+        amount = Amount(middle, unit_of(metric))
         parts.append(message("run.resource", name=stem, amount=amount, hosts=None))
     ready = summary.values("services_ready_ns", SUPERVISED)
     if len(ready):
-        parts.append(message("run.ready", amount=Amount(float(np.median(ready)), "ns")))
+        parts.append(message("run.ready", amount=Amount(median(ready), "ns")))
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None and not len(ready):
         parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
     _say("Uses", message("run.uses", parts=parts))
-    if network := network_use.of_trials(summary.good):
+    if network := network_use.of_trials(summary.results):
         _say("Network", network)
 
 
@@ -528,7 +525,7 @@ def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | 
         )
         found.append(("Note", stopped))
     found += [("Note", warning) for warning in summary.warnings]
-    lost = disturbance.lost(_values(summary.trials, *disturbance.LOST), len(summary.trials))
+    lost = disturbance.lost(summary.results.values(*disturbance.LOST)["value"], len(summary.trials))
     if lost is not None:
         found.append(("Note", lost))
     if (note := missed(summary)) is not None:
@@ -580,7 +577,7 @@ def _longer(summary: Summary) -> Message | None:
     else:
         # Trials after the last look at them reached the target.
         return None
-    each_s = float(np.mean([trial.duration_ns for trial in good])) / 1e9
+    each_s = float(np.mean(good["duration_ns"])) / 1e9
     needed_s = RESERVE * each_s * needed
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
     command = again("run", {"--budget": console.seconds(budget_s)})
@@ -597,7 +594,7 @@ def _waits(summary: Summary) -> bool:
     if found is None or not found.is_waiting:
         return False
     # Imported only where it is needed, since it takes time.
-    from tare.experiment.findings.causes import waits
+    from tare.experiment.findings.waiting import waits
 
     return waits(
         summary.values("wall_ns", wall),

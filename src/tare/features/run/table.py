@@ -24,8 +24,6 @@ from tare.measure.comparison.session import (
 from tare.results.verdict import EQUIVALENT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tare.cli.lines import Line
     from tare.experiment.findings.judgement import Difference
     from tare.experiment.results import Results
@@ -108,7 +106,6 @@ def run_table(
     named : bool
         Whether the commands were given names.
     """
-    from tare.experiment import pipeline
     from tare.experiment.findings.failures import by_level
     from tare.measure.comparison import session
     from tare.render.words import text
@@ -120,27 +117,27 @@ def run_table(
     with wanted.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
         spoken = "-" not in (wanted.json, wanted.markdown, export)
+        results = prepared.results(folder)
         try:
-            results, found = differences_in(folder, execution, ended)
+            found = differences_in(results, folder, execution, ended)
         except TrialError:
             if spoken:
-                _show_uncompared(folder)
+                _show_uncompared(results)
             if wanted.json is not None:
-                _write_json((), pipeline.results_of(folder), folder, ended, wanted.json)
+                _write_json((), results, ended, wanted.json)
             raise
         heads, rows = _laid_out(found, results)
         failed = by_level(results, factor=factor)
         if spoken:
             _show(heads, rows, found, lines, results, ended, failed)
         if wanted.json is not None:
-            _write_json(found, results, folder, ended, wanted.json)
+            _write_json(found, results, ended, wanted.json)
         if wanted.markdown is not None:
             console.write_text(markdown(heads, rows, failed), wanted.markdown, "--markdown")
         if export is not None:
-            from tare.features.run.exports import as_hyperfine
-            from tare.measure.comparison.trials import read_trials
+            from tare.features.run.exports import as_hyperfine, trials_of
 
-            console.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
+            console.write_json(as_hyperfine(trials_of(results), lines, named=named), export)
         page = session.page(folder, results, found, wanted)
         if spoken:
             waiting = any(not d.comparison.verdict.conclusive for d in found)
@@ -157,27 +154,23 @@ def run_table(
         return 0
 
 
-def _write_json(
-    found: Sequence[Difference], results: Results, folder: Path, ended: str, file: str
-) -> None:
-    from tare.features.run.exports import trial_json
+def _write_json(found: Sequence[Difference], results: Results, ended: str, file: str) -> None:
+    from tare.features.run.exports import trial_json, trials_of
     from tare.measure.comparison import document
-    from tare.measure.comparison.trials import read_trials
 
     trials = [
         {"workload": t.workload, "platform": t.platform, **trial_json(t)}
-        for t in read_trials(folder)
+        for t in trials_of(results)
+        if t.status == "ok"
     ]
     console.write_json(document.as_json(found, results, ended, None) | {"trials": trials}, file)
 
 
-def _show_uncompared(folder: Path) -> None:
+def _show_uncompared(results: Results) -> None:
     """Print what was measured where there is nothing to compare it with."""
-    from tare.experiment import pipeline
     from tare.experiment.findings.cells import values_of
     from tare.results.message import Message
 
-    results = pipeline.results_of(folder)
     if not isinstance(values_of(results), Message):
         _print(*_laid_out((), results))
 

@@ -217,9 +217,9 @@ def missing(runs: Runs, some: Sequence[Scored]) -> Iterator[Message]:
 def failed(runs: Runs) -> Iterator[Message]:
     """Say how many runs say nothing of their program, and why the last does not."""
     for result in ("lost", "unchecked"):
-        rows = runs.table[runs.table["result"] == result]
+        rows = runs.table.where(result=result)
         if len(rows):
-            yield message(f"tasks.{result}_runs", n=len(rows), why=rows["why"].iloc[-1])
+            yield message(f"tasks.{result}_runs", n=len(rows), why=rows["why"][-1])
 
 
 def several(some: Sequence[Scored]) -> bool:

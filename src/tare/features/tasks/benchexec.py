@@ -6,7 +6,6 @@ import bz2
 import json
 import re
 import shlex
-from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,6 +15,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 import msgspec
+import numpy as np
 
 import tare
 from tare import files
@@ -88,16 +88,16 @@ def write(runs: Runs, folder: Path) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot make {folder}: {error.strerror}", _HINT) from error
-    repeated = bool((runs.table["trial"] > 1).any())
+    repeated = bool(np.any(runs.table["trial"] > 1))
     written: list[Path] = []
     for place, configuration in enumerate(runs.configurations):
         own = runs.folder(place)
-        of_one = runs.table[runs.table["configuration"] == place]
-        for trial, rows in of_one.groupby("trial"):
+        of_one = runs.table.where(configuration=place)
+        for trial, rows in of_one.groups("trial"):
             name = _name(configuration) + (f" trial {trial}" if repeated else "")
             root = _header(configuration, own, name)
-            known = rows.astype(object).where(rows.notna(), None).sort_values("task")
-            root.extend(_run(row, runs.tasks[row["task"]]) for row in known.to_dict("records"))
+            for row in rows.sorted_by("task").records():
+                root.append(_run(row, runs.tasks[row["task"]]))
             ElementTree.indent(root)
             path = _free(folder, _base(own), _safe(name), written)
             text = _HEAD + ElementTree.tostring(root, "unicode").encode()
@@ -196,7 +196,7 @@ def _system(facts: dict[str, object]) -> Element:
     return system
 
 
-def _run(row: dict[Hashable, Any], task: str) -> Element:
+def _run(row: dict[str, Any], task: str) -> Element:
     # Neither files nor properties: table-generator joins what has the same name and those, and
     # takes files as relative to where the result is.
     run = _element("run", name=task)

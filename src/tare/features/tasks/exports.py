@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tare.experiment import store
+from tare.experiment.store import export
 from tare.features.tasks.runs import Runs
 
 
@@ -20,8 +20,8 @@ def write(runs: Runs, file: str) -> None:
     StoreError
         If it cannot be written.
     """
-    format = store.format_of(file, "--file runs.csv")
-    store.write(_rows(runs), format, file)
+    format = export.format_of(file, "--file runs.csv")
+    export.write(_rows(runs), format, file)
 
 
 #: Columns of numbers, all of them whole.
@@ -39,7 +39,7 @@ def _rows(runs: Runs) -> pa.Table:
         "folder": [runs.folder(i).name for i in places],
         "workload": [own[i].workload for i in places],
         "task": [runs.tasks[i] for i in table["task"].tolist()],
-        "result": table["result"].astype(str).tolist(),
+        "result": table["result"].tolist(),
         "why": table["why"].tolist(),
     }
     for name in _NUMBERS:

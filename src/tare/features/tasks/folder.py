@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import numpy as np
 
 from tare import files
 from tare.errors import ExperimentError, StoreError, UsageError
@@ -25,11 +26,9 @@ from tare.features.tasks.session import Past
 from tare.features.tasks.specification import MOST_TRIALS, TASK, VERSION, Plan
 from tare.render.files import UNWRITABLE
 from tare.render.words import text
+from tare.results.columns import Columns, objects
 from tare.results.message import Said
 from tare.workloads import placeholders
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Results that say nothing of the program: on resuming, such runs are done again.
 AGAIN = frozenset({"lost", "unchecked"})
@@ -182,8 +181,6 @@ def load(paths: Sequence[Path]) -> Runs:
     UsageError
         If one of them is named twice, or has no task of the others.
     """
-    import pandas as pd
-
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a folder is named twice", "name each of them once")
 
@@ -192,7 +189,7 @@ def load(paths: Sequence[Path]) -> Runs:
     tasks: dict[str, int] = {}
     #: What is known of a task's input and answer, by its name.
     digests: dict[str, tuple[str, str | None]] = {}
-    tables: list[pd.DataFrame] = []
+    tables: list[Columns] = []
     for path in paths:
         files.check_owner(path)
         plan = read_plan(path)
@@ -212,7 +209,8 @@ def load(paths: Sequence[Path]) -> Runs:
         places = [tasks.setdefault(name, len(tasks)) for name in names]
         for place, cell in enumerate(plan.cells):
             table = _table(journals.by_cell.get(place, []), places)
-            tables.append(table.assign(configuration=len(configurations)))
+            numbers = np.full(len(table), len(configurations))
+            tables.append(table.with_columns(configuration=numbers))
             configurations.append(_configuration(len(found), cell))
         replaced = [t.name for t, s in zip(plan.tasks, same, strict=True) if not s]
         found.append(_folder(path, plan, journals, tuple(replaced)))
@@ -220,7 +218,7 @@ def load(paths: Sequence[Path]) -> Runs:
         tuple(found),
         tuple(configurations),
         tuple(tasks),
-        pd.concat(tables, ignore_index=True) if tables else _table([], []),
+        Columns.concatenated(tables) if tables else _table([], []),
     )
 
 
@@ -302,25 +300,21 @@ def _time(written: str, path: Path) -> str:
     return written
 
 
-def _table(runs: list[Run], places: list[int]) -> pd.DataFrame:
-    import numpy as np
-    import pandas as pd
-
-    from tare.features.tasks.runs import RESULTS
-
+def _table(runs: list[Run], places: list[int]) -> Columns:
     first = min((run.began_ns for run in runs), default=0)
-    columns: dict[str, Any] = {
-        "task": [places[run.task] for run in runs],
-        "trial": [run.trial for run in runs],
-        "result": pd.Categorical([run.result for run in runs], categories=RESULTS),
-        "why": pd.Series([run.why and _written(run.why) for run in runs], dtype=object),
+    numbers = {
         "exit_status": [_exit_status(run) for run in runs],
         **{metric: _values(runs, metric) for metric in _METRICS},
-        "started_ns": [float(run.began_ns - first) for run in runs],
-        "took_ns": [float(run.ended_ns - run.began_ns) for run in runs],
+        "started_ns": [run.began_ns - first for run in runs],
+        "took_ns": [run.ended_ns - run.began_ns for run in runs],
     }
-    table = pd.DataFrame(columns)
-    return table.astype({"task": np.int64, "trial": np.int64, "exit_status": float})
+    return Columns({
+        "task": np.array([places[run.task] for run in runs], dtype=np.int64),
+        "trial": np.array([run.trial for run in runs], dtype=np.int64),
+        "result": objects(run.result for run in runs),
+        "why": objects(run.why and _written(run.why) for run in runs),
+        **{name: np.array(values, dtype=float) for name, values in numbers.items()},
+    })  # fmt: skip
 
 
 def _written(why: Said) -> str:

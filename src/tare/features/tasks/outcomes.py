@@ -12,10 +12,10 @@ import numpy as np
 from tare.features.tasks.file import FACTORS
 from tare.features.tasks.folder import AGAIN
 from tare.features.tasks.runs import RESULTS, SOLVED, Configuration, Runs
+from tare.results.columns import Columns
 from tare.statistics.scores import Outcomes
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
 #: The time that scores are about.
@@ -42,7 +42,7 @@ class Scored:
     number: int
     label: str
     configuration: Configuration
-    table: pd.DataFrame
+    table: Columns
     tasks: int
     metric: Metric
 
@@ -50,7 +50,7 @@ class Scored:
     def result(self) -> NDArray[np.int16]:
         """Result of each task's runs, shape (tasks, trials), as a place in RESULTS; -1: none."""
         found = np.full(self._shape, -1, dtype=np.int16)
-        found[self._at] = self.table["result"].cat.codes
+        found[self._at] = [RESULTS.index(one) for one in self.table["result"]]
         return found
 
     @property
@@ -91,11 +91,10 @@ class Scored:
         A program that is not found on its platform ends so, or that misses a file there: its runs
         say nothing about how it solves tasks.
         """
-        runs = self.table[self.table["result"] != "lost"]
-        alike = (runs["result"] == "crashed").all() and runs["exit_status"].nunique() == 1
-        if len(runs) < 2 or not alike:
-            return None
-        return str(runs["why"].iloc[-1])
+        runs = self.table.rows(self.table["result"] != "lost")
+        statuses = set(runs["exit_status"][~np.isnan(runs["exit_status"])].tolist())
+        alike = set(runs["result"]) == {"crashed"} and len(statuses) == 1
+        return str(runs["why"][-1]) if len(runs) >= 2 and alike else None
 
     @cached_property
     def limit_ns(self) -> float | None:
@@ -125,7 +124,7 @@ class Scored:
 
     @property
     def _at(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self.table["task"].to_numpy(), self.table["trial"].to_numpy() - 1
+        return self.table["task"], self.table["trial"] - 1
 
 
 def _alike(result: NDArray[np.int16], counted: NDArray[np.bool_]) -> NDArray[np.int16]:
@@ -147,8 +146,8 @@ def medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def scored(runs: Runs, metric: Metric) -> list[Scored]:
     """Return the runs of each configuration, in their order."""
-    by = dict(iter(runs.table.groupby("configuration")))
-    empty = runs.table.iloc[:0]
+    by = dict(runs.table.groups("configuration"))
+    empty = runs.table.rows([])
     names = labels(runs)
     return [
         Scored(i, name, configuration, by.get(i, empty), len(runs.tasks), metric)

@@ -174,7 +174,6 @@ def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
 def _reasons(one: Scored) -> list[str | None]:
     """Return why each task's last run that was not solved ended so."""
     found: list[str | None] = [None] * one.tasks
-    rows = one.table[one.table["why"].notna()]
-    for task, why in zip(rows["task"], rows["why"], strict=True):
-        found[task] = str(why)
+    for task, why in zip(one.table["task"], one.table["why"], strict=True):
+        found[task] = found[task] if why is None else why
     return found

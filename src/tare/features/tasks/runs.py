@@ -11,7 +11,7 @@ from tare.features.tasks.specification import TaskSet
 from tare.workloads.specification import Enforced
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from tare.results.columns import Columns
 
 #: How a run ended. ``done``: well, and nothing says what is correct. ``timeout`` (of wall time),
 #: ``cpu_time``, ``out_of_memory``, ``output`` and ``processes``: it exceeded what is enforced, and
@@ -68,7 +68,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     enforce: Enforced | None = None
 
 
-# Compared and hashed by identity: data frames have no equality of their own.
+# Compared and hashed by identity: columns have no equality of their own.
 @dataclass(frozen=True, eq=False)
 class Runs:
     """Runs of several configurations.
@@ -79,7 +79,7 @@ class Runs:
     configurations : tuple of Configuration
     tasks : tuple of str
         Names of all tasks, as paths, each once, in the order of their sets.
-    table : DataFrame
+    table : Columns
         One row a run: ``configuration`` (place among the configurations), ``task`` (place among
         the tasks), ``trial`` (from 1: which of the task's runs), ``result`` (one of
         :data:`RESULTS`), ``why`` (text or None), ``exit_status`` (how the program ended: its exit
@@ -92,7 +92,7 @@ class Runs:
     folders: tuple[Folder, ...]
     configurations: tuple[Configuration, ...]
     tasks: tuple[str, ...]
-    table: pd.DataFrame
+    table: Columns
 
     @property
     def machines(self) -> set[tuple[object, object, object]]:

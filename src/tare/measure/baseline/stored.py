@@ -12,7 +12,7 @@ from tare.errors import StoreError
 from tare.experiment.findings.sessions import probed, rules
 from tare.experiment.fingerprints.machine.difference import Rule
 from tare.experiment.fingerprints.network import cache as networks
-from tare.experiment.results import Results
+from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Experiment
 from tare.render.words import text
 from tare.results.message import message
@@ -124,8 +124,7 @@ def of(
     StoreError
         If it holds no such cell, several, or no good trial of it.
     """
-    trials = results.trial_table
-    cells = trials.drop_duplicates("cell").to_dict("records")
+    cells = [levels for levels, _ in results.cells(STATUSES)]
     fitting = [
         row
         for row in cells
@@ -137,7 +136,7 @@ def of(
     levels = {f: str(fitting[0][f]) for f in results.factors}
     sessions = [
         made
-        for row in results.sessions.to_dict("records")
+        for row in results.sessions.records()
         if (made := _session(results, row, int(fitting[0]["cell"]), metric)) is not None
     ]
     if not sessions:
@@ -170,21 +169,19 @@ def _choice(cells: Sequence[Mapping[Any, Any]], *, some: bool) -> StoreError:
 
 def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -> Session | None:
     number = row["session"]
-    trials = results.trial_table
-    own = trials[
-        (trials["session"] == number) & (trials["cell"] == cell) & (trials["status"] == "ok")
-    ]["trial"]
-    s = results.sample_table
-    s = s[(s["metric"] == metric) & (s["phase"] == "measured") & s["trial"].isin(set(own))]
-    means = s.groupby(["source", "trial"])["value"].mean()
+    own = results.good.where(session=number, cell=cell)["trial"]
+    found = {
+        source: results.values_of(metric, source, own)
+        for source in results.sample_table.sources(metric)
+    }
     by_source = {
-        str(source): tuple(float(v) for v in some)
-        for source, some in means.groupby(level="source")
-        if len(some) == len(own)
+        source: tuple(values.tolist())
+        for source, values in found.items()
+        if len(values) and not np.isnan(values).any()
     }
     if not by_source:
         return None
-    facts = results.facts[results.facts["session"] == number]
+    facts = results.facts.where(session=number)
     told = list(zip(facts["name"], facts["platform"], facts["value"], strict=True))
     return Session(
         started=str(row["started"]),

@@ -44,9 +44,7 @@ def as_json(
         "failed": int((trials["status"] == "failed").sum()),
         "failures": [asdict(one) for one in failures(results)],
         "facts": {
-            str(row["name"]): row["value"]
-            for row in results.facts.to_dict("records")
-            if not isinstance(row["platform"], str)
+            row["name"]: row["value"] for row in results.facts.where(platform=None).records()
         },
     }
 

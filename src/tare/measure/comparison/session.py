@@ -121,14 +121,12 @@ def measure(
         As of :func:`conduct`, where some trials are good all the same.
     """
     from tare.cli.progress import Bar
-    from tare.experiment import store
     from tare.experiment.findings.failures import failures
-    from tare.measure.comparison.trials import read_trials
 
     bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
     ended, failure = conduct(prepared, folder, execution, bar)
-    if failure is not None and not read_trials(folder):
-        raise explained(failure, failures(store.load(folder)), prepared) from failure
+    if failure is not None and not (results := prepared.results(folder)).good:
+        raise explained(failure, failures(results), prepared) from failure
     return ended, failure
 
 
@@ -187,9 +185,9 @@ def conduct(
 
 
 def differences_in(
-    folder: Path, execution: Execution, ended: str
-) -> tuple[Results, tuple[Difference, ...]]:
-    """Return what was measured, and what it says of the factor that is compared.
+    results: Results, folder: Path, execution: Execution, ended: str
+) -> tuple[Difference, ...]:
+    """Return what results say of the factor that is compared.
 
     Of platforms of which all others are emulated it says nothing: what they take is shown alone.
 
@@ -200,15 +198,13 @@ def differences_in(
     InterruptError
         If that is because somebody stopped it: ``ended`` is what :func:`measure` returned.
     """
-    from tare.experiment import pipeline
     from tare.experiment.findings.failures import by_level, failures
     from tare.experiment.findings.judgement import differences, failing, lost
 
-    results = pipeline.results_of(folder)
     found = differences(results)
     if isinstance(found, Message):
         if found.id == "difference.emulated":
-            return results, ()
+            return ()
         if ended == "interrupted":
             raise cut_short(folder, execution)
         factor = results.experiment.stopping.compare or "workload"
@@ -218,7 +214,7 @@ def differences_in(
             hiding(failing(results, factor), results.experiment) if factor == "platform" else ()
         )
         raise TrialError(f"{sentence(found)} {why}".strip(), how_to_see(failures(results), stacks))
-    return results, found
+    return found
 
 
 def gate_line(
@@ -282,8 +278,7 @@ def check_complete(
     ``is_number_asked``: somebody asked for so many; otherwise those that fit the budget are enough.
     """
     from tare.experiment.findings import completeness
-    from tare.experiment.findings.failures import failures
-    from tare.measure.comparison.trials import failing_often
+    from tare.experiment.findings.failures import failing_often, failures
     from tare.render.words import paragraph, text
 
     # Who stops it by hand wants no more of them.
@@ -331,7 +326,7 @@ def page(
     if wanted.report is None and wanted.out is None:
         return None
     with console.err.status("drawing the page"):
-        findings = pipeline.answers(folder, results, wanted.supplies.findings()).findings
+        findings = pipeline.answers(results, wanted.supplies.findings()).findings
         document = msgspec.structs.replace(
             pages.document(folder, wanted.supplies, findings, results=results),
             compared=compared.make(found, wanted.gate),

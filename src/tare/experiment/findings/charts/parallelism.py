@@ -44,7 +44,7 @@ def _groups(results: Results, findings: Sequence[Finding]) -> list[Group]:
 
 
 def _platform(row: dict[str, Any], results: Results) -> str:
-    return str(row.get("platform") or results.trial_table["platform"].iloc[0])
+    return str(row.get("platform") or results.trial_table["platform"][0])
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:

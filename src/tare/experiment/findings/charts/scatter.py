@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from tare.experiment.findings.cells import Basis, basis_of, cells_of
 from tare.experiment.findings.charts.chart import ChartUnit
@@ -27,8 +27,10 @@ from tare.render.drawing import (
     panel_width,
     styled,
 )
+from tare.results.columns import Columns
 from tare.results.finding import Finding
 from tare.results.message import Message, message
+from tare.statistics.statistic import median
 from tare.units import scale_for
 
 _GUTTER = 62
@@ -43,7 +45,7 @@ class _Shown:
 
     Attributes
     ----------
-    rows : list of DataFrame
+    rows : list of Columns
         Iterations of each row of the grid; ``order`` numbers the trials of a cell.
     every : int
         Only every so many trials of a cell are drawn.
@@ -52,7 +54,7 @@ class _Shown:
     """
 
     grid: Grid
-    rows: list[pd.DataFrame]
+    rows: list[Columns]
     every: int
     total: int
 
@@ -60,20 +62,19 @@ class _Shown:
 @lru_cache(maxsize=1)
 def _select(results: Results, basis: Basis) -> _Shown:
     arranged = grid(cells_of(results, basis))
-    trials = results.trial_table
-    good = trials[trials["status"] == "ok"]
-    points = results.measured(basis.metric, basis.source).merge(good, on="trial")
-    by_cell = dict(iter(points.sort_values("trial").groupby("cell")))
-    rows = [pd.concat([by_cell[c.cell] for c in cells.values()]) for _, cells in arranged.rows]
-    total = sum(len(points) for points in rows)
+    points = results.sample_table.of(basis.metric, basis.source).joined(results.good, "trial")
+    by_cell = dict(points.sorted_by("trial").groups("cell"))
+    cells = [[by_cell[c.cell] for c in row.values()] for _, row in arranged.rows]
+    total = sum(len(points) for row in cells for points in row)
     every = math.ceil(total / MOST_MARKS)
-    return _Shown(arranged, [_thin(points, every) for points in rows], every, total)
+    rows = [Columns.concatenated([_thin(points, every) for points in row]) for row in cells]
+    return _Shown(arranged, rows, every, total)
 
 
-def _thin(points: pd.DataFrame, every: int) -> pd.DataFrame:
-    """Keep every so many trials of each cell, whole, and number all trials in order of time."""
-    order = points.groupby("cell")["trial"].rank("dense").astype(int) - 1
-    return points.assign(order=order)[order % every == 0]
+def _thin(points: Columns, every: int) -> Columns:
+    """Keep every so many trials of a cell, whole, and number all trials in order of time."""
+    order = points.group_numbers("trial")
+    return points.with_columns(order=order).rows(order % every == 0)
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
@@ -126,23 +127,23 @@ def _panels(unit: str, points: float) -> Chart:
     )  # fmt: skip
 
 
-def _records(points: pd.DataFrame, scale: float) -> list[dict[str, Any]]:
-    per_trial = points["iteration"].max() + 1 if points["iteration"].notna().any() else 1
-    medians = points.groupby("platform")["value"].median() / scale
-    rows: Any = points.to_dict("records")
+def _records(points: Columns, scale: float) -> list[dict[str, Any]]:
+    iterations = points["iteration"][~np.isnan(points["iteration"])]
+    per_trial = iterations.max() + 1 if len(iterations) else 1
+    medians = points.reduced("platform", "value", median)
     records: list[dict[str, Any]] = []
-    for row in rows:
-        iteration = None if pd.isna(row["iteration"]) else int(row["iteration"])
+    for row in points.records():
+        iteration = None if row["iteration"] is None else int(row["iteration"])
         record = {
             "p": row["platform"],
             "x": round(row["order"] + (iteration or 0) / per_trial, 3),
             "y": float(f"{row['value'] / scale:.6g}"),
-            "w": -1 if pd.isna(row["worker"]) else int(row["worker"]),
+            "w": -1 if row["worker"] is None else int(row["worker"]),
             "i": iteration,
-            "t": int(row["trial"]),
+            "t": row["trial"],
         }
-        if row["platform"] in medians.index:
-            record["m"] = float(f"{medians.pop(row['platform']):.6g}")
+        if row["platform"] in medians:
+            record["m"] = float(f"{medians.pop(row['platform']) / scale:.6g}")
         records.append(record)
     return records
 

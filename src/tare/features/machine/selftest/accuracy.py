@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
-
-import pandas as pd
 
 from tare.errors import PlatformError
 from tare.experiment import machine_facts, pipeline, session, store
@@ -17,6 +16,7 @@ from tare.features.machine.selftest.document import Accuracy, Unchecked, now
 from tare.features.machine.selftest.errors import errors
 from tare.features.machine.selftest.lines import lines
 from tare.features.machine.selftest.programs import BY_NAME, PROGRAMS, worthwhile
+from tare.results.columns import Columns
 from tare.results.message import Message, message
 
 #: Sources that a machine may not have (``selftest.missing``).
@@ -86,7 +86,7 @@ def measure(
     )
 
 
-def _unmeasured(found: pd.DataFrame, prepared: Prepared) -> int:
+def _unmeasured(found: Columns, prepared: Prepared) -> int:
     """Count what was to be measured, and of which there is no figure at all."""
     have = set(zip(found["program"], found["platform"], found["workers"], strict=True))
     asked = {(c.workload.name, c.platform, c.workers) for c in prepared.cells}
@@ -97,10 +97,10 @@ def _failures(results: Results) -> list[Message]:
     """Return which trials did not end as expected."""
     told = []
     trials = results.trial_table
-    for (name, platform), some in trials.groupby(["workload", "platform"]):
+    for (name, platform), some in trials.groups("workload", "platform"):
         wanted = "failed" if BY_NAME[str(name)].known else "ok"
-        wrong = some[some["status"] != wanted]
-        if not wrong.empty:
+        wrong = some.rows(some["status"] != wanted)
+        if wrong:
             reasons = [r for r in wrong["reason"] if isinstance(r, str)]
             told.append(
                 message(
@@ -118,13 +118,13 @@ def _cut_short(ended: str, prepared: Prepared, results: Results) -> list[Message
         return []
     # Those that are to fail are given up early, as all that keep failing.
     wanted = [c.cell for c in prepared.cells if not BY_NAME[c.workload.name].known]
-    counts = results.trial_table.groupby("cell").size()
-    least = min((int(counts.get(cell, 0)) for cell in wanted), default=0)
+    counts = Counter(results.trial_table["cell"].tolist())
+    least = min((counts[cell] for cell in wanted), default=0)
     asked = prepared.experiment.stopping.trials
     return [message("selftest.cut_short", least=least, asked=asked)]
 
 
-def _unchecked(found: pd.DataFrame, prepared: Prepared) -> list[Unchecked]:
+def _unchecked(found: Columns, prepared: Prepared) -> list[Unchecked]:
     """Name the sources that a metric has, but not on every platform here."""
     known = catalogue().metrics
     # A program that had no trial says nothing of what there is.

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
-import pandas as pd
+import numpy as np
 
 from tare.decoding import decode
 from tare.experiment.results import Results
 from tare.features.machine.selftest.programs import BY_NAME, Program
+from tare.results.columns import Columns
 
 #: Of a stream that was captured; not a metric of the agent's.
 OUTPUT = "output_bytes"
@@ -59,7 +61,7 @@ class _Told:
     measured: Mapping[tuple[str, str], float]
 
 
-def errors(results: Results, folder: Path) -> pd.DataFrame:
+def errors(results: Results, folder: Path) -> Columns:
     """Return one row a process and figure.
 
     Parameters
@@ -71,34 +73,38 @@ def errors(results: Results, folder: Path) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame
+    Columns
         ``true`` is what the program said, ``part`` that of which a share is promised, ``error``
-        measured less true, ``less`` by how much it is below what it must contain (absent: it
+        measured less true, ``less`` by how much it is below what it must contain (NaN: it
         contains nothing), ``launch`` what of ``true`` is the launch.
     """
     told = list(_told(results, folder))
     launches = _launches(told)
     rows = [row for one in told for row in _rows(one, launches.get((one.platform, one.workers)))]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return Columns.of_rows(COLUMNS, [[row[name] for name in COLUMNS] for row in rows])
 
 
 def _told(results: Results, folder: Path) -> Iterator[_Told]:
-    s = results.sample_table
-    s = s[(s["phase"] == "measured") & s["worker"].notna() & (s["iteration"].fillna(0) == 0)]
-    samples = dict(iter(s.groupby("trial")))
-    for trial in results.trial_table.to_dict("records"):
+    samples: dict[int, dict[int, dict[tuple[str, str], float]]] = {}
+    for key, part in results.sample_table:
+        # Of each worker its first iteration, or what is of all of them.
+        own = part.rows(~np.isnan(part["worker"]) & (np.nan_to_num(part["iteration"]) == 0))
+        for row in own.records() if key.phase == "measured" else ():
+            workers = samples.setdefault(row["trial"], {})
+            workers.setdefault(int(row["worker"]), {})[key.metric, key.source] = row["value"]
+    for trial in results.trial_table.records():
         program = BY_NAME[str(trial["workload"])]
         # What failed and was not to, or the other way round, is told elsewhere.
         as_asked = trial["status"] == ("failed" if program.known else "ok")
         number = int(trial["trial"])
         if not as_asked or number not in samples:
             continue
-        for worker, some in samples[number].groupby("worker"):
+        for worker, some in sorted(samples[number].items()):
             stem = folder / "output" / f"{number}.{worker}.0"
             truth = Truth(program.known, {}) if program.known else read(Path(f"{stem}.out"))
             if truth is not None:
                 yield _Told(
-                    number, int(str(worker)), str(trial["platform"]), int(trial["workers"]),
+                    number, worker, str(trial["platform"]), int(trial["workers"]),
                     program, truth, _measured(program, some, stem),
                 )  # fmt: skip
 
@@ -112,8 +118,10 @@ def read(path: Path) -> Truth | None:
         return None
 
 
-def _measured(program: Program, some: pd.DataFrame, stem: Path) -> dict[tuple[str, str], float]:
-    found = {(r["metric"], r["source"]): float(r["value"]) for r in some.to_dict("records")}
+def _measured(
+    program: Program, some: Mapping[tuple[str, str], float], stem: Path
+) -> dict[tuple[str, str], float]:
+    found = dict(some)
     if OUTPUT in program.metrics:
         found |= {(OUTPUT, stream): n for stream, n in _streams(stem).items()}
     if WHOLE in program.metrics:
@@ -145,19 +153,17 @@ def _launches(told: list[_Told]) -> dict[tuple[str, int], dict[str, float]]:
 
     A single one may have waited for a CPU, on which the launch before it had not to wait.
     """
-    rows = [
-        {"platform": t.platform, "workers": t.workers, **t.truth.launch}
-        for t in told
-        if t.truth.launch
-    ]
-    if not rows:
-        return {}
-    medians = pd.DataFrame(rows).groupby(["platform", "workers"]).median().reset_index()
+    launches: dict[tuple[str, int], list[Mapping[str, int]]] = {}
+    for one in told:
+        if one.truth.launch:
+            launches.setdefault((one.platform, one.workers), []).append(one.truth.launch)
     return {
-        (str(row["platform"]), int(row["workers"])): {
-            name: float(row[name]) for name in set(LAUNCHED.values()) & row.keys()
+        place: {
+            name: float(median(own[name] for own in some if name in own))
+            for name in set(LAUNCHED.values())
+            if any(name in own for own in some)
         }
-        for row in medians.to_dict("records")
+        for place, some in launches.items()
     }
 
 
@@ -178,6 +184,6 @@ def _rows(one: _Told, launch: dict[str, float] | None) -> Iterator[dict[str, Any
             "true": own + launched,
             "part": one.truth.own["teardown_ns"] if metric == WHOLE else own + launched,
             "error": value - own - launched,
-            "less": max(0.0, own - value) if metric in CONTAINED else None,
+            "less": max(0.0, own - value) if metric in CONTAINED else np.nan,
             "launch": launched,
         }

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import pandas as pd
 
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import SOURCES, ranked
 from tare.features.machine.selftest.bounds import KNOWN, Bound, bound
+from tare.results.columns import Columns
 from tare.results.message import Amount, Deviation, Message, Said, message
 from tare.statistics.intervals import quantile_interval
 
@@ -89,12 +89,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def lines(errors: pd.DataFrame) -> tuple[Line, ...]:
+def lines(errors: Columns) -> tuple[Line, ...]:
     """Judge every figure, in order of metric, source and program."""
     used = _used(errors)
     keys = ["metric", "source", "program", "platform", "workers"]
-    found = [_line(some, used) for _, some in errors.groupby(keys, sort=False)]
-    return tuple(sorted(found, key=_order))
+    placed = errors.with_columns(place=np.arange(len(errors)))
+    groups = sorted((some for _, some in placed.groups(*keys)), key=lambda some: some["place"][0])
+    return tuple(sorted((_line(some, used) for some in groups), key=_order))
 
 
 def _order(one: Line) -> tuple[str, int, str, int]:
@@ -113,23 +114,23 @@ def _place(row: dict[Any, Any]) -> _Place:
     return str(row["platform"]), int(row["workers"]), str(row["program"]), str(row["metric"])
 
 
-def _used(errors: pd.DataFrame) -> dict[_Place, int]:
+def _used(errors: Columns) -> dict[_Place, int]:
     """Return the rank of the best source that each metric has where it was measured."""
     found: dict[_Place, int] = {}
-    for row in errors.to_dict("records"):
+    for row in errors.records():
         rank = _rank(str(row["metric"]), str(row["source"]))
         found[_place(row)] = min(rank, found.get(_place(row), rank))
     return found
 
 
-def _line(some: pd.DataFrame, used: dict[_Place, int]) -> Line:
-    first = some.iloc[0].to_dict()
+def _line(some: Columns, used: dict[_Place, int]) -> Line:
+    first = next(some.records())
     place = platform, workers, program, metric = _place(first)
     source = str(first["source"])
-    by_trial = some.groupby("trial")["error"].mean().to_numpy(dtype=float)
+    by_trial = np.array([*some.reduced("trial", "error", np.mean).values()])
     interval = quantile_interval(by_trial, tick=0.0)
-    every = some["error"].to_numpy(dtype=float)
-    part, launch = float(some["part"].median()), float(some["launch"].median())
+    every = some["error"]
+    part, launch = float(np.median(some["part"])), float(np.median(some["launch"]))
     promised = bound(metric, source, part, launch)
     verdict, why = _judge(source, promised, by_trial, every, some["less"])
     return Line(
@@ -141,7 +142,7 @@ def _line(some: pd.DataFrame, used: dict[_Place, int]) -> Line:
         unit=unit_of(metric),
         n=len(by_trial),
         processes=len(every),
-        true=float(some["true"].median()),
+        true=float(np.median(some["true"])),
         median=interval.estimate,
         low=interval.low,
         high=interval.high,
@@ -158,10 +159,10 @@ def _finite(value: float) -> float | None:
 
 
 def _judge(
-    source: str, promised: Bound, by_trial: np.ndarray, every: np.ndarray, less: pd.Series[float]
+    source: str, promised: Bound, by_trial: np.ndarray, every: np.ndarray, less: np.ndarray
 ) -> tuple[Verdict, Said | None]:
     """Tell whether it is what was promised; what is impossible is off even once."""
-    missing = float(less.max()) if less.notna().any() else 0.0
+    missing = float(np.max(np.nan_to_num(less), initial=0.0))
     if missing > _STEP_NS:
         times = int((less > _STEP_NS).sum())
         return "no", message(

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.experiment.specification import NO_NETWORK
@@ -80,12 +79,12 @@ class Course:
 
 def tokens_of(rung: Rung) -> FloatArray | None:
     """Return what was in the emptiest bucket when each trial began; None: not known."""
-    known = rung.use.dropna(subset=["tokens_start_bits"])
-    if known.empty:
+    known = rung.use.rows(~np.isnan(rung.use["tokens_start_bits"]))
+    least = known.reduced("trial", "tokens_start_bits", np.min)
+    trials = rung.trials["trial"].tolist()
+    if not least or not all(trial in least for trial in trials):
         return None
-    least = known.groupby("trial")["tokens_start_bits"].min()
-    found = least.reindex(rung.trials["trial"])
-    return None if found.isna().any() else np.asarray(found.to_numpy(dtype=float))
+    return np.array([least[trial] for trial in trials], dtype=float)
 
 
 @lru_cache(maxsize=4)
@@ -111,18 +110,19 @@ def _depletion(ladder: Ladder, rung: Rung, *, shared: bool) -> tuple[Depletion |
     if bucket and not shared:
         return None, None
     tokens = tokens_of(rung) if bucket else None
-    known = rung.trials.assign(tokens=-np.arange(rung.n) if tokens is None else tokens)
+    began_with = -np.arange(rung.n, dtype=float) if tokens is None else tokens
     reference = ladder.rungs[0]
     if bucket and reference.level.text == NO_NETWORK:
-        merged = known.merge(reference.trials, on=["session", "block"], suffixes=("", "_reference"))
-        if len(merged) >= max(FEWEST, 0.9 * rung.n):
-            values = merged["value"] / merged["value_reference"]
-            return _of(values, merged["tokens"]), reference.level.name
-    return _of(known["value"], known["tokens"]), None
-
-
-def _of(values: pd.Series[float], tokens: pd.Series[float]) -> Depletion | None:
-    return depletion(*(np.asarray(x, dtype=np.float64) for x in (values, tokens)))
+        unshaped = {
+            (row["session"], row["block"]): row["value"] for row in reference.trials.records()
+        }
+        keys = zip(rung.trials["session"].tolist(), rung.trials["block"].tolist(), strict=True)
+        beside = np.array([unshaped.get(key, np.nan) for key in keys], dtype=float)
+        both = ~np.isnan(beside)
+        if both.sum() >= max(FEWEST, 0.9 * rung.n):
+            values = rung.values[both] / beside[both]
+            return depletion(values, began_with[both]), reference.level.name
+    return depletion(rung.values, began_with), None
 
 
 def _course(

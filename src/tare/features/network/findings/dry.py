@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-import pandas as pd
+import numpy as np
 
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung
 from tare.render.words import text
+from tare.results.columns import Columns
 from tare.results.message import Message
 from tare.statistics.comparison import holm
 from tare.statistics.depletion import Following, follows
@@ -79,7 +79,7 @@ class Dry:
 @lru_cache(maxsize=4)
 def droughts(networks: Networks) -> tuple[Dry, ...]:
     """Look at every level that has buckets; Holm over what trials' times say."""
-    some = [(x, r) for x, r in networks.rungs if r.level.bucket is not None and not r.use.empty]
+    some = [(x, r) for x, r in networks.rungs if r.level.bucket is not None and r.use]
     found = [_following(r) for _, r in some]
     adjusted = iter(holm([f.p for f in found if f is not None]))
     made = []
@@ -91,9 +91,8 @@ def droughts(networks: Networks) -> tuple[Dry, ...]:
 
 def dry_times(rung: Rung) -> FloatArray:
     """Longest time that any host was dry in each trial, in order of time."""
-    longest = rung.use.groupby("trial")["dry_ns"].max()
-    found: FloatArray = longest.reindex(rung.trials["trial"]).fillna(0).to_numpy(dtype=float)
-    return found
+    longest = rung.use.reduced("trial", "dry_ns", np.max)
+    return np.array([longest.get(trial, 0) for trial in rung.trials["trial"].tolist()], dtype=float)
 
 
 def _following(rung: Rung) -> Following | None:
@@ -101,7 +100,7 @@ def _following(rung: Rung) -> Following | None:
 
 
 def _dry(ladder: Ladder, rung: Rung, following: Following | None, p: float) -> Dry:
-    counts = (rung.use["times_dry"] > 0).groupby(rung.use["trial"]).sum()
+    dry = rung.use.reduced("trial", "times_dry", lambda times: int((times > 0).sum()))
     slope = low = high = None
     if following is not None:
         from scipy import stats  # half a second to load
@@ -111,9 +110,9 @@ def _dry(ladder: Ladder, rung: Rung, following: Following | None, p: float) -> D
     return Dry(
         ladder=ladder,
         rung=rung,
-        hosts=tuple(_host(int(str(h)), rows) for h, rows in rung.use.groupby("host")),
-        any=int((counts > 0).sum()),
-        alone=int((counts == 1).sum()),
+        hosts=tuple(_host(host, rows) for host, rows in rung.use.groups("host")),
+        any=sum(hosts > 0 for hosts in dry.values()),
+        alone=sum(hosts == 1 for hosts in dry.values()),
         following=following,
         p=p,
         slope=slope,
@@ -122,15 +121,15 @@ def _dry(ladder: Ladder, rung: Rung, following: Following | None, p: float) -> D
     )
 
 
-def _host(host: int, rows: pd.DataFrame) -> DryHost:
-    dry = rows[rows["times_dry"] > 0]
-    if dry.empty:
+def _host(host: int, rows: Columns) -> DryHost:
+    dry = rows.rows(rows["times_dry"] > 0)
+    if not dry:
         return DryHost(host, 0, None, None, None)
     first, total, spells = (_median(dry[name]) for name in ("first_dry_ns", "dry_ns", "times_dry"))
     return DryHost(host, len(dry), first, total, spells)
 
 
-def _median(values: pd.Series) -> float | None:
+def _median(values: FloatArray) -> float | None:
     """Return the median of what is known; None: nothing is."""
-    middle = float(values.astype(float).median())
-    return None if math.isnan(middle) else middle
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else None

@@ -64,7 +64,7 @@ class Spending:
     @property
     def dry(self) -> int:
         """Trials in which any bucket was empty."""
-        return int((self.rung.use["times_dry"] > 0).groupby(self.rung.use["trial"]).any().sum())
+        return len(dry_trials(self.rung))
 
     @property
     def share(self) -> tuple[float, float]:
@@ -141,12 +141,13 @@ def falls_of(rung: Rung) -> tuple[Fall, ...]:
 
 
 def _falls(rung: Rung) -> Iterator[Fall]:
-    known = rung.use.dropna(subset=["tokens_start_bits", "tokens_end_bits"])
-    log = dict(tuple(rung.log.dropna(subset=["tokens_bits"]).groupby(["trial", "host"])))
+    use, log = rung.use, rung.log.rows(~np.isnan(rung.log["tokens_bits"]))
+    known = use.rows(~np.isnan(use["tokens_start_bits"]) & ~np.isnan(use["tokens_end_bits"]))
+    seen = dict(log.sorted_by("at_ns").groups("trial", "host"))
     columns = ("trial", "host", "tokens_start_bits", "tokens_end_bits")
     for trial, host, start, end in zip(*(known[c] for c in columns), strict=True):
-        seen = log.get((trial, host))
-        between = [] if seen is None else seen.sort_values("at_ns")["tokens_bits"].tolist()
+        own = seen.get((trial, host))
+        between = [] if own is None else own["tokens_bits"].tolist()
         tokens = np.array([start, *between, end], dtype=float)
         most = np.maximum.accumulate(tokens)
         at = int(np.argmax(most - tokens))
@@ -155,23 +156,27 @@ def _falls(rung: Rung) -> Iterator[Fall]:
 
 def spending(rung: Rung) -> Spending | None:
     """Sum up what the hosts of one level sent; None where nothing was counted."""
-    if rung.use.empty:
+    if not rung.use:
         return None
     most: dict[int, int] = {}
     for fall in falls_of(rung):
         most[fall.host] = max(most.get(fall.host, 0), fall.taken)
     hosts = []
-    for number, rows in rung.use.groupby("host"):
-        host = int(str(number))
-        sent = quantile_interval(rows["sent_bytes"].to_numpy(dtype=float) * 8, tick=0.0)
+    for host, rows in rung.use.groups("host"):
+        sent = quantile_interval(rows["sent_bytes"] * 8.0, tick=0.0)
         dry = int((rows["times_dry"] > 0).sum())
         hosts.append(HostSpending(host, sent, most.get(host), dry))
     return Spending(rung, tuple(hosts))
 
 
+def dry_trials(rung: Rung) -> set[int]:
+    """Return the trials in which the bucket of some host was empty."""
+    return set(rung.use["trial"][rung.use["times_dry"] > 0].tolist())
+
+
 def unhindered(rung: Rung) -> list[int]:
     """Give what trials in which no bucket was empty took out of the one they took most from."""
-    dry = set(rung.use.loc[rung.use["times_dry"] > 0, "trial"])
+    dry = dry_trials(rung)
     most: dict[int, int] = {}
     for fall in falls_of(rung):
         if fall.trial not in dry:

@@ -89,13 +89,14 @@ def _unknown(ladder: Ladder) -> Unknown | None:
     rungs = ladder.buckets
     if len(rungs) < 2:
         return None
-    frames = [r.trials.set_index(["session", "block"])["value"] for r in rungs]
-    common = frames[0].index
-    for frame in frames[1:]:
-        common = common.intersection(frame.index)
-    if not len(common):
+    values_of = [
+        {(row["session"], row["block"]): row["value"] for row in rung.trials.records()}
+        for rung in rungs
+    ]
+    common = [key for key in values_of[0] if all(key in some for some in values_of[1:])]
+    if not common:
         return None
-    values = np.column_stack([f.loc[common].to_numpy(dtype=float) for f in frames])
+    values = np.array([[some[key] for some in values_of] for key in common])
     found = range_interval(values / float(np.median(values)))
     within = max(float(p10_p90(column) / np.median(column)) for column in values.T)
     trials = tuple(sorted(int(t) for r in rungs for t in r.trials["trial"]))

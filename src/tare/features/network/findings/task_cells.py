@@ -6,21 +6,23 @@ for what it sends, as its bucket is empty: then their tasks take longer, and not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from tare.errors import TareError
 from tare.experiment.findings.network_cells import FACTOR, levels_of
 from tare.experiment.results import Results
+from tare.experiment.store.trial_files import columns_of
 from tare.networks.shaping.specification import Bucket, parse
+from tare.results.columns import Columns
 from tare.results.message import Levels
 from tare.statistics.comparison import holm
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 from tare.statistics.stragglers import chance, fewest_trials, leaders
 
 if TYPE_CHECKING:
@@ -110,8 +112,10 @@ class TaskCell:
     def hosts(self) -> tuple[int, ...]:
         """Those that run tasks, or send much."""
         running = {host for one in self.trials for host in one.own_ns}
-        sent = pd.DataFrame([one.sent_bytes for one in self.trials]).sum()
-        much = {int(host) for host in sent.index[sent > _SENDS * sent.sum()]}
+        sent: Counter[int] = Counter()
+        for one in self.trials:
+            sent.update(one.sent_bytes)
+        much = {host for host, n in sent.items() if n > _SENDS * sum(sent.values())}
         return tuple(sorted(running | much))
 
     def by_host(self, name: str) -> FloatArray:
@@ -227,32 +231,33 @@ def tasks_seen(results: Results) -> TasksSeen:
     counts = results.task_counts()
     if results.task_files is None or not counts:
         return found
-    rows = results.trial_table.set_index("trial")
-    logs = dict(tuple(results.network_log.groupby("trial")))
-    uses = dict(tuple(results.network_use.groupby("trial")))
+    rows = {row["trial"]: row for row in results.trial_table.records()}
+    logs = dict(results.network_log.groups("trial"))
+    uses = dict(results.network_use.groups("trial"))
     buckets = {level: _bucket(results, level) for level in _levels(results)}
     trials: dict[int, list[TaskTrial]] = {}
     for table in results.task_files.each(counts, found.lost):
         trial = table["trial"][0].as_py()
-        bucket = buckets.get(str(rows[FACTOR][trial])) if FACTOR in rows else None
-        log = logs.get(trial, results.network_log.iloc[:0])
+        bucket = buckets.get(str(rows[trial].get(FACTOR)))
+        log = logs.get(trial, results.network_log.rows([]))
         one = _trial(trial, table, uses.get(trial), empty_times(log, bucket))
-        trials.setdefault(int(rows["cell"][trial]), []).append(one)
+        trials.setdefault(rows[trial]["cell"], []).append(one)
     found.cells = tuple(_cells(results, rows, trials, buckets))
     return found
 
 
 def _cells(
     results: Results,
-    rows: pd.DataFrame,
+    rows: Mapping[int, Mapping[str, Any]],
     trials: dict[int, list[TaskTrial]],
     buckets: dict[str, Bucket | None],
 ) -> Iterator[TaskCell]:
-    names = levels_of(map(str, rows[FACTOR]), results.experiment.networks) if FACTOR in rows else {}
+    texts = results.levels(FACTOR) if FACTOR in results.factors else ()
+    names = levels_of(map(str, texts), results.experiment.networks)
     for cell, of_cell in sorted(trials.items()):
-        first = rows.loc[of_cell[0].trial]
+        first = rows[of_cell[0].trial]
         levels = {factor: str(first[factor]) for factor in results.varied}
-        bucket = buckets.get(str(first[FACTOR])) if FACTOR in rows else None
+        bucket = buckets.get(str(first.get(FACTOR)))
         if FACTOR in levels:
             levels[FACTOR] = names[levels[FACTOR]].name
         at = Levels(levels) if levels else None
@@ -286,60 +291,63 @@ class EmptyTime:
         return found
 
 
-def empty_times(log: pd.DataFrame, bucket: Bucket | None) -> dict[int, EmptyTime]:
+def empty_times(log: Columns, bucket: Bucket | None) -> dict[int, EmptyTime]:
     """Return for each host of a trial's log when its bucket was empty: it sent at the low rate."""
-    if bucket is None or log.empty:
+    if bucket is None:
         return {}
     found = {}
-    for host, rows in log.groupby("host"):
-        at = rows["at_ns"].to_numpy(dtype=float)
-        low = rows["rate_bps"].to_numpy(dtype=float, na_value=np.inf) < bucket.high_bps
+    for host, rows in log.groups("host"):
+        at = rows["at_ns"].astype(float)
+        # NaN, as fast as it goes, is not less.
+        low = rows["rate_bps"] < bucket.high_bps
         lasting = np.where(low[:-1], np.diff(at), 0.0)
-        found[int(str(host))] = EmptyTime(at, np.concatenate([[0.0], np.cumsum(lasting)]))
+        found[host] = EmptyTime(at, np.concatenate([[0.0], np.cumsum(lasting)]))
     return found
 
 
 def _trial(
-    trial: int, table: pa.Table, use: pd.DataFrame | None, empty: dict[int, EmptyTime]
+    trial: int, table: pa.Table, use: Columns | None, empty: dict[int, EmptyTime]
 ) -> TaskTrial:
-    rows = table.to_pandas()
-    good = rows[~rows["failed"]]
-    waits = good[good["wait_ns"].notna()]
-    time_of = waits.groupby("host")["duration_ns"].sum()
-    waiting = waits.groupby("host")["wait_ns"].sum() / time_of.where(time_of > 0)
+    rows = columns_of(table)
+    good = rows.where(failed=False)
+    waits = good.rows(~np.isnan(good["wait_ns"]))
+    lasted = waits.reduced("host", "duration_ns", np.sum)
+    waited = waits.reduced("host", "wait_ns", np.sum)
     sent = {} if use is None else dict(zip(use["host"], use["sent_bytes"], strict=True))
     return TaskTrial(
         trial=trial,
         tasks=len(rows),
-        failed=int(rows["failed"].sum()),
+        failed=len(rows) - len(good),
         own_ns=_own(good),
-        waiting={int(h): float(w) for h, w in waiting.dropna().items()},
+        waiting={h: float(waited[h] / lasted[h]) for h in lasted if lasted[h] > 0},
         blamed=_blamed(waits, empty),
         empty=_empty(good, empty),
         sent_bytes={int(host): float(sent_bytes) for host, sent_bytes in sent.items()},
     )
 
 
-def _own(good: pd.DataFrame) -> dict[int, float]:
+def _own(good: Columns) -> dict[int, float]:
     """Return how long a task of each stage takes on each host, without waiting, in all."""
     # How much a task that reads waits must be known.
-    known = good[good["wait_ns"].notna() | ~(good["read_bytes"] > 0)]
-    own = (known["duration_ns"] - known["wait_ns"].fillna(0)).clip(lower=0)
-    medians = own.groupby([known["stage"].astype(str), known["host"]]).median().unstack()
-    shared = medians[medians.notna().sum(axis=1) > 1]
-    # A stage that a host has no task of says nothing of it.
-    filled = shared.apply(lambda stage: stage.fillna(stage.median()), axis=1)
-    return {int(host): float(total) for host, total in filled.sum().items()}
+    known = good.rows(~np.isnan(good["wait_ns"]) | ~(good["read_bytes"] > 0))
+    own = np.maximum(known["duration_ns"] - np.nan_to_num(known["wait_ns"]), 0)
+    totals: dict[int, float] = dict.fromkeys(known.distinct("host"), 0.0)
+    for _, rows in known.with_columns(own=own).groups("stage"):
+        medians = rows.reduced("host", "own", median)
+        if len(medians) > 1:
+            # A stage that a host has no task of says nothing of it.
+            middle = median(np.array([*medians.values()]))
+            for host in totals:
+                totals[host] += medians.get(host, middle)
+    return totals if any(totals.values()) else {}
 
 
-def _blamed(waits: pd.DataFrame, empty: dict[int, EmptyTime]) -> dict[int, float]:
+def _blamed(waits: Columns, empty: dict[int, EmptyTime]) -> dict[int, float]:
     """Return how much of the other hosts' waiting was while each host's bucket was empty."""
-    start = waits["start_ns"].to_numpy(dtype=float)
-    lasted = waits["duration_ns"].to_numpy(dtype=float)
-    wait = waits["wait_ns"].to_numpy(dtype=float)
+    start, lasted, wait = (waits[n].astype(float) for n in ("start_ns", "duration_ns", "wait_ns"))
     found = {}
     for host, times in empty.items():
-        others = (waits["host"] != host).to_numpy() & (lasted > 0)
+        others = (waits["host"] != host) & (lasted > 0)
         total = wait[others].sum()
         if total <= 0 or total < LEAST_WAITING * lasted[others].sum():
             found[host] = 0.0
@@ -349,13 +357,14 @@ def _blamed(waits: pd.DataFrame, empty: dict[int, EmptyTime]) -> dict[int, float
     return found
 
 
-def _empty(good: pd.DataFrame, empty: dict[int, EmptyTime]) -> dict[int, float]:
+def _empty(good: Columns, empty: dict[int, EmptyTime]) -> dict[int, float]:
     """Return in which share of the time of stages that read each host's bucket was empty."""
-    reads = good[(good["read_bytes"] > 0) | (good["wait_ns"] > 0)]
-    some = good if reads.empty else reads
-    ends = (some["start_ns"] + some["duration_ns"]).groupby(some["stage"].astype(str)).max()
-    starts = some["start_ns"].groupby(some["stage"].astype(str)).min()
-    first, last = starts.to_numpy(dtype=float), ends.to_numpy(dtype=float)
+    some = good.rows((good["read_bytes"] > 0) | (good["wait_ns"] > 0)) or good
+    some = some.with_columns(end_ns=some["start_ns"] + some["duration_ns"])
+    first, last = (
+        np.array([*some.reduced("stage", name, how).values()], dtype=float)
+        for name, how in (("start_ns", np.min), ("end_ns", np.max))
+    )
     whole = (last - first).sum()
     if whole <= 0:
         return {}

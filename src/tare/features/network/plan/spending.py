@@ -127,27 +127,26 @@ def measured(cells: Sequence[Cell], results: Results, name: str) -> list[Spendin
     StoreError
         If it counted nothing that hosts sent, or not of these workloads.
     """
-    use, trials = results.network_use, results.trial_table
-    if use.empty:
+    use = results.network_use
+    if not use:
         raise StoreError(
             f"{name} did not count what its trials sent: only those on an emulated network do",
             "--spend measured   (executes one trial of each cell, and counts)",
         )
-    most = 8.0 * use.groupby("trial")["sent_bytes"].max()
-    rows = trials[trials["trial"].isin(set(most.index)) & (trials["status"] == "ok")]
-    rows = rows.assign(bits=rows["trial"].map(most))
+    most = use.reduced("trial", "sent_bytes", lambda sent: 8.0 * max(sent))
+    rows = results.good.where(trial=set(most))
+    rows = rows.with_columns(bits=[most[trial] for trial in rows["trial"].tolist()])
     found = []
     for cell in cells:
-        own = rows[rows["workload"] == cell.workload.name]
-        if own.empty:
+        own = rows.where(workload=cell.workload.name)
+        if not own:
             raise StoreError(
                 f"{name} has no good trial of {cell.workload.name} on an emulated network",
                 f"--spend {cell.workload.name}=10Gbit",
             )
         for factor, level in cell.levels().items():
-            if factor in own.columns and factor not in _ELSEWHERE:
-                alike = own[own[factor].astype(str) == level]
-                own = own if alike.empty else alike
+            if factor in own and factor not in _ELSEWHERE:
+                own = own.where(**{factor: level}) or own
         seconds = float(own["duration_ns"].mean() / 1e9) if "duration_ns" in own else None
         found.append(
             Spending(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung, carried
@@ -25,6 +25,7 @@ from tare.render.drawing import (
     panel_width,
     styled,
 )
+from tare.results.columns import Columns
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
 
@@ -39,7 +40,7 @@ _S = 1e9
 
 def _drawn(found: Networks) -> list[tuple[Ladder, Rung]]:
     """Choose levels with a log: all, or the smallest budgets where there are too many."""
-    some = [(x, r) for x, r in found.rungs if r.level.bucket is not None and not r.log.empty]
+    some = [(x, r) for x, r in found.rungs if r.level.bucket is not None and r.log]
     return some[-_MOST_PANELS:]
 
 
@@ -49,7 +50,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     drawn = [] if found is None else _drawn(found)
     if found is None or not drawn:
         return None
-    hosts = sorted({int(h) for _, r in drawn for h in r.log["host"].unique()})
+    hosts = sorted({h for _, r in drawn for h in r.log.distinct("host")})
     most = MOST_MARKS // (2 * len(drawn) * len(hosts))
     rows = []
     for ladder, rung in drawn:
@@ -67,54 +68,55 @@ def _title(ladder: Ladder, rung: Rung) -> str:
     return f"{rung.level.name}, {ladder.where}" if ladder.where else rung.level.name
 
 
-def _in_a_row(rung: Rung, most: int) -> tuple[pd.DataFrame, list[float]]:
+def _in_a_row(rung: Rung, most: int) -> tuple[Columns, list[float]]:
     """Put the first trials one after the other, without what was between them."""
     parts, starts, now = [], [], 0.0
-    for trial in rung.trials["trial"].iloc[:most]:
-        rows = rung.log[rung.log["trial"] == trial]
-        if rows.empty:
+    for trial in rung.trials["trial"][:most].tolist():
+        rows = rung.log.where(trial=trial)
+        if not rows:
             continue
-        at = rows["at_ns"].to_numpy(dtype=float) / _S
+        at = rows["at_ns"] / _S
         parts.append(
-            pd.DataFrame(
+            Columns(
                 {
-                    "trial": int(trial),
-                    "host": rows["host"].to_numpy(dtype=int),
+                    "trial": rows["trial"],
+                    "host": rows["host"],
                     "at": now + at,
-                    "tokens": rows["tokens_bits"].astype(float).to_numpy() / _GBIT,
-                    "sent": rows["sent_bytes"].to_numpy(dtype=float) * _BYTE / _GBIT,
+                    "tokens": rows["tokens_bits"] / _GBIT,
+                    "sent": rows["sent_bytes"] * _BYTE / _GBIT,
                 }
             )
         )
         starts.append(now)
         now += float(at.max()) if len(at) else 0.0
-    return pd.concat(parts, ignore_index=True), starts
+    return Columns.concatenated(parts), starts
 
 
-def _thinned(log: pd.DataFrame, most: int) -> pd.DataFrame:
+def _thinned(log: Columns, most: int) -> Columns:
     """Keep evenly spread moments of each host, and compute the rate between them."""
     parts = []
-    for _, rows in log.groupby("host"):
+    for _, rows in log.groups("host"):
         step = -(-len(rows) // max(1, most))
-        ends = rows["trial"].ne(rows["trial"].shift(-1)) | rows["trial"].ne(rows["trial"].shift(1))
-        kept = rows[(np.arange(len(rows)) % step == 0) | ends.to_numpy()].copy()
-        first = kept["trial"].ne(kept["trial"].shift(1))
-        passed = kept["at"].diff()
-        rate = kept["sent"].diff() / passed.where(passed > 0)
-        kept["rate"] = rate.where(~first).clip(lower=0)
-        parts.append(kept)
-    thinned: pd.DataFrame = pd.concat(parts, ignore_index=True)
-    return thinned
+        differs = np.concatenate([[True], rows["trial"][1:] != rows["trial"][:-1], [True]])
+        ends = differs[1:] | differs[:-1]
+        kept = rows.rows((np.arange(len(rows)) % step == 0) | ends)
+        passed, sent = np.diff(kept["at"]), np.diff(kept["sent"])
+        rate = np.full(len(kept), np.nan)
+        # Between trials nothing is sent.
+        inside = (passed > 0) & (kept["trial"][1:] == kept["trial"][:-1])
+        rate[1:][inside] = np.maximum(sent[inside] / passed[inside], 0)
+        parts.append(kept.with_columns(rate=rate))
+    return Columns.concatenated(parts)
 
 
 def _panel(
-    log: pd.DataFrame, starts: list[float], hosts: list[int], key: str, title: str, name: str
+    log: Columns, starts: list[float], hosts: list[int], key: str, title: str, name: str
 ) -> Chart:
     columns = (log[name].tolist() for name in ("at", "host", "trial", key))
     records = [
         {"at": float(f"{at:.5g}"), "host": f"host {host}", "trial": trial, key: float(f"{y:.4g}")}
         for at, host, trial, y in zip(*columns, strict=True)
-        if not pd.isna(y)
+        if not math.isnan(y)
     ]
     names = [f"host {h}" for h in hosts]
     x = field(

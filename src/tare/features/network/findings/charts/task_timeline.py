@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tare.errors import StoreError
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.results import Results
+from tare.experiment.store.trial_files import columns_of
 from tare.features.network.findings.task_cells import TaskCell, tasks_seen
 from tare.features.network.findings.task_stragglers import QUESTION, stragglers
 from tare.registry import Description
@@ -29,6 +30,7 @@ from tare.render.drawing import (
 )
 from tare.render.escaping import on_one_line
 from tare.render.words import shown
+from tare.results.columns import Columns, objects
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
 
@@ -49,17 +51,17 @@ class _Drawn:
 
     cell: TaskCell
     trial: int
-    rows: pd.DataFrame
-    log: pd.DataFrame
+    rows: Columns
+    log: Columns
     marked: tuple[int, ...]
 
     @property
     def hosts(self) -> list[int]:
-        return sorted({*self.cell.hosts, *self.rows["host"], *self.marked})
+        return sorted({*self.cell.hosts, *self.rows["host"].tolist(), *self.marked})
 
     @property
     def end_s(self) -> float:
-        return float((self.rows["start_ns"] + self.rows["duration_ns"]).max()) / _S
+        return float(np.max(self.rows["start_ns"] + self.rows["duration_ns"])) / _S
 
 
 def _drawn(results: Results) -> list[_Drawn]:
@@ -79,19 +81,19 @@ def _drawn(results: Results) -> list[_Drawn]:
         hosts = dict.fromkeys(one.host for one in named if one.cell is cell)
         trials = sorted((one.trial for one in cell.trials), key=lambda trial: lasting[trial])
         trial = trials[(len(trials) - 1) // 2]
-        log = results.network_log[results.network_log["trial"] == trial]
+        log = results.network_log.where(trial=trial)
         assert results.task_files is not None
         try:
-            rows = results.task_files.read(trial, counts[trial]).to_pandas()
+            rows = columns_of(results.task_files.read(trial, counts[trial]))
         except StoreError:
             continue
         found.append(_Drawn(cell, trial, rows, log, tuple(hosts) or _sends_most(log)))
     return found
 
 
-def _sends_most(log: pd.DataFrame) -> tuple[int, ...]:
-    sent = log.groupby("host")["sent_bytes"].max()
-    return (int(str(sent.astype(float).idxmax())),) if sent.sum() else ()
+def _sends_most(log: Columns) -> tuple[int, ...]:
+    sent = log.reduced("host", "sent_bytes", np.max)
+    return (max(sent, key=lambda host: sent[host]),) if any(sent.values()) else ()
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
@@ -106,7 +108,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
         panels.append(_tasks(one, x, title))
         lines = _lines(one)
         last = {**x, "title": "seconds since the trial's start"}
-        if lines.empty:
+        if not lines:
             panels[-1] = _tasks(one, last, title)
             continue
         with_tokens = one.cell.bucket
@@ -120,14 +122,15 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
 
 
 def _tasks(one: _Drawn, x: dict[str, Any], title: str) -> Chart:
-    rows = one.rows.nlargest(_MOST_TASKS, "duration_ns").sort_values("start_ns")
+    longest = np.argsort(-one.rows["duration_ns"], kind="stable")[:_MOST_TASKS]
+    rows = one.rows.rows(longest).sorted_by("start_ns")
     stages = [on_one_line(str(s)) for s in dict.fromkeys(rows["stage"])]
     records = [
         {
             "at": _rounded(start / _S), "end": _rounded((start + duration) / _S),
             "host": f"host {host}", "slot": slot, "stage": on_one_line(str(stage)),
             "task": on_one_line(str(task)), "s": _rounded(duration / _S),
-            "waits": None if pd.isna(wait) else _rounded(wait / _S), "failed": bool(failed),
+            "waits": None if math.isnan(wait) else _rounded(wait / _S), "failed": bool(failed),
         }
         for start, duration, host, slot, stage, task, wait, failed in zip(
             rows["start_ns"], rows["duration_ns"], rows["host"], _slots(rows), rows["stage"],
@@ -153,7 +156,7 @@ def _tasks(one: _Drawn, x: dict[str, Any], title: str) -> Chart:
     return {**bars, **size, "title": title}
 
 
-def _slots(rows: pd.DataFrame) -> list[int]:
+def _slots(rows: Columns) -> list[int]:
     """Give tasks that a host runs at once places of their own."""
     free: dict[int, list[float]] = {}
     found = []
@@ -165,29 +168,28 @@ def _slots(rows: pd.DataFrame) -> list[int]:
     return found
 
 
-def _lines(one: _Drawn) -> pd.DataFrame:
+def _lines(one: _Drawn) -> Columns:
     """Return rate and tokens of each host at moments of the trial."""
-    hosts = one.log["host"].nunique()
+    hosts = len(one.log.distinct("host"))
     parts = []
-    for host, log in one.log.groupby("host"):
+    for host, log in one.log.groups("host"):
         step = max(1, -(-len(log) * 2 * hosts // MOST_MARKS))
-        kept = log.iloc[::step]
-        at = kept["at_ns"].to_numpy(dtype=float) / _S
-        sent = kept["sent_bytes"].to_numpy(dtype=float) * _BYTE / _GBIT
+        kept = log.rows(range(0, len(log), step))
+        at = kept["at_ns"] / _S
+        sent = kept["sent_bytes"] * _BYTE / _GBIT
         passed = np.diff(at)
         with np.errstate(divide="ignore", invalid="ignore"):
             rate = np.where(passed > 0, np.diff(sent) / passed, np.nan)
-        tokens = kept["tokens_bits"].astype(float).to_numpy() / _GBIT
-        number = int(str(host))
-        name = f"host {number}" if number in one.marked else _OTHERS
-        parts.append(pd.DataFrame({
-            "at": at, "rate": np.concatenate([[np.nan], rate]), "tokens": tokens, "host": number,
-            "name": name,
+        tokens = kept["tokens_bits"] / _GBIT
+        name = f"host {host}" if host in one.marked else _OTHERS
+        parts.append(Columns({
+            "at": at, "rate": np.concatenate([[np.nan], rate]), "tokens": tokens,
+            "host": kept["host"], "name": objects([name] * len(kept)),
         }))  # fmt: skip
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    return Columns.concatenated(parts)
 
 
-def _course(one: _Drawn, lines: pd.DataFrame, key: str, title: str, x: dict[str, Any]) -> Chart:
+def _course(one: _Drawn, lines: Columns, key: str, title: str, x: dict[str, Any]) -> Chart:
     records = [
         {"at": _rounded(at), key: _rounded(y), "host": f"host {host}", "name": name}
         for at, y, host, name in zip(
@@ -247,7 +249,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
                 tasks=len(one.rows),
                 more=max(0, len(one.rows) - _MOST_TASKS),
                 hosts=len(one.hosts),
-                stages=one.rows["stage"].nunique(),
+                stages=len(one.rows.distinct("stage")),
                 of=hosts,
             )
         )

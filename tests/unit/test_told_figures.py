@@ -26,8 +26,10 @@ from tare.experiment import journal, pipeline, plan, plan_file, report
 from tare.experiment.findings import disturbance
 from tare.experiment.metrics import ranked
 from tare.experiment.report import backing
+from tare.experiment.results import Results
 from tare.experiment.session.resume_state import Past
 from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.experiment.store.collector import Collector
 from tare.features.compare.screen import tell
 from tare.features.run import table
 from tare.features.run.screen import _problems, missed, show, summarize, target_of
@@ -164,10 +166,15 @@ def experiment(*names: str, case: Case, **changes: Any) -> Experiment:
     )  # fmt: skip
 
 
+def measured(folder: Path, asked: Experiment, cell: Cell, case: Case) -> Results:
+    """Return the results of a single cell."""
+    return pipeline.results_of(write(folder, asked, [cell], [case]))
+
+
 def page(folder: Path) -> str:
     """Return the page's text, without the marks of Markdown."""
     results = pipeline.results_of(folder)
-    answers = pipeline.answers(None, results, SUPPLIES.findings())
+    answers = pipeline.answers(results, SUPPLIES.findings())
     document = report.document(folder, SUPPLIES, answers.findings, results=results)
     return markdown.render(document, "report-charts").replace("\\", "")
 
@@ -200,7 +207,7 @@ def test_a_run_says_the_same_on_the_screen_on_the_page_and_in_json(
     cell = Cell(cell=0, workload=asked.workloads[0])
     folder = write(tmp_path / "kept", asked, [cell], [case])
 
-    summary = summarize(folder, case.reason)
+    summary = summarize(pipeline.results_of(folder), case.reason)
     show(summary, None, "bare")
     screen = " ".join(capsys.readouterr().out.split())
     told = json.loads(json.dumps(summary.as_json(), default=list))
@@ -266,7 +273,7 @@ def test_no_longer_budget_is_advised_for_what_was_reached(
     case = CASES["sixty"]
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
-    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary = summarize(measured(tmp_path / "a", asked, cell, case), case.reason)
     summary.stop = journal.Stop(
         cell=0, trials=60, reason="budget", target=target, more_trials=2, more_seconds=0.1
     )
@@ -287,7 +294,7 @@ def test_processes_that_outlived_a_command_are_told_once(
     for pid in (7, 8):
         writer.write(record.Fault(id=pid, kind="warning", message=f"{warning} ({pid})"))
     writer.close()
-    show(summarize(folder, case.reason), None, "bare")
+    show(summarize(pipeline.results_of(folder), case.reason), None, "bare")
     screen = " ".join(capsys.readouterr().out.split())
     assert screen.count(warning) == 1
 
@@ -298,7 +305,7 @@ def test_a_quantile_without_an_interval_says_why(
     case = Case(series(30), Stopping(trials=30, quantile=0.95), reason="finished")
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
-    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary = summarize(measured(tmp_path / "a", asked, cell, case), case.reason)
     (known,) = summary.asked
     assert known.interval.refusal is not None
     show(summary, None, "bare")
@@ -315,7 +322,7 @@ def test_of_a_quantile_it_is_said_whether_its_precision_was_reached(
     case = Case(series(n), CASES["p90"].stopping)
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
-    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary = summarize(measured(tmp_path / "a", asked, cell, case), case.reason)
     summary.stop = journal.Stop(cell=0, trials=n, reason="budget", target=target)
     (known,) = summary.asked
     reached = known.interval.half_width
@@ -342,7 +349,7 @@ def test_of_the_usual_run_the_trust_has_the_precision(tmp_path: Path) -> None:
     case = CASES["sixty"]
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
-    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary = summarize(measured(tmp_path / "a", asked, cell, case), case.reason)
     summary.stop = journal.Stop(cell=0, trials=60, reason="target", target=0.02)
     assert target_of(summary) is None
 
@@ -352,7 +359,7 @@ def test_an_audit_reads_what_a_run_has_written(name: str, tmp_path: Path) -> Non
     case = CASES[name]
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
-    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary = summarize(measured(tmp_path / "a", asked, cell, case), case.reason)
     file = tmp_path / "run.json"
     console.write_json(summary.as_json(), str(file))
     found = readers.read(file)
@@ -383,7 +390,7 @@ def test_stolen_time_is_a_share_of_what_all_cpus_had(tmp_path: Path) -> None:
     ])  # fmt: skip
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
-    found = summarize(write(tmp_path / "a", asked, [cell], [case]), "budget").disturbance
+    found = summarize(measured(tmp_path / "a", asked, cell, case), "budget").disturbance
     assert found is not None
     assert 0 <= found.share <= 1
 
@@ -397,7 +404,10 @@ def test_trials_whose_records_were_lost_say_nothing_of_disturbances(tmp_path: Pa
         asked = experiment("a", case=case)
         cell = Cell(cell=0, workload=asked.workloads[0])
         folder = write(tmp_path / name, asked, [cell], [case])
-        summary, results = summarize(folder, "budget"), pipeline.results_of(folder)
+        summary, results = (
+            summarize(pipeline.results_of(folder), "budget"),
+            pipeline.results_of(folder),
+        )
         for found in (summary.disturbance, disturbance.disturbance(results)):
             assert (found is not None and not found.is_waiting) == found_of
         lost = given.count(waits)
@@ -461,8 +471,9 @@ def test_a_comparison_says_the_same_everywhere(
     asked = experiment("old", "new", case=cases[0], margin=0.02)
     cells = [Cell(cell=i, workload=w) for i, w in enumerate(asked.workloads)]
     folder = write(tmp_path / "kept", asked, cells, cases)
-    results, found = session.differences_in(
-        folder, Execution(False, False, False, True, SUPPLIES), reason
+    results = pipeline.results_of(folder)
+    found = session.differences_in(
+        results, folder, Execution(False, False, False, True, SUPPLIES), reason
     )
     out = tmp_path / "out.json"
     tell(found, results, reason, folder, Wanted(None, None, None, str(out), None, None, SUPPLIES))
@@ -513,8 +524,9 @@ def test_a_table_of_platforms_says_what_its_json_says(
         for i, p in enumerate(("bare", "unshare"))
     ]
     folder = write(tmp_path / "kept", asked, cells, cases)
-    results, found = session.differences_in(
-        folder, Execution(False, False, False, True, SUPPLIES), ""
+    results = pipeline.results_of(folder)
+    found = session.differences_in(
+        results, folder, Execution(False, False, False, True, SUPPLIES), ""
     )
     lines = [Line("a", "a", ["a"])]
     table._show(*table._laid_out(found, results), found, lines, results, "finished", [])
@@ -536,7 +548,8 @@ def test_an_emulated_platform_is_shown_and_not_compared(
     asked = msgspec.structs.replace(made.experiment, stopping=stopping)
     folder = journals.write(dataclasses.replace(made, experiment=asked), tmp_path / "kept")
     execution = Execution(False, False, False, True, SUPPLIES)
-    results, found = session.differences_in(folder, execution, "finished")
+    results = pipeline.results_of(folder)
+    found = session.differences_in(results, folder, execution, "finished")
     assert [d.second for d in found] == list(real[1:])
     heads, rows = table._laid_out(found, results)
     assert [row.name for row in rows] == [*real, "vm (emulated)"]
@@ -555,8 +568,10 @@ def test_the_past_is_judged_by_the_source_that_is_told(tmp_path: Path) -> None:
     from tare.experiment.session.resume_state import past
     from tare.experiment.session.session_state import Tally
 
-    before = past(journal.read_all(folder), case.metric)
+    collector = Collector(folder, plan_file.read(folder))
+    before = past(collector.lines())
     assert isinstance(before, Past)
+    before.values = collector.values(case.metric)
     tally = Tally((cell,), before, case.metric)
     values = [value for _, value in tally.values([0])[0]]
     assert values == [t["wall_ns", "switch"] for t in case.trials]

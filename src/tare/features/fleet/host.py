@@ -1,0 +1,188 @@
+"""One host's results, summed up by session: each cell, and the ratio of two within blocks.
+
+Of a host only its sums are kept, so that memory holds the values of one host at a time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tare.experiment import store
+from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, compared
+from tare.experiment.findings.overview import compared_factor
+from tare.experiment.results import Results
+from tare.results.message import Message
+from tare.statistics.hosts import IntArray
+from tare.statistics.statistic import FloatArray
+
+#: A cell's levels in the order of the factors.
+CellLevels = tuple[tuple[str, str], ...]
+
+
+class What(NamedTuple):
+    """A quantity: a cell's value, or that relative to the reference's."""
+
+    levels: CellLevels
+    reference: str | None = None
+
+
+class Summed(NamedTuple):
+    """Logarithms of a quantity on one host: arrays of shape (sessions,).
+
+    ``square`` and ``fourth`` are sums of powers of the differences from ``mean``.
+    """
+
+    n: IntArray
+    mean: FloatArray
+    square: FloatArray
+    fourth: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Host:
+    """What one host has measured.
+
+    Attributes
+    ----------
+    sessions : int
+        Those that have good trials.
+    ended : bool
+        Whether its journal says how the last session ended.
+    trials, failures : int
+        Good trials, and others.
+    basis : Basis or Message
+        What is judged on this host alone, or why nothing is.
+    sources : tuple of str
+        Those that all good trials have, best first.
+    levels : tuple of CellLevels
+        Of the cells that have good trials, references first.
+    failed : mapping
+        Cells of the plan that have no good trial, and how many others they have.
+    quantities : tuple of What
+        What could be summed up.
+    sums : mapping
+        Of each source, the quantities of which every trial has a logarithm.
+    """
+
+    sessions: int
+    ended: bool
+    trials: int
+    failures: int
+    factor: str | None
+    basis: Basis | Message
+    sources: tuple[str, ...] = ()
+    levels: tuple[CellLevels, ...] = ()
+    failed: Mapping[CellLevels, int] = dataclasses.field(default_factory=dict)
+    quantities: tuple[What, ...] = ()
+    sums: Mapping[str, Mapping[What, Summed]] = dataclasses.field(default_factory=dict)
+
+
+def read(folder: Path) -> Host:
+    """Read the results of a host, and sum them up.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no experiment, or its journal cannot be read.
+    """
+    return of(store.load(folder))
+
+
+def of(results: Results) -> Host:
+    """Sum up the results of one host."""
+    basis = basis_of(results)
+    host = Host(
+        sessions=len(results.good.distinct("session")),
+        ended=all(ended is not None for ended in results.sessions["ended"][-1:]),
+        trials=len(results.good),
+        failures=len(results.trial_table) - len(results.good),
+        factor=compared_factor(results),
+        basis=basis,
+    )
+    if isinstance(basis, Message):
+        return host
+    sources = tuple(results.sources(basis.metric))
+    cells = {one: Cells(results, dataclasses.replace(basis, source=one)).all for one in sources}
+    first = cells[sources[0]]
+    pairs = _pairs(first, host.factor, results.emulated)
+    sums = {source: dict(_sums(some, pairs)) for source, some in cells.items()}
+    return dataclasses.replace(
+        host,
+        sources=sources,
+        levels=tuple(_levels(one) for one in first),
+        failed=dict(_failed(results)),
+        quantities=tuple(pairs),
+        sums=sums,
+    )
+
+
+def _levels(cell: Cell) -> CellLevels:
+    return (*cell.levels.items(),)
+
+
+def _failed(results: Results) -> Iterator[tuple[CellLevels, int]]:
+    good = set(results.good["cell"].tolist())
+    for one in results.planned:
+        if one.cell not in good:
+            levels = one.levels()
+            own = tuple((factor, levels[factor]) for factor in results.factors)
+            yield own, len(results.trial_table.where(cell=one.cell))
+
+
+def _pairs(
+    cells: list[Cell], factor: str | None, emulated: frozenset[str]
+) -> dict[What, tuple[int | None, int]]:
+    """Return the quantities that a host may have: places of its cells, the reference's first."""
+    found: dict[What, tuple[int | None, int]] = {
+        What(_levels(cell)): (None, place) for place, cell in enumerate(cells)
+    }
+    levels = [cell.levels for cell in cells]
+    if factor is not None and all(factor in own for own in levels):
+        for first, second in compared(levels, factor, emulated):
+            found[What(_levels(cells[second]), levels[first][factor])] = (first, second)
+    return found
+
+
+def _sums(
+    cells: list[Cell], pairs: Mapping[What, tuple[int | None, int]]
+) -> Iterator[tuple[What, Summed]]:
+    """Sum up quantities; of one that lacks a single logarithm nothing is concluded here."""
+    for what, (first, second) in pairs.items():
+        cell = cells[second]
+        logs, sessions = _logs(cell.trial_values), cell.sessions
+        if first is not None:
+            own, other = cells[first].common(cell)
+            # The ratio of two means is meant only where each worker's value is above zero.
+            below = ~(_positive(cells[first])[own] & _positive(cell)[other])
+            logs = logs[other] - _logs(cells[first].trial_values)[own]
+            logs[below] = np.nan
+            sessions = sessions[other]
+        if len(logs) and not np.isnan(logs).any():
+            yield what, _by_session(logs, sessions)
+
+
+def _logs(values: FloatArray) -> FloatArray:
+    found = np.full(len(values), np.nan)
+    some = (values > 0) & np.isfinite(values)
+    found[some] = np.log(values[some])
+    return found
+
+
+def _positive(cell: Cell) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.all((cell.workers > 0) & np.isfinite(cell.workers), axis=1)
+    return found
+
+
+def _by_session(logs: FloatArray, sessions: IntArray) -> Summed:
+    _, session, n = np.unique(sessions, return_inverse=True, return_counts=True)
+    mean = np.bincount(session, logs) / n
+    apart = logs - mean[session]
+    square, fourth = (np.bincount(session, apart**power).astype(float) for power in (2, 4))
+    return Summed(n, mean, square, fourth)
