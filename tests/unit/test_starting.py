@@ -7,6 +7,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pytest
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "inputs"
 
 
@@ -36,3 +38,42 @@ def test_no_command_loads_what_another_needs() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert said.stdout.split() == []
+
+
+#: What no command loads that does not need it: libraries, and what of tare takes long.
+HEAVY = (
+    "typer", "rich", "numpy", "scipy", "scipy.stats", "scipy.optimize", "pandas", "pyarrow",
+    "duckdb", "docker", "vl_convert", "statsmodels", "distributed", "jinja2", "tare.experiment.session",
+    "tare.networks.emulator", "tare.applications.image", "tare.features.audit",
+    "tare.features.experiment", "tare.experiment.findings.cells",
+)  # fmt: skip
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("words", "loaded"),
+    [
+        ("--version", ()),
+        ("run --help", ("typer", "rich")),
+        ("run -n 8 -- true", ("typer", "rich", "numpy", "jinja2", "tare.experiment.session")),
+        (
+            "compare -n 8 true true",
+            (
+                "typer", "rich", "numpy", "scipy", "jinja2", "tare.experiment.session",
+                "tare.experiment.findings.cells",
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_a_command_loads_what_it_needs(words: str, loaded: tuple[str, ...]) -> None:
+    script = (
+        f"import sys; sys.argv = ['tare', *{words.split()!r}]\n"
+        "from tare.__main__ import main\n"
+        "try: main()\n"
+        "finally: print(*[one for one in "
+        f"{HEAVY!r} if one in sys.modules], file=sys.stderr)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert set(said.stderr.splitlines()[-1].split()) <= set(loaded)
