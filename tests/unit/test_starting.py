@@ -43,7 +43,8 @@ def test_no_command_loads_what_another_needs() -> None:
 #: What no command loads that does not need it: libraries, and what of tare takes long.
 HEAVY = (
     "typer", "rich", "numpy", "scipy", "scipy.stats", "scipy.optimize", "pandas", "pyarrow",
-    "duckdb", "docker", "vl_convert", "statsmodels", "distributed", "jinja2", "tare.experiment.session",
+    "duckdb", "docker", "vl_convert", "statsmodels", "distributed", "jinja2",
+    "tare.experiment.session",
     "tare.networks.emulator", "tare.applications.image", "tare.features.audit",
     "tare.features.experiment", "tare.experiment.findings.cells",
 )  # fmt: skip
