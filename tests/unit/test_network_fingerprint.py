@@ -22,6 +22,7 @@ from tare.features.network.fingerprint import figures, search
 from tare.features.network.fingerprint.page import fastest
 from tare.features.network.fingerprint.session import Wanted, take
 from tare.features.network.measure.client import Ends
+from tare.host import state
 from tare.render.words import text
 from tare.results.message import Amount, Chosen, message
 
@@ -249,7 +250,7 @@ def test_state_remembers_the_newest_of_each_end(
     assert [one.started[:4] for one in cache.kept()] == ["2020", "2031"]
     told = {fact.name: fact.value for fact in cache.facts()}
     assert told["network_fingerprint_date"] == "2020-01-01 00:00"
-    (tmp_path / cache.NAME).write_text('{"fingerprints": [{"version": 1}]}')
+    (tmp_path / state.NETWORKS).write_text('{"fingerprints": [{"version": 1}]}')
     assert cache.facts() == []
 
 

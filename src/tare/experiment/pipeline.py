@@ -23,7 +23,6 @@ from tare.experiment import file as experiment_file
 from tare.experiment import machine_facts as machine
 from tare.experiment import session as execution
 from tare.experiment.catalogue import catalogue
-from tare.experiment.fingerprints.network import cache as networks
 from tare.experiment.metrics import PRINTED, tick
 from tare.experiment.placement import Machine
 from tare.experiment.session import folder as folders
@@ -122,7 +121,7 @@ def check(
     network: Path | None = None,
 ) -> Prepared:
     """Look whether the machine has what an experiment needs; leave out what may be."""
-    named = None if network is None else networks.given(network)
+    named = None if network is None else _given_network(network)
     found = machine.topology()
     here = Machine.parse(found)
     experiment, made, notes = availability_filter.fitted(
@@ -130,8 +129,24 @@ def check(
     )
     facts = machine.facts(found)
     facts += cache.facts(facts, experiment.factors.get("platform", ("bare",)))
-    facts += networks.facts() if named is None else named
+    facts += _known_network() if named is None else named
     return Prepared(experiment, here, facts, made, notes, text)
+
+
+def _given_network(fingerprint: Path) -> list[journal.MachineFact]:
+    # Only where there is one, since it takes long to load.
+    from tare.experiment.fingerprints.network import cache as networks
+
+    return networks.given(fingerprint)
+
+
+def _known_network() -> list[journal.MachineFact]:
+    """Return the newest fingerprint of the network that was taken here; mostly none."""
+    if state.read(state.NETWORKS) is None:
+        return []
+    from tare.experiment.fingerprints.network import cache as networks
+
+    return networks.facts()
 
 
 def execute(

@@ -18,6 +18,8 @@ SELFTEST = "selftest.json"
 CALIBRATIONS = "calibrations.json"
 #: That programs without a sandbox have been warned of.
 WARNED = "warned.json"
+#: Fingerprints of networks.
+NETWORKS = "networks.json"
 #: The folder of root: what it holds, only root can see.
 ROOT = Path("/var/lib/tare")
 _ELSEWHERE = "set XDG_STATE_HOME to a folder that may be written to"

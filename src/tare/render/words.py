@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(__file__).parents[1]
 #: What these files are called, in whatever folder of the package.
-FILES = "*words.toml"
+FILES = "words.toml"
 
 
 def text(message: Said) -> str:
@@ -92,11 +94,27 @@ def listing(items: Iterable[Any], word: str = "and") -> str:
 def templates() -> Mapping[str, str]:
     """Return all templates by id."""
     found: dict[str, str] = {}
-    for file in sorted(_PACKAGE.rglob(FILES)):
-        for id_, template in flat(tomllib.loads(file.read_text(encoding="utf-8"))):
+    for file, text_ in _files().items():
+        for id_, template in flat(tomllib.loads(text_)):
             assert id_ not in found, f"{id_} is in two files, {file} is one"
             found[id_] = template
     return found
+
+
+@functools.cache
+def _files() -> Mapping[str, str]:
+    folders = os.walk(_PACKAGE)
+    paths = sorted(f"{folder}/{n}" for folder, _, names in folders for n in names
+                   if n.endswith(FILES))  # fmt: skip
+    return {path: Path(path).read_text(encoding="utf-8") for path in paths}
+
+
+@functools.cache
+def _beginning_with(first: str) -> Mapping[str, str]:
+    """Return the templates whose ids begin so: parsing all files takes 20 ms."""
+    begins = re.compile(rf"^\[?{re.escape(first)}[.\]\s]", re.MULTILINE)
+    some = (flat(tomllib.loads(text_)) for text_ in _files().values() if begins.search(text_))
+    return {id_: template for own in some for id_, template in own}
 
 
 def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
@@ -110,7 +128,7 @@ def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]
 
 @functools.cache
 def _template(id_: str) -> Template:
-    return environment().from_string(templates()[id_])
+    return environment().from_string(_beginning_with(id_.partition(".")[0])[id_])
 
 
 @functools.cache

@@ -22,7 +22,6 @@ from tare.experiment.journal import MachineFact
 from tare.host import state
 from tare.render.words import text
 
-NAME = "networks.json"
 SOURCE = "tare net fingerprint"
 PREFIX = "network_fingerprint_"
 #: Other ends that are kept, the newest.
@@ -63,7 +62,7 @@ def remember(fingerprint: NetworkFingerprint) -> None:
         for one in kept()
         if (one.end, one.direction) != (fingerprint.end, fingerprint.direction)
     ]
-    state.write(NAME, _Kept(fingerprints=(fingerprint, *others)[:_MOST]))
+    state.write(state.NETWORKS, _Kept(fingerprints=(fingerprint, *others)[:_MOST]))
 
 
 def kept() -> tuple[NetworkFingerprint, ...]:
@@ -72,7 +71,7 @@ def kept() -> tuple[NetworkFingerprint, ...]:
     Nothing where the file is damaged, and none that another tare took, whose figures have other
     names.
     """
-    found = state.read(NAME)
+    found = state.read(state.NETWORKS)
     try:
         some = () if found is None else msgspec.convert(found, _Kept).fingerprints
         some = tuple(one for one in some if one.version == VERSION)
