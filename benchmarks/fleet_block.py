@@ -46,7 +46,7 @@ def main() -> int:
         for number in range(options.rounds):
             for name, words in (("alone", []), ("fleet", ["--fleet", "local:1"])):
                 out = Path(made) / f"{name}-{number}"
-                tare = [sys.executable, "-m", "tare.wiring", "experiment", "run"]
+                tare = [sys.executable, "-m", "tare", "experiment", "run"]
                 subprocess.run([*tare, file, "--out", out, *words], check=True, capture_output=True)
                 times[name] += blocks(out if not words else out / "hosts/host-1")
     median = {name: statistics.median(some) for name, some in times.items()}

@@ -52,7 +52,7 @@ def main() -> int:
             alone, fleet = Path(made) / f"alone-{number}", Path(made) / f"fleet-{number}"
             runs = [(alone, []), (fleet, ["--fleet", f"local:{HOSTS}"])]
             for out, words in runs if number % 2 else runs[::-1]:
-                command = [sys.executable, "-m", "tare.wiring", "experiment", "run"]
+                command = [sys.executable, "-m", "tare", "experiment", "run"]
                 subprocess.run(
                     [*command, file, "--out", out, *words], check=True, stdout=subprocess.DEVNULL
                 )

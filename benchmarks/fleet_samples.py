@@ -61,7 +61,7 @@ def main() -> None:
               f"{size / 2**20:,.0f} MiB, written in {time.monotonic() - began:.0f} s")  # fmt: skip
         found = timed("answers", [sys.executable, __file__, "--child", str(folder)])
         covered(json.loads(found), options.hosts)
-        tare = [sys.executable, "-m", "tare.wiring", "fleet", "report", str(folder)]
+        tare = [sys.executable, "-m", "tare", "fleet", "report", str(folder)]
         timed("tare fleet report", tare)
 
 

@@ -98,7 +98,7 @@ def measured(trials: int) -> Results:
     )
     (folder / "limits.toml").write_text(text)
     folder.chmod(0o755)
-    command = [sys.executable, "-m", "tare.wiring", "experiment", "run", folder / "limits.toml"]
+    command = [sys.executable, "-m", "tare", "experiment", "run", folder / "limits.toml"]
     subprocess.run([*command, "--out", folder / "out"], check=True)
     return tare.open(folder / "out")
 

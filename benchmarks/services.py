@@ -36,7 +36,7 @@ USERS = 20
 def run(*words: str) -> tare.Results:
     """Run an application, and return what was measured."""
     folder = Path(tempfile.mkdtemp(prefix="services-"))
-    command = [sys.executable, "-m", "tare.wiring", "run", "--application", *words]
+    command = [sys.executable, "-m", "tare", "run", "--application", *words]
     subprocess.run([*command, "--out", str(folder / "out"), "--no-fingerprint"], check=True)
     return tare.open(folder / "out")
 

@@ -91,7 +91,7 @@ BUCKET = "bucket high=100Mbit low=2Mbit budget=400Mbit"
 def tare_does(*words: str) -> tare.Results:
     """Run tare, and return what was measured."""
     folder = Path(tempfile.mkdtemp(prefix="spark-")) / "out"
-    command = [sys.executable, "-m", "tare.wiring", *words, "--out", str(folder)]
+    command = [sys.executable, "-m", "tare", *words, "--out", str(folder)]
     done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
     # A machine that changed meanwhile is said, and compared in spite of it.
     if done.returncode not in (0, ChangedError.exit_code):
@@ -193,7 +193,7 @@ def tare_processes() -> tuple[dict[str, float], bool]:
         except OSError:
             continue
         job |= b"/application/jobs.py" in words
-        if "(tare" in name or b"tare.wiring" in words:
+        if "(tare" in name or b"tare" in words[:3]:
             user, system = rest.split()[11:13]
             found[folder.name] = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
     return found, job

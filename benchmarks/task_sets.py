@@ -166,7 +166,7 @@ def tare(folder: Path, platform: str) -> None:
     """Run the set on a platform."""
     out = folder / f"out-{platform}"
     shutil.rmtree(out, ignore_errors=True)
-    command = [sys.executable, "-m", "tare.wiring", "tasks", "run", f"{platform}.toml"]
+    command = [sys.executable, "-m", "tare", "tasks", "run", f"{platform}.toml"]
     call([*command, "--out", str(out)], folder)
     results = Counter(load([out]).table["result"])
     if set(results) != {"correct"}:

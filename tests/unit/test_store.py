@@ -171,6 +171,20 @@ def test_garbage_names_file_and_line(folder, garbage, why):
             )
             for value in (1e308, -1e308, 10**40)
         ),
+        *(
+            (
+                [
+                    journals.session(),
+                    journals.start(trial),
+                    record.Sample(
+                        id=1, trial=trial, iteration=iteration, phase="measured", metric="m",
+                        source="s", value=1,
+                    ),
+                ],
+                "line 3 .* too large",
+            )
+            for trial, iteration in ((2**70, 0), (1, 10**400))
+        ),
     ],
 )  # fmt: skip
 def test_a_journal_that_contradicts_itself(folder, lines, why):
@@ -374,6 +388,23 @@ def test_what_hosts_of_a_network_sent_is_stored_with_its_trial(folder):
     assert list(read.network_use.names) == TABLES["network_use"].names
     assert list(read.network_log.names) == TABLES["network_log"].names
     assert not read.of_sessions([99]).network_log
+
+
+@pytest.mark.parametrize(
+    ("line", "table"),
+    [
+        (journals.start(9, position=2**40), "trials"),
+        (record.Fault(id=1, trial=2**70, kind="exit", message=""), "faults"),
+        (
+            journal.Stop(cell=0, trials=1, reason="fixed", more_trials=10**30),
+            "stops",
+        ),
+    ],
+)
+def test_numbers_that_no_column_holds_are_damage(folder, tmp_path, line, table):
+    put(folder, journals.session(), line, journal.Stop(cell=1, trials=1, reason="fixed"))
+    with pytest.raises(StoreError, match=f"{table} are damaged"):
+        exported(folder, table, "csv", tmp_path / "x.csv")
 
 
 def test_the_command_writes_a_database_without_being_told_a_table(answered, tmp_path):

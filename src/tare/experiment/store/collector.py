@@ -242,7 +242,10 @@ class _Session:
             if line.trial not in self._starts:
                 raise self._damaged(f"trial {line.trial} has not begun")
             key = Key(line.metric, line.source, line.phase)
-            self._into.samples[key].add(self._into.counted, line)
+            try:
+                self._into.samples[key].add(self._into.counted, line)
+            except OverflowError as error:
+                raise self._damaged(f"a number is too large ({error})") from error
             self._into.counted += 1
         elif (kind := type(line)) in _OF_SESSION:
             table, row = _OF_SESSION[kind]

@@ -329,7 +329,7 @@ def _array(values: Column, kind: str) -> pa.Array:
     if values.dtype == object:
         return pa.array(values.tolist(), _ARROW[kind])
     # NaN is what is absent.
-    return pa.array(values, _ARROW[kind], from_pandas=True, safe=False)
+    return pa.array(values, _ARROW[kind], from_pandas=True)
 
 
 def _flat(rows: pa.Table) -> pa.Table:

@@ -330,10 +330,19 @@ def _tell(
         answers = pipeline.answers(results, supplies.findings(), tell)
         status.update("drawing the page")
         page = pages.document(folder, supplies, answers.findings, results=results)
-        if charts is None:
-            written = files.write(page, out or folder / "report.html")
-        else:
-            written = files.write_charts(page, charts, out or folder / "charts")
+        try:
+            if charts is None:
+                written = files.write(page, out or folder / "report.html")
+            else:
+                written = files.write_charts(page, charts, out or folder / "charts")
+        except StoreError as error:
+            if out is not None:
+                raise
+            raise StoreError(
+                error.message,
+                f"free some room, then: tare experiment report {folder}   "
+                "(the journal holds everything that was measured)",
+            ) from error
     if json != "-":
         from tare.experiment import plan
         from tare.experiment.findings import completeness
