@@ -1,0 +1,43 @@
+"""One model of results: the paths that it replaced do not come back."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "tare"
+#: Modules that computed values of trials besides the results, or carried them through a database.
+REPLACED = (
+    "experiment/store/build.py", "experiment/store/load.py", "experiment/store/journals.py",
+    "features/fleet/values.py", "features/fleet/sums.py", "measure/comparison/trials.py",
+)  # fmt: skip
+#: Libraries that only a user's own request loads, or tests alone.
+ON_REQUEST = frozenset({"pandas", "duckdb", "vl_convert", "altair", "ruptures"})
+
+
+@pytest.mark.parametrize("path", REPLACED)
+def test_what_results_replaced_is_gone(path: str) -> None:
+    assert not (SOURCE / path).exists()
+
+
+def test_no_module_loads_a_library_of_users_when_it_is_imported() -> None:
+    loads = {
+        str(file.relative_to(SOURCE)): name
+        for file in SOURCE.rglob("*.py")
+        # What builds an application's image runs there.
+        if "applications/library" not in str(file)
+        for statement in ast.parse(file.read_text()).body
+        for name in _names(statement)
+        if name in ON_REQUEST
+    }
+    assert loads == {}
+
+
+def _names(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, ast.Import):
+        return [alias.name.partition(".")[0] for alias in statement.names]
+    if isinstance(statement, ast.ImportFrom):
+        return [(statement.module or "").partition(".")[0]]
+    return []
