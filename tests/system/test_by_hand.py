@@ -103,20 +103,23 @@ def test_nothing_is_told_of_a_run_without_a_trial() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replaced", "told"),
+    ("module", "replaced", "told"),
     [
-        ("tare.experiment.pipeline.results_of", ["measured is kept in {}", "experiment report {}"]),
-        ("tare.experiment.session.session.weigh", ["interrupted before the first trial ended"]),
+        (
+            "tare.experiment.pipeline",
+            "Prepared.results",
+            ["measured is kept in {}", "experiment report {}"],
+        ),
+        ("tare.experiment.session.session", "weigh", ["interrupted before the first trial ended"]),
     ],
 )
 def test_what_is_kept_is_told_whenever_it_is_interrupted(
-    replaced: str, told: list[str], tmp_path: Path
+    module: str, replaced: str, told: list[str], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    module, _, _ = replaced.rpartition(".")
     script = (
         f"import signal, sys, {module}; from tare.wiring import main; "
-        f"{replaced} = lambda *_, **__: signal.raise_signal(signal.SIGINT); sys.exit(main())"
+        f"{module}.{replaced} = lambda *_, **__: signal.raise_signal(signal.SIGINT); sys.exit(main())"
     )
     words = ["compare", "-n", "3", "--no-fingerprint", "--out", str(out), "true", "true"]
     done = subprocess.run(

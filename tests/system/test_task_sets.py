@@ -107,7 +107,7 @@ def test_every_end_is_told_from_the_others(here: Path, platform: str) -> None:
         f"tasks/{number}.in": {ENDS.get(text, "correct")} for number, text in enumerate(inputs)
     }
     assert ends(runs) == expected
-    status = runs.table.set_index("task")["exit_status"].to_dict()
+    status = {row["task"]: row["exit_status"] for row in runs.table.records()}
     at = {text: runs.tasks.index(f"tasks/{inputs.index(text)}.in") for text in ENDS}
     assert status[at["exit 1 1"]] == 3
     assert status[at["fault 1 1"]] == -signal.SIGSEGV
@@ -210,7 +210,7 @@ def test_a_broken_checker_judges_nobody(here: Path) -> None:
     judge = 'expected = "*.out"\nchecker = ["./checker"]'
     (here / "set.toml").write_text(written("bare", judge=judge))
     assert "ended with exit code 9" in tare("tasks", "run", "set.toml", code=15)
-    assert load([here / "set"]).table.empty
+    assert not load([here / "set"]).table
     # One that calls everything wrong is said to, by name: what is expected need not be an output.
     checker.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
     told = tare("tasks", "run", "set.toml", "--out", "strict")
