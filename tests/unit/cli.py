@@ -44,8 +44,7 @@ FAIL_ONCE = {
 }
 #: Loaded inside of functions, and expensive.
 _LIBRARIES = (
-    "docker", "duckdb", "pandas", "pyarrow.parquet", "scipy.stats",
-    "vl_convert", "statsmodels.stats.diagnostic", "statsmodels.tsa.stattools",
+    "docker", "duckdb", "pandas", "pyarrow.parquet", "scipy.stats", "vl_convert",
 )  # fmt: skip
 _MAX_BYTES = 1 << 20
 _CLONE_NEWNS = 0x00020000

@@ -14,8 +14,11 @@ from said import args, ids
 from scipy import stats
 from scipy.signal import lfilter
 from statsmodels.sandbox.stats.runs import runstest_1samp
-from statsmodels.stats.diagnostic import acorr_ljungbox
+from statsmodels.stats.diagnostic import acorr_ljungbox, normal_ad
+from statsmodels.stats.stattools import medcouple as medcouple_reference
+from statsmodels.tsa.adfvalues import mackinnonp
 from statsmodels.tsa.stattools import adfuller
+from statsmodels.tsa.stattools import kpss as kpss_reference
 
 from tare.render.words import sentence
 from tare.results.message import Deviation, Message, message
@@ -25,10 +28,10 @@ from tare.statistics.changes import changes
 from tare.statistics.downsample import MOST, course_of
 from tare.statistics.independence import independence, ljung_box, runs_p
 from tare.statistics.modes import dip, modes, spread_ties
-from tare.statistics.normality import normality
+from tare.statistics.normality import anderson_darling, normality
 from tare.statistics.order import alternation, drift, memory, normal_scores, order_of, step
-from tare.statistics.outliers import outliers
-from tare.statistics.stationarity import dickey_fuller, stationarity
+from tare.statistics.outliers import medcouple, outliers
+from tare.statistics.stationarity import dickey_fuller, dickey_fuller_p, kpss, stationarity
 from tare.statistics.warmup import warm_up
 
 PARTS = ("normality", "independence", "stationarity", "modes", "outliers", "changes", "warmup")
@@ -40,6 +43,27 @@ DIPS = {6: 0.08333333333333333, 20: 0.04805843604427482, 100: 0.0283093569078562
 
 def steady(n: int = 100, seed: int = 1) -> np.ndarray:
     return 100 + np.random.default_rng(seed).standard_normal(n)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> np.ndarray:
+    """Draw values that are symmetric, skewed, tied, or large with small differences."""
+    n = draw(st.integers(10, 101))
+    rng = np.random.default_rng(draw(st.integers(0, 1 << 32)))
+    values = draw(
+        st.sampled_from(
+            (
+                rng.standard_normal(n),
+                rng.lognormal(-14, 1.5, n),
+                rng.integers(0, 5, n).astype(float),
+                100 + rng.choice([0, 0.1], n),
+                1e9 + rng.standard_normal(n).round(1),
+                np.append(rng.standard_normal(n) * 1e-9, 1.0),
+            )
+        )
+    )
+    values[:2] = values.min(), values.max() + 1e-3 * abs(values).max()
+    return np.asarray(values)
 
 
 def remembering(n: int, rho: float, seed: int = 1) -> np.ndarray:
@@ -117,6 +141,19 @@ def test_anderson_has_the_published_critical_value() -> None:
     for f in found:
         if abs(f.anderson - critical) > 0.01:
             assert (f.anderson > critical) == (f.anderson_p < 0.05)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+@given(samples())
+def test_anderson_darling_is_statsmodels(x: np.ndarray) -> None:
+    assert anderson_darling(x) == pytest.approx(normal_ad(x), rel=1e-10, abs=1e-10)
+
+
+def test_anderson_darling_of_a_value_beyond_floats_is_infinite() -> None:
+    x = np.append(-1.0, np.random.default_rng(1).standard_normal(3000) * 1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert anderson_darling(x) == (np.inf, 0.0)
 
 
 def test_long_series_are_sampled_for_shapiro() -> None:
@@ -239,6 +276,20 @@ def test_dickey_fuller_is_statsmodels(n: int) -> None:
     assert dickey_fuller(x, lags) == pytest.approx(float(expected[0]), rel=1e-6)
 
 
+def test_dickey_fuller_p_is_statsmodels() -> None:
+    for statistic in (-30, *np.linspace(-19, 4, 400), -18.83, -1.61, 2.74):
+        assert dickey_fuller_p(statistic) == pytest.approx(mackinnonp(statistic), abs=1e-12)
+
+
+@given(samples(), st.integers(0, 9))
+def test_kpss_is_statsmodels(x: np.ndarray, lags: int) -> None:
+    x = (x - x.mean()) / x.std()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # p is clipped; the form of the result will change
+        expected = kpss_reference(x, nlags=lags)[:2]
+    assert kpss(x, lags) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+
+
 def test_both_tests_make_one_verdict() -> None:
     assert stationarity(steady(200)).verdict == "stationary"
     assert stationarity(np.random.default_rng(1).standard_normal(500).cumsum()).ok is False
@@ -321,6 +372,20 @@ def test_outliers_are_counted_and_weighed() -> None:
     assert found.effect == pytest.approx(x.mean() / rest - 1)
     assert found.ok is False
     assert outliers(x, precision=0.05).ok
+
+
+@given(samples())
+def test_medcouple_is_statsmodels(x: np.ndarray) -> None:
+    expected = float(medcouple_reference(x))
+    assert medcouple(x) == pytest.approx(expected, abs=1e-10)
+    assert medcouple(-x) == pytest.approx(-expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("many", [6, 10, 11])
+def test_medcouple_where_the_median_is_an_extreme(many: int) -> None:
+    x = np.append(np.arange(5.0), [9.0] * many)
+    assert medcouple(x) == -1 == float(medcouple_reference(x))
+    assert medcouple(-x) == 1 == float(medcouple_reference(-x))
 
 
 def test_a_long_tail_is_no_outlier() -> None:

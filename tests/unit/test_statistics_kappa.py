@@ -10,7 +10,7 @@ from statsmodels.stats.inter_rater import cohens_kappa as by_table
 
 from tare.errors import InputError
 from tare.results.message import message
-from tare.statistics.kappa import cohens_kappa
+from tare.statistics.kappa import cohens_kappa, standard_error
 
 ratings = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=2, max_size=60
@@ -46,7 +46,10 @@ def test_is_statsmodels(pairs: list[tuple[str, str]]) -> None:
         assert found.kappa is None
         return
     theirs = by_table(table)
-    assert found.kappa == pytest.approx(float(theirs.kappa))
+    assert found.kappa == pytest.approx(float(theirs.kappa), abs=1e-10)
+    if theirs.var_kappa > 1e-14:
+        error = standard_error(table, found.kappa)
+        assert error == pytest.approx(float(theirs.std_kappa), abs=1e-10)
     agree = np.mean([a == b for a, b in pairs])
     chance = sum(first.count(c) * second.count(c) for c in names) / len(pairs) ** 2
     assert found.kappa == pytest.approx((agree - chance) / (1 - chance))

@@ -97,13 +97,9 @@ def cohens_kappa(
     if len(categories) == 1:
         refusal = message("kappa.one_category")
         return Kappa(None, None, None, confidence, n, observed, expected, categories, None, refusal)
-    from statsmodels.stats.inter_rater import cohens_kappa as by_table  # half a second to load
-
-    with np.errstate(invalid="ignore"):  # of its test, which full agreement has none of
-        found = by_table(table)
-    kappa = float(found.kappa)
+    kappa = (observed - expected) / (1 - expected)
     word = _grade(kappa)
-    half = float(special.ndtri(0.5 + confidence / 2) * found.std_kappa)
+    half = float(special.ndtri(0.5 + confidence / 2)) * standard_error(table, kappa)
     if not half > 1e-9:
         refusal = message("kappa.constant")
         return Kappa(
@@ -111,6 +107,28 @@ def cohens_kappa(
         )
     low, high = max(-1.0, kappa - half), min(1.0, kappa + half)
     return Kappa(kappa, low, high, confidence, n, observed, expected, categories, word)
+
+
+def standard_error(table: np.ndarray, kappa: float) -> float:
+    """Return the asymptotic standard error of a kappa: Fleiss, Cohen and Everitt's.
+
+    Parameters
+    ----------
+    table : array, shape (k, k)
+        Items by the category of the first rater and of the second; at least two categories used.
+    kappa : float
+        The table's.
+    """
+    n = table.sum()
+    shares = table / n
+    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
+    expected = float(rows @ columns)
+    agreed = np.diag(shares) @ (1 - (rows + columns) * (1 - kappa)) ** 2
+    apart = shares * (columns[:, None] + rows) ** 2
+    differed = (1 - kappa) ** 2 * (apart.sum() - np.trace(apart))
+    variance = agreed + differed - (kappa - expected * (1 - kappa)) ** 2
+    # Rounding leaves up to some 1e-16 of a variance of 0.
+    return float(np.sqrt(variance / n) / (1 - expected)) if variance > 1e-14 else 0.0
 
 
 def _crossed(

@@ -1,17 +1,15 @@
 """Does a series stay where it is? The two opposite tests, and what both together say.
 
-Source: Dickey and Fuller 1979; Kwiatkowski and others 1992.
+Source: Dickey and Fuller 1979; MacKinnon 1994; Kwiatkowski and others 1992.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from statsmodels.tsa.adfvalues import mackinnonp
-from statsmodels.tsa.stattools import kpss
+from scipy import special
 
 from tare.results.message import Message, message
 from tare.statistics.downsample import Course, course_of
@@ -26,6 +24,16 @@ FEWEST = 12
 MOST = 1024
 _ALPHA = 0.05
 _CLIPPED = (0.01, 0.1)
+#: Critical values of KPSS around a level and their p-values (Kwiatkowski and others, table 1).
+_KPSS_LEVELS = (0.347, 0.463, 0.574, 0.739)
+_KPSS_P = (0.10, 0.05, 0.025, 0.01)
+#: Normal scores of the Dickey-Fuller statistic as polynomials, lowest power first, for one series
+#: and a constant (MacKinnon 1994): up to the first bound, and above it.
+_ADF_BOUND = -1.61
+_ADF_LEFT = (2.1659, 1.4412, 0.038269)
+_ADF_RIGHT = (1.7339, 0.93202, -0.12745, -0.010368)
+#: Statistics outside of which p is 0 and 1.
+_ADF_RANGE = (-18.83, 2.74)
 
 
 @dataclass(frozen=True)
@@ -84,10 +92,8 @@ def stationarity(series: FloatArray | Course) -> Stationarity:
     x /= x.std()
     lags = int((n - 1) ** (1 / 3))
     adf = dickey_fuller(x, lags)
-    adf_p = float(mackinnonp(adf, regression="c", N=1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that KPSS' p is clipped is told
-        level, level_p = (float(v) for v in kpss(x, regression="c", nlags=lags)[:2])
+    adf_p = dickey_fuller_p(adf)
+    level, level_p = kpss(x, lags)
     verdict = {
         (True, False): "stationary",
         (False, True): "not stationary",
@@ -133,3 +139,38 @@ def dickey_fuller(values: FloatArray, lags: int) -> float:
     left = target - design @ fitted
     variance = float(left @ left) / (m - design.shape[1])
     return float(fitted[0] / np.sqrt(max(variance * inverse[0, 0], 1e-300)))
+
+
+def dickey_fuller_p(statistic: float) -> float:
+    """Approximate the p-value of a Dickey–Fuller statistic with a constant.
+
+    References
+    ----------
+    MacKinnon, Journal of Business and Economic Statistics 12(2), 1994, tables 3 and 4.
+    """
+    lowest, highest = _ADF_RANGE
+    if statistic > highest:
+        return 1.0
+    if statistic < lowest:
+        return 0.0
+    powers = _ADF_LEFT if statistic <= _ADF_BOUND else _ADF_RIGHT
+    return float(special.ndtr(np.polynomial.polynomial.polyval(statistic, powers)))
+
+
+def kpss(values: FloatArray, lags: int) -> tuple[float, float]:
+    """Compute the KPSS statistic around a level, and its p-value clipped to [0.01, 0.1].
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time, not all equal.
+    lags : int
+        Autocovariances in the variance estimate, with Bartlett's weights; less than n.
+    """
+    n = len(values)
+    left = values - values.mean()
+    covariances = [float(left[lag:] @ left[: n - lag]) for lag in range(lags + 1)]
+    weights = 2 * (1 - np.arange(lags + 1) / (lags + 1))
+    weights[0] = 1
+    statistic = float(np.sum(np.cumsum(left) ** 2)) / n / float(weights @ covariances)
+    return statistic, float(np.interp(statistic, _KPSS_LEVELS, _KPSS_P))
