@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import duckdb
-
-#: A line is what ``^`` and ``$`` are about.
+#: ``^`` and ``$`` match at every line.
 _LINES = "(?m)"
+#: Marks what was matched; texts have it replaced.
+_MARK = b"\0"
 
 
 @cache
@@ -20,37 +18,49 @@ def groups(pattern: str) -> int:
     Raises
     ------
     ValueError
-        If it is none, or none of RE2's: those have no look-around and no back references.
+        If the expression is not valid in Python or in RE2, which has no look-around and no back
+        references.
     """
-    import duckdb
+    import pyarrow as pa
 
     try:
-        _connection().execute("select regexp_matches('', ?)", [_LINES + pattern])
+        _matches(pattern, 0, "")
         return re.compile(pattern).groups
-    except (duckdb.Error, re.error, RecursionError, OverflowError) as error:
+    except (pa.ArrowInvalid, re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"{pattern} is no regular expression: {error}") from error
 
 
 def first(pattern: str, text: str) -> str | None:
     """Return the first match; None: there is none."""
-    return _one("regexp_extract_all(?, ?, 0)[1]", pattern, text)
+    return next(iter(_matches(pattern, 0, text)), None)
 
 
 def last(pattern: str, text: str) -> str | None:
-    """Return the group of the last match, or all of it where there is no group."""
-    group = 1 if groups(pattern) else 0
-    return _one(f"regexp_extract_all(?, ?, {group})[-1]", pattern, text)
+    """Return the first group of the last match, or all of it where there is no group.
+
+    Matches do not overlap, and none is empty right behind another one. A group that is not a part
+    of the match is empty.
+
+    Returns
+    -------
+    str or None
+        None: there is no match.
+    """
+    found = _matches(pattern, 1 if groups(pattern) else 0, text)
+    return found[-1] if found else None
 
 
-def _one(what: str, pattern: str, text: str) -> str | None:
-    # What it compares are texts of C.
-    given = [text.replace("\0", "\ufffd"), _LINES + pattern]
-    (found,) = _connection().execute(f"select {what}", given).fetchone() or (None,)
-    return None if found is None else str(found)
+def _matches(pattern: str, group: int, text: str) -> list[str]:
+    """Return a group of every match, the whole match for 0, in the order of the text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-
-@cache
-def _connection() -> duckdb.DuckDBPyConnection:
-    import duckdb
-
-    return duckdb.connect(":memory:", config={"threads": 1})
+    mark = _MARK.decode()
+    marked = pc.replace_substring_regex(
+        pa.scalar(text.replace(mark, "\ufffd"), pa.large_string()),
+        pattern=_LINES + pattern,
+        replacement=rf"{mark}\{group}{mark}",
+    )
+    # An expression can match a part of a character.
+    parts = marked.cast(pa.large_binary()).as_py().split(_MARK)
+    return [part.decode(errors="replace") for part in parts[1::2]]
