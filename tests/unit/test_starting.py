@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "inputs"
 def test_a_page_loads_no_library_that_draws_pictures_or_that_takes_long(tmp_path: Path) -> None:
     with tarfile.open(GOLDEN / "demo.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
-    heavy = ("scipy.stats", "scipy.optimize", "vl_convert", "altair", "statsmodels", "docker")
+    heavy = ("scipy.stats", "scipy.optimize", "vl_convert", "altair", "pandas", "docker")
     script = (
         "import sys; from tare import wiring\n"
         f"sys.argv = ['tare', 'experiment', 'report', {str(tmp_path / 'demo')!r}]\n"

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tare import extras
 from tare.cli import quantities
 from tare.errors import UsageError
 
@@ -96,7 +97,7 @@ Store = Annotated[
 ]
 Report = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Write a page: .html, .md, or .json."),
+    typer.Option(metavar="FILE", help="Write a page: .html, .md (extra images), or .json."),
 ]
 Markdown = Annotated[
     str | None,
@@ -109,7 +110,9 @@ Json = Annotated[
 
 Charts = Annotated[
     str | None,
-    typer.Option(metavar="svg|png", help="Instead of a page: the charts, into --out DIR."),
+    typer.Option(
+        metavar="svg|png", help="Charts instead of a page, into --out DIR (extra images)."
+    ),
 ]
 
 
@@ -120,6 +123,8 @@ def check_charts(charts: str | None, out: Path | None, report: Path | None) -> N
     ------
     UsageError
         If one of them would have no effect.
+    TareError
+        If charts need an extra that is not installed.
     """
     from tare.render.files import CHARTS
 
@@ -142,3 +147,4 @@ def check_charts(charts: str | None, out: Path | None, report: Path | None) -> N
             f"--out {out} is a file, and charts go into a folder",
             f"--charts {charts} --out {folder}",
         )
+    extras.need("vl_convert")

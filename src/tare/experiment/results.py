@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from tare import extras
 from tare.experiment.journal import SEEN
 from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
 from tare.experiment.samples import Key, Samples
@@ -294,6 +295,7 @@ class Results:
     ) -> pd.DataFrame:
         if trial_files is None or not counts:
             return empty(table).frame()
+        extras.need("pandas")
         import pyarrow as pa
 
         read = [*self.with_levels(table, (trial_files.read(*one) for one in counts.items()))]

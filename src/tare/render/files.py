@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from jinja2 import TemplateError
 
-from tare import files
+from tare import extras, files
 from tare.decoding import DecodeError, decode
 from tare.errors import InputError, StoreError
 from tare.render import comment, data, junit, words
@@ -42,10 +42,14 @@ def format_of(destination: Path) -> str:
     ------
     StoreError
         If there is none.
+    TareError
+        If the format needs an extra that is not installed.
     """
     found = ENDINGS.get(destination.suffix.lower())
     if found is None:
         raise StoreError(f"{destination} ends neither in .html, .md nor .json", _OPTION)
+    if found == "markdown":
+        extras.need("vl_convert")
     return found
 
 

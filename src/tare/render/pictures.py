@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from tare import files
+from tare import extras, files
 from tare.errors import InputError
 from tare.render.drawing import by_itself
 from tare.results.report import Report
@@ -17,6 +17,7 @@ _SCALE = 2
 
 def write(page: Report, format: str, folder: Path) -> list[Path]:
     """Write every chart of a report as SVG or PNG, on white."""
+    extras.need("vl_convert")
     import vl_convert
 
     folder.mkdir(parents=True, exist_ok=True)

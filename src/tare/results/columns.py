@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tare import extras
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -150,6 +152,7 @@ class Columns:
 
     def frame(self) -> pd.DataFrame:
         """Return a data frame."""
+        extras.need("pandas")
         import pandas as pd
 
         return pd.DataFrame(dict(self._columns))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from tare import files
+from tare import extras, files
 from tare.errors import StoreError, UsageError
 from tare.experiment import plan_file
 from tare.experiment.plan import VERSION
@@ -93,6 +93,7 @@ def database(folder: Path, destination: Path, conclude: Conclude) -> None:
     StoreError
         If the folder cannot be read, or the file cannot be written.
     """
+    extras.need("duckdb")
     import duckdb
 
     found = read(folder)

@@ -35,7 +35,7 @@ def export(
         str,
         typer.Option(
             metavar="FILE|-",
-            help="Write .csv, .parquet, .json, or all tables: .duckdb; -: CSV to stdout.",
+            help="Write .csv, .parquet, .json, or all as .duckdb (extra tables); -: CSV to stdout.",
         ),
     ] = "-",
     json: options.Json = None,

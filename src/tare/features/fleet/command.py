@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from tare import extras
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 app = Commands(
     no_args_is_help=True,
-    help="""Measure on many hosts at once, and compare these.
+    help="""Measure on many hosts at once, and compare these (extra fleet).
 
         tare experiment run examples/demo.toml --fleet local:2
     """,
@@ -73,6 +74,7 @@ def check(
 
         tare fleet check local:3
     """
+    extras.need("distributed")
     from tare.cli import quantities
     from tare.features.fleet import check_page, work
     from tare.features.fleet.progress import FleetBar
@@ -111,6 +113,7 @@ def node(role: Annotated[str, typer.Argument(help="For readers of ps.")] = "") -
 
         tare fleet node
     """
+    extras.need("distributed")
     from tare.features.fleet.node import main
 
     main()
@@ -128,6 +131,7 @@ def run(
     supplies: Supplies,
 ) -> None:
     """Run an experiment on all hosts of a fleet and write its report."""
+    extras.need("distributed")
     from tare.features.fleet import work
     from tare.features.fleet.progress import FleetBar
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from tare.cli.console import about, err
 from tare.cli.progress import Live
-from tare.features.fleet.laboratory import Told
+
+if TYPE_CHECKING:
+    from tare.features.fleet.laboratory import Told
 
 
 class FleetBar(Live):
