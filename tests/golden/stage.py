@@ -28,6 +28,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,6 @@ from tape import Tape
 
 #: Names of folders and of sessions, on which no answer depends.
 _INCIDENTAL = re.compile(r'/[^" ]*/(?=shared|work)|/tmp/[^/" ]+|tare-[0-9a-f]{6}')
-#: Libraries that commands import when they need them; imported once, before the forks.
-_IMPORTED_LATE: tuple[str, ...] = ()
 #: What jobs had not yet when tapes were recorded; absent, it asks for nothing.
 _LATER = {"limits"}
 #: Of a job, what says nothing of what is asked.
@@ -56,6 +55,27 @@ _AGENT = "2f1d874e4e377a8b0a75c9d12e57c270ef88212552dea5bdf86cb63787fa93ac"
 _MOST_LOOKS = 2_000_000
 
 
+class _CoreFinder(PathFinder):
+    """Finds modules as ever, but none of an extra of tare."""
+
+    hidden: frozenset[str]
+
+    @classmethod
+    def find_spec(cls, fullname: str, *given: Any, **named: Any) -> ModuleSpec | None:
+        return None if fullname in cls.hidden else super().find_spec(fullname, *given, **named)
+
+
+def _hide_extras() -> None:
+    """Have every command played as where no extra is installed.
+
+    None in `sys.modules` would not do: Arrow takes it for pandas.
+    """
+    _CoreFinder.hidden = frozenset(import_module("tare.extras").EXTRAS)
+    for name in [name for name in sys.modules if name.partition(".")[0] in _CoreFinder.hidden]:
+        del sys.modules[name]
+    sys.meta_path[sys.meta_path.index(PathFinder)] = _CoreFinder
+
+
 class _Playing:
     """The tape that is played now: none while modules are imported."""
 
@@ -70,8 +90,7 @@ def set_up() -> None:
     _clock()
     for module in pkgutil.walk_packages(import_module("tare").__path__, "tare."):
         import_module(module.name)
-    for name in _IMPORTED_LATE:
-        import_module(name)
+    _hide_extras()
     _dates()
     _threads()
     _agents()
