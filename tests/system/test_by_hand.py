@@ -119,7 +119,8 @@ def test_what_is_kept_is_told_whenever_it_is_interrupted(
     out = tmp_path / "out"
     script = (
         f"import signal, sys, {module}; from tare.wiring import main; "
-        f"{module}.{replaced} = lambda *_, **__: signal.raise_signal(signal.SIGINT); sys.exit(main())"
+        f"{module}.{replaced} = lambda *_, **__: signal.raise_signal(signal.SIGINT); "
+        "sys.exit(main())"
     )
     words = ["compare", "-n", "3", "--no-fingerprint", "--out", str(out), "true", "true"]
     done = subprocess.run(
