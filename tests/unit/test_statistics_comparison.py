@@ -20,8 +20,8 @@ from tare.statistics.comparison import (
     compare_family,
     detectable_change,
     further,
-    holm,
 )
+from tare.statistics.holm import holm
 from tare.statistics.signed_rank import (
     hodges_lehmann,
     signed_rank_cdf,

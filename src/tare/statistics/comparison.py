@@ -15,6 +15,7 @@ from scipy import special
 from tare.errors import InputError
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics.exact import ranks
+from tare.statistics.holm import holm
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick
@@ -81,15 +82,6 @@ def cliffs_delta(first: FloatArray, second: FloatArray) -> float:
     m, n = len(first), len(second)
     u = ranks(np.concatenate([second, first])[None])[0, :n].sum() - n * (n + 1) / 2
     return float(2 * u / (m * n) - 1)
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Adjust p-values by Holm's method over the family that they make."""
-    order = np.argsort(p)
-    factors = np.arange(len(p), 0, -1)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.maximum.accumulate(np.asarray(p, dtype=float)[order] * factors)
-    return [float(x) for x in np.minimum(adjusted, 1.0)]
 
 
 def further(n: int, log_half_width: float, margin: float, tick: float = 0.0) -> int | None:

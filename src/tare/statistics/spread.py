@@ -14,9 +14,10 @@ from functools import cache, partial
 import numpy as np
 
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
-from tare.statistics.comparison import detectable_change, further, further_in_family, holm
+from tare.statistics.comparison import detectable_change, further, further_in_family
 from tare.statistics.dependence import padded, unpadded_times
 from tare.statistics.exact import ranks
+from tare.statistics.holm import holm
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90, percentile_bounds, resampled_ranges
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick, ticks_of

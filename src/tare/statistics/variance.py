@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.statistics.comparison import holm
 from tare.statistics.exact import standard_ranks
+from tare.statistics.holm import holm
 from tare.statistics.statistic import FloatArray
 
 PERMUTATIONS = 999

@@ -15,8 +15,8 @@ from tare.registry import Description
 from tare.results.columns import Columns
 from tare.results.finding import Answer, Column, Finding, Table
 from tare.results.message import Amount, Message, message
-from tare.statistics.comparison import holm
 from tare.statistics.grouping import GroupEffect, group_effect
+from tare.statistics.holm import holm
 
 _DESCRIPTION = Description(
     name="input_dependence",

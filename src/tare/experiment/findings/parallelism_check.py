@@ -19,8 +19,9 @@ from tare.results.columns import Columns
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
-from tare.statistics.comparison import Comparison, compare, holm
+from tare.statistics.comparison import Comparison, compare
 from tare.statistics.grouping import friedman_p
+from tare.statistics.holm import holm
 from tare.statistics.intervals import trials_needed
 from tare.statistics.shift import has_ratio
 from tare.statistics.signed_rank import signed_rank_p

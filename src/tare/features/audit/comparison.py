@@ -16,8 +16,9 @@ from tare.features.audit.series import SeriesAudit, thinned
 from tare.render.vocabulary import RATES, SPREADS, TIMES, VALUES, Words
 from tare.results.message import Message, message
 from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER, Verdict
-from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
+from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired
 from tare.statistics.downsample import sample
+from tare.statistics.holm import holm
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.spread import (
     SpreadComparison,

@@ -17,7 +17,8 @@ from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit, Trials
 from tare.results.message import Message
 from tare.results.verdict import INCONCLUSIVE, Verdict
-from tare.statistics.comparison import Comparison, adjust, holm
+from tare.statistics.comparison import Comparison, adjust
+from tare.statistics.holm import holm
 from tare.statistics.platform_size import PlatformSize, platform_size
 
 

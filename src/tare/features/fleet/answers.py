@@ -13,7 +13,7 @@ from tare.features.fleet.host import CellLevels, What
 from tare.features.fleet.results import Fleet, Series
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Duration, Levels, Message, Ratio, Value, message
-from tare.statistics.comparison import holm
+from tare.statistics.holm import holm
 from tare.statistics.hosts import (
     FEWEST_HOSTS,
     Allocation,

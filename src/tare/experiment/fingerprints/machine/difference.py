@@ -134,7 +134,7 @@ def differences(
     metrics with seven rounds [2 / C(14, 7) = 0.0006].
     """
     # Here, since sessions ask this module for rules alone, and hold what it loads.
-    from tare.statistics.comparison import holm
+    from tare.statistics.holm import holm
 
     common = [m for m in rules if all(_usable(take.get(m)) for take in (*before, *after))]
     found = [_pairs(m, before, after) for m in common]

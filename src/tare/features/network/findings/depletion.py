@@ -13,8 +13,8 @@ from tare.experiment.specification import NO_NETWORK
 from tare.features.network.findings.need import spending
 from tare.render.words import text
 from tare.results.message import Message, Ratio
-from tare.statistics.comparison import holm
 from tare.statistics.depletion import BOUND, FEWEST, Depletion, Early, depletion, early
+from tare.statistics.holm import holm
 from tare.statistics.statistic import FloatArray
 
 _ERROR = 0.05

@@ -11,8 +11,8 @@ from tare.experiment.findings.network_cells import Ladder, Networks, Rung
 from tare.render.words import text
 from tare.results.columns import Columns
 from tare.results.message import Message
-from tare.statistics.comparison import holm
 from tare.statistics.depletion import Following, follows
+from tare.statistics.holm import holm
 from tare.statistics.statistic import FloatArray
 
 

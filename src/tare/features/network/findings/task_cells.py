@@ -21,7 +21,7 @@ from tare.experiment.store.trial_files import columns_of
 from tare.networks.shaping.specification import Bucket, parse
 from tare.results.columns import Columns
 from tare.results.message import Levels
-from tare.statistics.comparison import holm
+from tare.statistics.holm import holm
 from tare.statistics.statistic import FloatArray, median
 from tare.statistics.stragglers import chance, fewest_trials, leaders
 
