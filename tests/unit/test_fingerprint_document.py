@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from tare.features.machine.fingerprint import file
+from tare.wiring import command_line
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fingerprint.md"
 
@@ -27,9 +29,6 @@ def test_the_example_of_a_file_is_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", re.findall(r"`(--[a-z-]+)", PAGE.read_text()))
 def test_options_that_are_spoken_of_exist(option: str) -> None:
-    from typer.main import get_command
-
-    from tare.features.machine.fingerprint import command
-
-    take = get_command(command.app).commands["take"]  # type: ignore[attr-defined]
-    assert option in {name for one in take.params for name in one.opts}
+    commands = get_command(command_line()).commands  # type: ignore[attr-defined]
+    named = commands["fingerprint"].commands["take"], commands["run"]
+    assert option in {name for one in named for param in one.params for name in param.opts}
