@@ -82,7 +82,8 @@ def weighted(ordered: np.ndarray, s: int, r: int) -> float:
 @pytest.mark.parametrize("n", [300, 10_000])
 def test_steps_lose_nothing_over_thousands_of_sizes(n: int) -> None:
     ordered = np.sort(np.random.default_rng(3).lognormal(0, 1, n))
-    sizes, low, high = sizes_and_ranks(n, 0.5, 0.95)
+    sizes = np.arange(6, n + 1)
+    low, high = interval_ranks(sizes, 0.5, 0.95)
     found = expected_by_steps(ordered, sizes, np.stack([low, high], axis=1))
     for s in (6, 7, 50, 128, 299, n // 2, n - 1, n):
         k = s - 6
@@ -124,8 +125,10 @@ def test_curve_is_the_mean_of_random_subsets() -> None:
 
 def test_long_and_short_series_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(6).normal(100, 3, 3_000)
+    targets = (0.05, 0.01, 0.005, 0.003)
+    monkeypatch.setattr("tare.statistics.confirm.EVERY_SIZE", 3_000)
     every = expected_curve(values)
-    whole = repetitions(values)
+    whole = [repetitions(values, target).n for target in targets]
     monkeypatch.setattr("tare.statistics.confirm.EVERY_SIZE", 2_999)
     sizes_and_ranks.cache_clear()
     some = expected_curve(values)
@@ -134,7 +137,7 @@ def test_long_and_short_series_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     at = np.searchsorted(every.s, some.s)
     assert some.low == pytest.approx(every.low[at], abs=1e-3)
     assert some.high == pytest.approx(every.high[at], abs=1e-3)
-    assert repetitions(values).n == pytest.approx(whole.n, rel=0.05)
+    assert [repetitions(values, target).n for target in targets] == whole
     sizes_and_ranks.cache_clear()
 
 

@@ -55,7 +55,11 @@ class Assumptions:
 
 
 def assumptions(
-    values: FloatArray, precision: float = 0.01, order: Order | None = None
+    values: FloatArray,
+    precision: float = 0.01,
+    order: Order | None = None,
+    found: Changes | None = None,
+    left: Order | None = None,
 ) -> Assumptions:
     """Look at all assumptions of one series.
 
@@ -66,7 +70,11 @@ def assumptions(
     precision : float
         Relative change that matters: the target.
     order : Order, optional
-        What the order of the values tells, where it is known.
+        Result of the joint test of the order of the values, where it is known.
+    found : Changes, optional
+        Drift or level shifts at this precision, where they are known.
+    left : Order, optional
+        The order of what remains beside them, where it is known.
 
     Returns
     -------
@@ -84,12 +92,13 @@ def assumptions(
     """
     course = course_of(values) if order is None else order.course
     order = order or order_of(course)
-    found = changes(values, precision, order)
+    found = found or changes(values, precision, order)
+    left = left or (order and remaining(order, found))
     return Assumptions(
         n=len(values),
         constant=len(values) > 0 and bool(np.min(values) == np.max(values)),
         normality=normality(values),
-        independence=independence(values, order and remaining(order, found)),
+        independence=independence(values, left),
         stationarity=stationarity(course),
         modes=modes(values),
         outliers=outliers(values, precision),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,23 @@ from tare.statistics.statistic import FloatArray
 
 IntArray = NDArray[np.int64]
 
-#: Up to so many values every size of subset is gone through [10,000: 0.05 s], above it sizes
-#: 2 % apart.
-EVERY_SIZE = 10_000
+#: Up to so many values the curve has every size of subset [1,000: 4 ms, 10,000: 50 ms], above it
+#: sizes 2 % apart.
+EVERY_SIZE = 1_000
 _STEP = 1.02
 #: Ranks, or blocks of ranks, that carry an expectation where not every size is gone through. The
 #: blocks are then a sixtieth of the rank's standard deviation wide [error below 3e-6 of the SD of
 #: the values at the median, below 5e-4 for the very last ranks of skewed ones].
 _BLOCKS = 1024
-#: What the weights outside of them may sum up to.
-_OUTSIDE = 1e-16
+#: The same where only the least size is sought [of 216 numbers of runs, 213 are the same as by
+#: every size; the others, by up to 2 %, are of values of which many are equal].
+_SEARCH_BLOCKS = 256
+#: −log of what the weights outside of them may sum up to.
+_OUTSIDE = 35.0
+#: The sizes that the least one is looked for among: first so far apart, then so many at once.
+_FIRST_STEP, _AT_ONCE = 1.5, 12
+#: Intervals of neighbouring sizes differ by up to so many of their ranks, as ranks are whole.
+_RANKS_APART = 2.0
 #: Share of samples that are to reach the precision.
 ASSURANCE = 0.9
 #: Fewer values than these within the precision of the quantile say too little of its density.
@@ -110,12 +117,14 @@ def expected_by_steps(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -> 
     return found
 
 
-def expected_by_weights(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -> FloatArray:
+def expected_by_weights(
+    ordered: FloatArray, sizes: IntArray, ranks: IntArray, blocks: int = _BLOCKS
+) -> FloatArray:
     """Find expected order statistics for any sizes of subset, by the weights of all values.
 
     As :func:`expected_by_steps`, for any sizes. The r-th smallest of s is the i-th of all n with
-    probability C(i−1, r−1) C(n−i, s−r) / C(n, s). Where that spreads over more than 1,024 ranks,
-    means of blocks of values stand for them.
+    probability C(i−1, r−1) C(n−i, s−r) / C(n, s). Where that spreads over more ranks than
+    ``blocks``, means of blocks of values stand for them.
     """
     n = len(ordered)
     middle = float(ordered[n // 2])
@@ -123,27 +132,33 @@ def expected_by_weights(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -
     sums, moments = (
         np.concatenate([[0.0], np.cumsum(x)]) for x in (moved, moved * np.arange(1, n + 1))
     )
-    rows = [_by_weights(sums, moments, sizes, rank) for rank in ranks.T]
+    rows = [_by_weights(sums, moments, sizes, rank, blocks) for rank in ranks.T]
     return np.stack(rows, axis=1) + middle
 
 
 def _by_weights(
-    sums: FloatArray, moments: FloatArray, sizes: IntArray, ranks: IntArray
+    sums: FloatArray, moments: FloatArray, sizes: IntArray, ranks: IntArray, blocks: int
 ) -> FloatArray:
     n, r, s = len(sums) - 1, ranks[:, None], sizes[:, None]
-    # Drawing without replacement spreads less than with it, which the beta distribution describes.
-    first = np.floor(n * special.betaincinv(r, s - r + 1, _OUTSIDE)).astype(int) - 1
-    last = np.ceil(n * special.betainccinv(r, s - r + 1, _OUTSIDE)).astype(int) + 1
+    # Drawing without replacement spreads less than with it, which the beta distribution describes;
+    # its tails are bounded by Bernstein's inequality (Skorski 2023).
+    middle = r / (s + 1)
+    reach = np.sqrt(2 * _OUTSIDE * middle * (1 - middle) / (s + 2))
+    skew = 2 * (s + 1 - 2 * r) / ((s + 1) * (s + 3)) * _OUTSIDE
+    first = np.floor(n * (middle - reach - np.maximum(-skew, 0))).astype(int) - 1
+    last = np.ceil(n * (middle + reach + np.maximum(skew, 0))).astype(int) + 1
     first, last = np.maximum(first, r - 1), np.minimum(last, n - s + r)
-    width = -((first - last) // _BLOCKS)
-    edges = np.minimum(first + width * np.arange(_BLOCKS + 1), last)
+    width = -((first - last) // blocks)
+    edges = np.minimum(first + width * np.arange(blocks + 1), last)
     many = np.diff(edges)
-    centre = (edges[:, :-1] + edges[:, 1:] + 1) / 2
+    doubled = edges[:, :-1] + edges[:, 1:] + 1
+    centre = doubled / 2
+    log_gamma = _log_gammas(n)
     log_weight = (
-        special.gammaln(centre)
-        - special.gammaln(centre - r + 1)
-        + special.gammaln(n - centre + 1)
-        - special.gammaln(np.maximum(n - centre - s + r + 1, 0.5))
+        log_gamma[doubled]
+        - log_gamma[doubled - 2 * r + 2]
+        + log_gamma[2 * n - doubled + 2]
+        - log_gamma[np.maximum(2 * n - doubled - 2 * s + 2 * r + 2, 1)]
     )
     log_weight[many == 0] = -np.inf
     weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
@@ -153,6 +168,12 @@ def _by_weights(
     ratio = i * (n - i - s + r) / ((i - r + 1) * (n - i))
     tilted = np.log(ratio) * (np.diff(moments[edges]) - centre * inside)
     return np.asarray(np.sum(weight * (inside + tilted), axis=1) / np.sum(weight * many, axis=1))
+
+
+@lru_cache(maxsize=4)
+def _log_gammas(n: int) -> FloatArray:
+    """Logarithms of the gamma function at ½, 1, 1½, … n + 1; at index 0 none."""
+    return np.concatenate([[np.nan], special.gammaln(np.arange(1, 2 * n + 3) / 2)])
 
 
 def assured_runs(
@@ -262,6 +283,12 @@ class Curve:
     high: FloatArray
     median: FloatArray
 
+    @classmethod
+    def empty(cls) -> Curve:
+        """Return the curve of too few values."""
+        nothing = np.empty(0)
+        return cls(np.empty(0, dtype=np.int64), nothing, nothing, nothing)
+
 
 def prefixes(
     values: FloatArray, confidence: float = 0.95, q: float = 0.5, points: int = _PREFIXES
@@ -287,8 +314,7 @@ def prefixes(
     """
     n, least = len(values), trials_needed(q, confidence)
     if n < least:
-        nothing = np.empty(0)
-        return Curve(np.empty(0, dtype=np.int64), nothing, nothing, nothing)
+        return Curve.empty()
     sizes = np.unique(np.geomspace(least, n, points).round().astype(int))
     found = [quantile_interval(values[:s], q, confidence) for s in sizes]
     low, high, middle = (
@@ -368,7 +394,7 @@ def _width(values: FloatArray, confidence: float, q: float) -> float:
     return (interval.high or 0.0) - (interval.low or 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Repetitions:
     """How many runs a precision takes.
 
@@ -389,8 +415,8 @@ class Repetitions:
     converges : bool
         False where intervals do not shrink as they should when runs are added in order of time:
         the runs are then not independent, and neither figure holds.
-    curve : Curve
-        The expected interval of s of these runs, chosen at random.
+    ordered : array, shape (m,)
+        The runs at hand, ascending.
     """
 
     precision: float
@@ -399,11 +425,22 @@ class Repetitions:
     n: int | None
     n_assured: int | None
     converges: bool
-    curve: Curve
+    ordered: FloatArray
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The expected interval of s of these runs, chosen at random."""
+        return (
+            _expected(self.ordered, self.confidence, self.q) if len(self.ordered) else Curve.empty()
+        )
 
 
 def repetitions(
-    values: FloatArray, precision: float = 0.01, confidence: float = 0.95, q: float = 0.5
+    values: FloatArray,
+    precision: float = 0.01,
+    confidence: float = 0.95,
+    q: float = 0.5,
+    settled: bool | None = None,
 ) -> Repetitions:
     """Say how many of these runs would have been enough, had any subset of them been taken.
 
@@ -417,6 +454,8 @@ def repetitions(
         Of the order-statistic interval.
     q : float
         The quantile; the median by default.
+    settled : bool, optional
+        Result of :func:`converges`, where it is known.
 
     Returns
     -------
@@ -428,14 +467,14 @@ def repetitions(
     """
     values = np.asarray(values, dtype=float)
     ordered = np.sort(values)
-    curve = _expected(ordered, confidence, q)
-    n = _stable(curve, precision)
+    n = _stable(ordered, precision, confidence, q)
     assured = assured_runs(ordered, precision, confidence, q)
     if assured is not None:
         # What not even one sample of all the runs reached is not assured by fewer.
         assured = max(assured, len(values) + 1 if n is None else n)
-    settled = converges(values, precision, confidence, q)
-    return Repetitions(precision, confidence, q, n, assured, settled, curve)
+    if settled is None:
+        settled = converges(values, precision, confidence, q)
+    return Repetitions(precision, confidence, q, n, assured, settled, ordered)
 
 
 def expected_curve(values: FloatArray, confidence: float = 0.95, q: float = 0.5) -> Curve:
@@ -450,36 +489,91 @@ def expected_curve(values: FloatArray, confidence: float = 0.95, q: float = 0.5)
     Returns
     -------
     Curve
-        For every size up to n = 10,000, above it for sizes 2 % apart; empty where n is too small
+        For every size up to n = 1,000, above it for sizes 2 % apart; empty where n is too small
         for an interval.
     """
     return _expected(np.sort(np.asarray(values, dtype=float)), confidence, q)
 
 
 def _expected(ordered: FloatArray, confidence: float, q: float) -> Curve:
+    n = _require_finite(ordered)
+    return _at(ordered, q, *sizes_and_ranks(n, q, confidence))
+
+
+def _require_finite(ordered: FloatArray) -> int:
     n = len(ordered)
     if not (n and np.isfinite(ordered[[0, -1]]).all()):
         raise InputError(
             "there are no values" if not n else "a value is not finite",
             "leave out what was not measured",
         )
-    sizes, low, high = sizes_and_ranks(n, q, confidence)
+    return n
+
+
+def _at(
+    ordered: FloatArray,
+    q: float,
+    sizes: IntArray,
+    low: IntArray,
+    high: IntArray,
+    blocks: int = _BLOCKS,
+) -> Curve:
+    """Return the expected interval and quantile for sizes whose ranks are known."""
     if not len(sizes):
-        nothing = np.empty(0)
-        return Curve(sizes, nothing, nothing, nothing)
+        return Curve.empty()
     place = (sizes - 1) * q
     below = np.minimum(place.astype(int), sizes - 2)
     ranks = np.stack([low, high, below + 1, below + 2], axis=1)
-    expected = expected_by_steps if n <= EVERY_SIZE else expected_by_weights
-    found = expected(ordered, sizes, ranks)
+    if len(ordered) <= EVERY_SIZE:
+        found = expected_by_steps(ordered, sizes, ranks)
+    else:
+        found = expected_by_weights(ordered, sizes, ranks, blocks)
     middle = found[:, 2] + (place - below) * (found[:, 3] - found[:, 2])
     return Curve(sizes, found[:, 0], found[:, 1], middle)
 
 
-def _stable(curve: Curve, precision: float) -> int | None:
-    """First size from which on both bounds stay within the precision of the quantile."""
-    room = precision * np.abs(curve.median)
-    fails = (curve.low < curve.median - room) | (curve.high > curve.median + room)
-    if not len(fails) or fails[-1]:
+def _stable(ordered: FloatArray, precision: float, confidence: float, q: float) -> int | None:
+    """First size from which on both bounds stay within the precision of the quantile.
+
+    Above :data:`EVERY_SIZE` values, sizes are looked at only where the answer may lie. As ranks
+    are whole, the width of an interval does not fall steadily with the size: only where it is
+    smaller than the precision by more than a rank's worth, no larger size fails.
+    """
+    n, least = _require_finite(ordered), trials_needed(q, confidence)
+    if n < least:
         return None
-    return int(curve.s[np.flatnonzero(np.concatenate([[True], fails]))[-1]])
+    if n <= EVERY_SIZE:
+        curve = _expected(ordered, confidence, q)
+        fails = _farthest(curve) > precision * np.abs(curve.median)
+        if fails[-1]:
+            return None
+        return int(curve.s[np.flatnonzero(np.concatenate([[True], fails]))[-1]])
+    steps = 2 + math.ceil(math.log(n / least) / math.log(_FIRST_STEP))
+    sizes = np.unique(np.geomspace(least, n, steps).round().astype(int))
+    seen, fails, safe = np.empty(0, dtype=int), np.empty(0, dtype=bool), np.empty(0, dtype=bool)
+    while True:
+        ranks = interval_ranks(sizes, q, confidence)
+        found = _at(ordered, q, sizes, *ranks, _SEARCH_BLOCKS)
+        room, width = precision * np.abs(found.median), _farthest(found)
+        far = 1 + _RANKS_APART / np.sqrt(sizes)
+        seen, fails, safe = (
+            np.concatenate(both)
+            for both in ((seen, sizes), (fails, width > room), (safe, width * far <= room))
+        )
+        order = np.argsort(seen)
+        seen, fails, safe = seen[order], fails[order], safe[order]
+        if fails[-1]:
+            return None
+        last = int(np.flatnonzero(fails)[-1]) if fails.any() else -1
+        unsafe = int(np.flatnonzero(~safe)[-1]) if not safe.all() else -1
+        begin, end = seen[max(last, 0)], seen[min(max(last, unsafe) + 1, len(seen) - 1)]
+        between = np.setdiff1d(np.arange(begin, end), seen)
+        if not len(between):
+            return int(seen[last + 1])
+        step = -(-len(between) // _AT_ONCE)
+        sizes = between[step // 2 :: step] if len(between) > 3 * _AT_ONCE else between
+
+
+def _farthest(curve: Curve) -> FloatArray:
+    """Larger distance of the two bounds from the quantile, for each size."""
+    return np.maximum(curve.median - curve.low, curve.high - curve.median)

@@ -17,6 +17,8 @@ from tare.statistics.statistic import FloatArray
 LEVEL = 0.001
 #: Longest series that is looked at whole; of longer ones, the beginning.
 MOST = 1 << 16
+#: Odd factor that hashes are multiplied by, modulo 2⁶⁴: 2⁶⁴ over the golden ratio.
+_FACTOR = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True)
@@ -57,21 +59,46 @@ def copied(values: FloatArray) -> Copy | None:
     Copy or None
         None where p exceeds 0.001.
     """
-    x = np.asarray(values[:MOST], dtype=float)
-    n = len(x)
-    ids, counts = np.unique(x, return_inverse=True, return_counts=True)[1:]
-    if n < 4 or len(counts) in (1, n):
+    x = np.asarray(values[:MOST], dtype=float) + 0.0  # one zero, without a sign
+    n, ordered = len(x), np.sort(x)
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, n)
+    if n < 4 or len(ends) in (1, n):
         return None
+    counts = np.diff(ends, prepend=0)
     ties = float(np.sum(counts * (counts - 1.0))) / (n * (n - 1))
     ties = max(ties, float(np.mean(x[1:] == x[:-1])))
-    length, first, second = _longest(ids)
-    if length == 0:
+    # Bounds for every length. Of n values of which j pairs are taken, any one has at least one
+    # partner left.
+    lengths = np.arange(1, n // 2 + 1)
+    left = np.maximum(n - 2.0 * lengths + 1, 1)
+    places = (n - 2.0 * lengths + 1) * (n - 2 * lengths + 2) / 2
+    bounds = places * np.exp(np.cumsum(np.log(np.maximum(ties, 1 / left))))
+    enough = np.flatnonzero(bounds <= LEVEL)
+    if not len(enough) or not _may_repeat(x, int(lengths[enough[0]])):
         return None
-    # Of n values of which j pairs are taken, any one has at least one partner left.
-    left = np.maximum(n - 2.0 * np.arange(length) - 1, 1)
-    places = (n - 2 * length + 1) * (n - 2 * length + 2) / 2
-    p = min(1.0, places * float(np.exp(np.sum(np.log(np.maximum(ties, 1 / left))))))
+    length, first, second = _longest(np.unique(x, return_inverse=True)[1])
+    p = min(1.0, float(bounds[length - 1])) if length else 1.0
     return Copy(length, first, second, p) if p <= LEVEL else None
+
+
+def _may_repeat(values: FloatArray, length: int) -> bool:
+    """Whether a stretch of this length may occur twice: equal stretches have equal hashes."""
+    # Of stretches of 1, 2, 4, … values; those that the length is the sum of are joined.
+    doubled, size = values.view(np.uint64) * np.uint64(_FACTOR), 1
+    doubled ^= doubled >> np.uint64(29)
+    hashes, factor, done = np.zeros(len(values), np.uint64), _FACTOR, 0
+    while True:
+        if length & size:
+            n = len(values) - done - size + 1
+            hashes = hashes[:n] * np.uint64(factor) + doubled[done : done + n]
+            done += size
+        if done == length:
+            break
+        n = len(doubled) - size
+        doubled = doubled[:n] * np.uint64(factor) + doubled[size:]
+        size, factor = 2 * size, factor * factor % 2**64
+    hashes.sort()
+    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def _longest(ids: NDArray[np.intp]) -> tuple[int, int, int]:

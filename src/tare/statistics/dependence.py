@@ -56,7 +56,12 @@ def dependence_time(values: FloatArray) -> float:
     ----------
     Geyer, Practical Markov chain Monte Carlo, Statistical Science 7(4), 1992.
     """
-    return float(_times(autocorrelation(values)[None])[0])
+    return time_of(autocorrelation(values))
+
+
+def time_of(correlations: FloatArray) -> float:
+    """Dependence time of the series with these autocorrelations; see :func:`dependence_time`."""
+    return float(_times(correlations[None])[0])
 
 
 def dependence_times(rows: FloatArray, certain: float = 1.0) -> FloatArray:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, quantiles_of
 
 #: Longest series that is looked at value by value; longer ones are averaged over blocks.
 MOST = 8192
 _BLOCKS = 4096
+#: Values of a long series that are read at once.
+_PIECE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +52,12 @@ def course_of(values: FloatArray) -> Course:
     some = sample(values)
     low, high = fences(some)
     block = -(-n // _BLOCKS)
-    starts = range(0, n - block + 1, block)
-    means = [float(np.clip(values[i : i + block], low, high).mean()) for i in starts]
+    means = np.empty(n // block)
+    for first in range(0, len(means), step := max(1, _PIECE // block)):
+        piece = np.clip(values[first * block : min(first + step, len(means)) * block], low, high)
+        means[first : first + step] = piece.reshape(-1, block).mean(axis=1)
     stretch = np.asarray(values[_middle(n) : _middle(n) + MOST], dtype=float)
-    return Course(np.array(means), block, float(np.var(np.clip(some, low, high))), stretch, some)
+    return Course(means, block, float(np.var(np.clip(some, low, high))), stretch, some)
 
 
 def beside(course: Course, fitted: FloatArray) -> Course:
@@ -97,7 +101,7 @@ def fences(values: FloatArray) -> tuple[float, float]:
 
     The extremes where the quartiles are equal: at least half of the values are then ties.
     """
-    low, high = np.quantile(values, [0.25, 0.75])
+    low, high = quantiles_of(values, 0.25, 0.75)
     if low == high:
         return float(np.min(values)), float(np.max(values))
-    return float(low - 3 * (high - low)), float(high + 3 * (high - low))
+    return low - 3 * (high - low), high + 3 * (high - low)

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
-from tare.statistics.dependence import autocorrelation, dependence_time, lag1
+from tare.statistics.dependence import autocorrelation, first_correlations, time_of
 from tare.statistics.distributions import normal_quantiles
 from tare.statistics.downsample import Course, course_of
-from tare.statistics.exact import ranks
 from tare.statistics.periodicity import Periodicity, periodicity
 from tare.statistics.permutation import permutation_p
 from tare.statistics.statistic import FloatArray, median
@@ -254,9 +254,8 @@ def order_of(series: FloatArray | Course) -> Order | None:
     single = scores if course.block == 1 else normal_scores(course.stretch)
     distances = np.abs(course.spaced - median(course.spaced))
     spreads = normal_scores(distances)
-    found = {
-        name: of(scores) for name, of in (("memory", memory), ("step", step), ("drift", drift))
-    }
+    correlations = autocorrelation(scores)
+    found = {"memory": _memory(correlations), "step": step(scores), "drift": drift(scores)}
     alternates, period = alternation(single), periodicity(single)
     spread = _spread_change(distances, spreads)
     shown = {
@@ -268,7 +267,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
         "spread": _exceeds("spread memory", spread.memory, memory, spreads)
         or _exceeds("spread step", spread.step, step, spreads),
     }
-    tau = dependence_time(scores) if course.block == 1 or shown["memory"] else 1.0
+    tau = time_of(correlations) if course.block == 1 or shown["memory"] else 1.0
     if course.block > 1:
         tau = max(1.0, tau * course.block * float(np.var(course.values)) / course.variance)
     slow_start = _slow_start(course.values)
@@ -286,7 +285,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
         spreads=shown["spread"],
         at=2 if slow_start and not shown["step"] else int(_steps(scores).argmax()) + _shortest(n),
         tau=tau,
-        neighbours=lag1(single),
+        neighbours=float(first_correlations(single[None])[0]),
         course=course,
     )
 
@@ -294,19 +293,49 @@ def order_of(series: FloatArray | Course) -> Order | None:
 def normal_scores(values: FloatArray) -> FloatArray:
     """Turn ranks into normal quantiles of mean 0 and variance 1; zeros if all values are equal."""
     n = len(values)
-    scores = normal_quantiles((ranks(values[None])[0] - 0.5) / n)
-    scores -= scores.mean()
+    at = np.argsort(values)
+    ordered = values[at]
+    rises = ordered[1:] != ordered[:-1]
+    scores = np.empty(n)
+    if rises.all():
+        scores[at] = _distinct_scores(n)
+        return scores
+    ends = np.append(np.flatnonzero(rises) + 1, n)
+    counts = np.diff(ends, prepend=0)
+    # The mean of equal values' ranks, less ½, is the middle of their places.
+    scores[at] = np.repeat(_normal_quantiles(n)[2 * ends - counts - 1], counts)
+    return _standardised(scores)
+
+
+@lru_cache(maxsize=16)
+def _distinct_scores(n: int) -> FloatArray:
+    """Return the normal scores of n different values, ascending."""
+    return _standardised(normal_quantiles((np.arange(n) + 0.5) / n))
+
+
+@lru_cache(maxsize=16)
+def _normal_quantiles(n: int) -> FloatArray:
+    """Return the normal quantiles of 1/2n, 2/2n, … (2n − 1)/2n, for ranks and means of two."""
+    return normal_quantiles(np.arange(1, 2 * n) / (2 * n))
+
+
+def _standardised(scores: FloatArray) -> FloatArray:
+    scores = scores - scores.mean()
     deviation = float(scores.std())
-    return np.asarray(scores / deviation) if deviation > 1e-9 else np.zeros(n)
+    return np.asarray(scores / deviation) if deviation > 1e-9 else np.zeros(len(scores))
 
 
 def memory(scores: FloatArray) -> float:
     """Largest standardised sum of the autocorrelations up to lags 1, 2, 4, … n/4."""
-    n = len(scores)
+    return _memory(autocorrelation(scores))
+
+
+def _memory(correlations: FloatArray) -> float:
+    n = len(correlations)
     doublings = int(np.log2(max(1, n // 4)))
     lags = np.arange(1, 2**doublings + 1)
     chance, variance = -(n - lags) / (n * (n - 1)), (n - lags) / n**2
-    excess = np.cumsum(autocorrelation(scores)[lags] - chance) / np.sqrt(np.cumsum(variance))
+    excess = np.cumsum(correlations[lags] - chance) / np.sqrt(np.cumsum(variance))
     return float(excess[2 ** np.arange(doublings + 1) - 1].max())
 
 
@@ -356,7 +385,9 @@ def _spread_change(distances: FloatArray, scores: FloatArray) -> SpreadChange:
     at = int(_steps(scores).argmax()) + _shortest(len(scores))
     before, after = median(distances[:at]), median(distances[at:])
     ratio = after / before if before > 0 else np.inf if after > 0 else 1.0
-    return SpreadChange(memory(scores), step(scores), at, ratio, dependence_time(scores))
+    correlations = autocorrelation(scores)
+    tau = time_of(correlations)
+    return SpreadChange(_memory(correlations), step(scores), at, ratio, tau)
 
 
 def _surprise(scores: FloatArray) -> float:
@@ -377,8 +408,12 @@ def _exceeds(
 
 def _tied(scores: FloatArray) -> bool:
     """Whether there are too many ties, or too few values with any, for the thresholds to hold."""
-    n, counts = len(scores), np.unique(scores, return_counts=True)[1]
-    return bool(counts.max() > _MANY_TIES * n or (n < _FEW and counts.max() > 1))
+    n, ordered = len(scores), np.sort(scores)
+    if n < _FEW:
+        return bool((ordered[1:] == ordered[:-1]).any())
+    # More than so many equal values reach from one place to another that far away.
+    reach = int(_MANY_TIES * n)
+    return bool((ordered[reach:] == ordered[: n - reach]).any())
 
 
 def _confirmed(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,12 +84,12 @@ def _pulses(scores: FloatArray) -> Periodicity:
     n = len(scores)
     folds = _folds(n)
     most = _only_most(np.sort(scores))
-    sums = [_phase_sums(scores, period) for period in folds.periods]
-    single = _clearest(np.concatenate(sums), folds.phases, most)
+    sums = np.concatenate(_phase_sums(scores, folds.periods))
+    single = _clearest(sums, folds.phases, most)
     if not len(folds.runs.sizes):
         return single
-    # A run around the period is the difference of two sums from the period's first phase on.
-    whole = np.concatenate([_twice(one) for one in sums])
+    # A run around the period is the difference of two cumulative sums.
+    whole = np.append(0.0, np.cumsum(sums[folds.twice]))
     several = _clearest(whole[folds.ends] - whole[folds.starts], folds.runs, most)
     dearer = math.log(n / _VALUES_A_WIDTH)
     return max(
@@ -119,12 +118,13 @@ class _Patterns:
 class _Folds:
     """What all series of a length have in common: each phase, and each run of several phases.
 
-    A run is from ``starts`` to ``ends`` in the cumulative sums of two rounds of its period; those
-    of all periods stand one after another.
+    ``twice``: the phases of each period, two rounds of them, one period after another. A run is
+    from ``starts`` to ``ends`` in the cumulative sums of these.
     """
 
     periods: range
     phases: _Patterns
+    twice: NDArray[np.int64]
     runs: _Patterns
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -133,30 +133,27 @@ class _Folds:
 @lru_cache(maxsize=2)
 def _folds(n: int) -> _Folds:
     periods = range(2, min(n // FEWEST_PERIODS, _LONGEST) + 1)
-    phases, rounds, starts, ends, offset = [], [], [], [], 0
+    phases, twice, starts, ends, offset = [], [], [], [], 0
     for period in periods:
         phases.append(n // period + (np.arange(period) < n % period))
-        rounds.append(_twice(phases[-1]))
+        twice.append(offset // 2 + np.tile(np.arange(period), 2))
         widths = _widths(period)
         first = np.tile(np.arange(period), len(widths))
         starts.append(offset + first)
         ends.append(offset + first + np.repeat(widths, period))
-        offset += 2 * period + 1
-    start, end, whole = (np.concatenate(parts) for parts in (starts, ends, rounds))
+        offset += 2 * period
+    start, end, both, sizes = (np.concatenate(parts) for parts in (starts, ends, twice, phases))
+    whole = np.append(0, np.cumsum(sizes[both]))
     return _Folds(
         periods,
-        _Patterns.of(n, np.concatenate(phases), np.repeat(periods, periods)),
+        _Patterns.of(n, sizes, np.repeat(periods, periods)),
+        both,
         _Patterns.of(
             n, whole[end] - whole[start], np.repeat(periods, [len(one) for one in starts])
         ),
         start,
         end,
     )
-
-
-def _twice(of_phases: NDArray[Any]) -> NDArray[Any]:
-    """Sum from the first phase on, twice around the period."""
-    return np.concatenate((of_phases[:0], [0], of_phases, of_phases)).cumsum(dtype=of_phases.dtype)
 
 
 def _clearest(sums: FloatArray, patterns: _Patterns, most: FloatArray) -> Periodicity:
@@ -205,11 +202,20 @@ def _only_most(ordered: FloatArray) -> FloatArray:
     return np.maximum(*sums) - 1e-9
 
 
-def _phase_sums(scores: FloatArray, period: int) -> FloatArray:
-    whole = len(scores) // period * period
-    sums = scores[:whole].reshape(-1, period).sum(axis=0)
-    sums[: len(scores) - whole] += scores[whole:]
-    return np.asarray(sums)
+def _phase_sums(scores: FloatArray, periods: range) -> list[FloatArray]:
+    """Sum the scores at each phase of each period.
+
+    Those of a short period are sums of those of its longest multiple.
+    """
+    n, longest = len(scores), periods[-1]
+    filled = np.append(scores, np.zeros(longest))
+    found: dict[int, FloatArray] = {}
+    for period in reversed(periods):
+        multiple = longest // period * period
+        rounds = -(-n // period)
+        folded = found[multiple] if multiple > period else filled[: rounds * period]
+        found[period] = np.add.reduce(folded.reshape(-1, period), axis=0)
+    return [found[period] for period in periods]
 
 
 def _log_choose(n: int, k: int) -> float:

@@ -14,3 +14,32 @@ def median(values: FloatArray) -> float:
     low, high = (n - 1) // 2, n // 2
     sorted_there = np.partition(values, (low, high))
     return float((sorted_there[low] + sorted_there[high]) / 2)
+
+
+def quantiles_of(values: FloatArray, *qs: float) -> list[float]:
+    """Return quantiles of at least one value, as NumPy interpolates them, to the last bit.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In any order.
+    *qs : float
+        Between 0 and 1.
+    """
+    n = len(values)
+    places = [(n - 1) * q for q in qs]
+    lower = [int(place) for place in places]
+    upper = [min(below + 1, n - 1) for below in lower]
+    there = np.partition(values, sorted({*lower, *upper}))
+    return [
+        interpolate(float(there[below]), float(there[above]), place - below)
+        for place, below, above in zip(places, lower, upper, strict=True)
+    ]
+
+
+def interpolate(low: float, high: float, share: float) -> float:
+    """Return the value at a share of the way between two, as NumPy computes it, to the last bit."""
+    if low == high:
+        return low
+    step = high - low
+    return low + step * share if share < 0.5 else high - step * (1 - share)

@@ -84,6 +84,7 @@ def trust(
     defects: Sequence[Defect] = (),
     tick: float | None = None,
     order: Order | None = None,
+    found: Changes | None = None,
     executions: Message | None = None,
     failed: Said | None = None,
 ) -> Trust:
@@ -110,7 +111,9 @@ def trust(
     tick : float, optional
         What is known of how finely they were recorded; equal values are then no doubt.
     order : Order, optional
-        What their order tells, where it is known.
+        Result of the joint test of their order, where it is known.
+    found : Changes, optional
+        Their changes of level at this precision, where they are known.
     executions : Message, optional
         Why ``trials_known`` is false, where the tool that wrote the values explains it.
     failed : Said, optional
@@ -150,7 +153,7 @@ def trust(
         rejections.append(_units(units))
     if rejections:
         return Trust("REJECT", tuple(rejections))
-    doubts, remarks, evidence = _look(values, precision, tick, order)
+    doubts, remarks, evidence = _look(values, precision, tick, order, found)
     if units is not None or not trials_known:
         evidence = None
     if units is not None:
@@ -216,7 +219,11 @@ def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
 
 
 def _look(
-    values: FloatArray, precision: float, tick: float | None, order: Order | None
+    values: FloatArray,
+    precision: float,
+    tick: float | None,
+    order: Order | None,
+    found: Changes | None,
 ) -> tuple[list[Message], list[Message], OrderDoubt | None]:
     """Look at the order of the values.
 
@@ -230,7 +237,7 @@ def _look(
     order = order or order_of(values)
     if order is None:
         return [], [], None
-    found = changes(values, precision, order)
+    found = found or changes(values, precision, order)
     if not found.ok and _is_periodic(values, order, precision):
         # Parts of a period are no drift and no levels of their own.
         said = message("trust.periodic", said=period_message(order))

@@ -195,7 +195,7 @@ def _runs_table(audit: Audit, target: Chosen) -> Table:
             "needed": s.runs_needed,
             "assured": s.runs_assured,
             "reached": None if s.median.half_width is None else 100 * s.median.half_width,
-            "converges": s.repetitions.converges if s.n else None,
+            "converges": s.converges if s.n else None,
         }
         for s in _arranged(audit)
     )

@@ -170,7 +170,7 @@ def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message
     if not worse:
         return None
     needed = [n for s in worse if (n := s.runs_needed) is not None]
-    target = Chosen(worse[0].repetitions.precision)
+    target = Chosen(worse[0].question.precision)
     few = 1 < len(worse) <= _NAMED and all(s.median.half_width is not None for s in worse)
     each = [
         message(
@@ -304,7 +304,7 @@ def _precision(audit: Audit) -> list[Message]:
 
 def inside(s: SeriesAudit) -> list[tuple[Timeline, Message]]:
     """Describe what is known of the inside of the only run: the range, drift or a level shift."""
-    return [(one, _timeline(one, s.repetitions.precision)) for one in s.series.timelines]
+    return [(one, _timeline(one, s.question.precision)) for one in s.series.timelines]
 
 
 def _timeline(one: Timeline, precision: float) -> Message:
@@ -338,7 +338,7 @@ def _timeline(one: Timeline, precision: float) -> Message:
 
 def restless(audit: Audit) -> list[Message]:
     """Name the series of which more runs do not help, as their intervals do not narrow."""
-    names = [s.name for s in audit.series if not s.repetitions.converges]
+    names = [s.name for s in audit.series if not s.converges]
     others = max(0, len(names) - _NAMED)
     return [message("audit.runs.restless", names=names[:_NAMED], others=others)] if names else []
 

@@ -148,7 +148,7 @@ def _more(audit: Audit) -> Message | None:
     """Return what brings a verdict, or the precision, by more trials; None where none is open."""
     if any(c.location and c.location.more_pairs for c in audit.comparisons):
         return _pairs("conclusive", audit)
-    if all(s.reached or s.clock_too_coarse or not s.repetitions.converges for s in audit.series):
+    if all(s.reached or s.clock_too_coarse or not s.converges for s in audit.series):
         return None
     target = audit.question.precision
     runs = max((s.runs_needed or 0 for s in audit.series if not s.reached), default=0)

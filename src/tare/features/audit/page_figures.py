@@ -139,7 +139,7 @@ def _shapes(audit: Audit) -> tuple[Figure, ...]:
         scale, unit = scale_for([s.median.estimate for s in shown], stored or "1")
         values = _named((s, s.part / scale) for s in shown)
         # Where a series is thinned, its changes of level lie at thinned places.
-        points = [[at * s.used // s.n for at in s.assumptions.changes.points] for s in shown]
+        points = [[at * s.used // s.n for at in s.changes.points] for s in shown]
         course = charts.course(values, dict(zip(values, points, strict=True)), unit)
         distribution = charts.distribution(values, quantiles, confidence, unit)
         drawn += [
@@ -169,9 +169,9 @@ def _timelines(audit: Audit) -> Iterator[Figure]:
 
 def _course(shown: Sequence[SeriesAudit]) -> Message:
     shifts = [
-        message("audit.chart.with", name=s.name, value=len(s.assumptions.changes.points))
+        message("audit.chart.with", name=s.name, value=len(s.changes.points))
         for s in shown
-        if s.assumptions.changes.points
+        if s.changes.points
     ]
     thinned = [s.name for s in shown if s.used < s.n]
     return message("audit.chart.course", shifts=shifts, thinned=thinned)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,8 @@ from tare.readers.readings import all_failed
 from tare.readers.units import may_be_count, says_nothing
 from tare.results.message import Message, Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
-from tare.statistics.confirm import Curve, Repetitions, repetitions
+from tare.statistics.changes import Changes, changes, remaining
+from tare.statistics.confirm import Repetitions, converges, repetitions
 from tare.statistics.downsample import sample
 from tare.statistics.intervals import Interval, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
@@ -107,6 +108,9 @@ def trials_of(series: Series) -> Trials:
 class SeriesAudit:
     """What an audit says of one series.
 
+    The verdict and the quantiles are computed at once. Everything else is computed when it is
+    read: the terminal shows a few series of many, and few of their figures.
+
     Attributes
     ----------
     files : tuple of Path
@@ -117,18 +121,18 @@ class SeriesAudit:
         What tells it from all others of the audit: with its file, where there are several.
     name : str
         The same in words, without what all have in common.
+    question : Question
     trials : Trials
     quantiles : tuple of (float, Interval)
         The median first.
-    mean, sd : Interval
-    coverage : (float, float) or None
-        Simulated coverage of the intervals of mean and SD for values like these.
-    repetitions : Repetitions
-        CONFIRM's for the median.
-    assumptions : Assumptions
+    order : Order or None
+        Result of the joint test of the order of the values; None for fewer than 6 values, or
+        where all are equal.
+    changes : Changes
+        Drift or level shifts.
+    left : Order or None
+        The order of what remains beside the changes.
     trust : Trust
-    used : int
-        Trials that order-based and resampled figures rest on: all, or ``MOST`` of them.
     others : tuple of Path
         Further files, where each has one of the trials.
     """
@@ -137,15 +141,13 @@ class SeriesAudit:
     series: Series
     key: dict[str, str]
     name: str
+    question: Question
     trials: Trials
     quantiles: tuple[tuple[float, Interval], ...]
-    mean: Interval
-    sd: Interval
-    coverage: tuple[float, float] | None
-    repetitions: Repetitions
-    assumptions: Assumptions
+    order: Order | None
+    changes: Changes
+    left: Order | None
     trust: Trust
-    used: int
     others: tuple[Path, ...] = ()
 
     @property
@@ -193,7 +195,7 @@ class SeriesAudit:
     def reached(self) -> bool | None:
         """Whether the median's interval is within the precision; None where there is none."""
         half = self.median.half_width
-        return None if half is None else half <= self.repetitions.precision
+        return None if half is None else half <= self.question.precision
 
     @property
     def is_wide(self) -> bool:
@@ -204,7 +206,7 @@ class SeriesAudit:
     @property
     def clock_too_coarse(self) -> bool:
         """Whether the clock's tick exceeds the precision, which no number of runs then reaches."""
-        room = self.repetitions.precision * abs(self.median.estimate)
+        room = self.question.precision * abs(self.median.estimate)
         return room > 0 and self.median.tick > _MOST_OF_ROOM * room
 
     @property
@@ -216,13 +218,15 @@ class SeriesAudit:
     @property
     def more_runs_help(self) -> bool:
         """Whether intervals narrow as runs are added, about one level."""
-        return self.repetitions.converges and self.assumptions.changes.ok is not False
+        return self.converges and self.changes.ok is not False
 
     @property
     def runs_assured(self) -> int | None:
         """Runs with which 90 % of samples reach the precision; None as of ``runs_needed``."""
+        if not self.reached or self.runs_needed is None:
+            return None
         assured = self.repetitions.n_assured
-        if not self.reached or assured is None or self.runs_needed is None:
+        if assured is None:
             return None
         return math.ceil(assured * self.dependence)
 
@@ -241,7 +245,7 @@ class SeriesAudit:
             return None
         if self.reached and self.repetitions.n is not None:
             return math.ceil(self.repetitions.n * self.dependence)
-        room, tick = self.repetitions.precision * abs(middle), self.median.tick
+        room, tick = self.question.precision * abs(middle), self.median.tick
         if room <= tick:
             # No relative precision is reached around a median of 0.
             return None
@@ -254,14 +258,115 @@ class SeriesAudit:
     @property
     def dependence(self) -> float:
         """Trials that are worth one independent trial; 1 where no autocorrelation is shown."""
-        return dependence_of(self.assumptions)
+        return dependence_of(self.left)
+
+    @cached_property
+    def mean_estimate(self) -> float:
+        """Mean of all values."""
+        pieces = _pieces(self.trials.values)
+        return sum(float(np.sum(p)) for p in pieces) / self.n if self.n else math.nan
+
+    @cached_property
+    def sd_estimate(self) -> float:
+        """Standard deviation of all values; 0 of a single one."""
+        mean, n = self.mean_estimate, self.n
+        squares = sum(float(np.sum((p - mean) ** 2)) for p in _pieces(self.trials.values))
+        return math.sqrt(squares / (n - 1)) if n > 1 else 0.0
+
+    @property
+    def mean(self) -> Interval:
+        """Mean with its bootstrap interval."""
+        return self._moments[0]
+
+    @property
+    def sd(self) -> Interval:
+        """Standard deviation with its bootstrap interval."""
+        return self._moments[1]
+
+    @cached_property
+    def _moments(self) -> tuple[Interval, Interval]:
+        """Mean and SD with bootstrap intervals.
+
+        For a long series both estimates are exact; the intervals are those of a part of it,
+        narrowed as the root of the number of values.
+        """
+        question, part, n = self.question, self.part, self.n
+        if n == 0:
+            return self.median, self.median
+        found = mean_and_sd(part, question.confidence, question.seed, tick=self.tick)
+        if len(part) == n:
+            return found
+        narrowing = math.sqrt(len(part) / n)
+
+        def narrowed(i: Interval, estimate: float) -> Interval:
+            if i.low is None or i.high is None:
+                return replace(i, estimate=estimate, n=n)
+            return replace(
+                i,
+                estimate=estimate,
+                low=estimate - narrowing * (i.estimate - i.low),
+                high=estimate + narrowing * (i.high - i.estimate),
+                method=f"{i.method} of {len(part):,} values, narrowed to all",
+                n=n,
+            )
+
+        return narrowed(found[0], self.mean_estimate), narrowed(found[1], self.sd_estimate)
+
+    @cached_property
+    def coverage(self) -> tuple[float, float] | None:
+        """Simulated coverage of the intervals of mean and SD for values like these."""
+        question = self.question
+        return coverage_like(self.part, question.confidence, question.seed) if self.n else None
+
+    @cached_property
+    def assumptions(self) -> Assumptions:
+        """Tests of what conclusions from the series take for granted."""
+        return assumptions(
+            self.trials.values, self.question.precision, self.order, self.changes, self.left
+        )
+
+    @cached_property
+    def converges(self) -> bool:
+        """Whether intervals narrow about one median as runs are added in order of time."""
+        return self.n == 0 or converges(self.part, self._room, self.question.confidence)
+
+    @cached_property
+    def repetitions(self) -> Repetitions:
+        """CONFIRM's count of runs for the median, with room for the clock's tick.
+
+        No number of runs suffices where the clock is too coarse. CONFIRM uses recorded values
+        alone, which agree the better the coarser the clock is.
+        """
+        precision, level = self.question.precision, self.question.confidence
+        if self.n == 0:
+            return Repetitions(precision, level, 0.5, None, None, True, np.empty(0))
+        found = repetitions(self.part, self._room, level, settled=self.converges)
+        found = replace(found, precision=precision)
+        is_possible = self._room_beside_tick > 0
+        return found if is_possible else replace(found, n=None, n_assured=None)
+
+    @property
+    def _room_beside_tick(self) -> float:
+        """Precision without what the clock's tick takes of it."""
+        middle = abs(self.median.estimate)
+        return self.question.precision - (self.median.tick / middle if middle > 0 else 0.0)
+
+    @property
+    def _room(self) -> float:
+        room = self._room_beside_tick
+        return room if room > 0 else self.question.precision
+
+    @property
+    def used(self) -> int:
+        """Trials that order-based and resampled figures rest on: all, or ``MOST`` of them."""
+        return len(self.part)
 
     @cached_property
     def cov(self) -> float | None:
         """Coefficient of variation: SD / mean; None where it has no meaning."""
-        if self.n < 2 or self.mean.estimate <= 0:
+        if self.n < 2 or self.mean_estimate <= 0:
             return None
-        return self.sd.estimate / self.mean.estimate
+        return self.sd_estimate / self.mean_estimate
 
     @cached_property
     def cov_robust(self) -> float | None:
@@ -294,13 +399,19 @@ def thinned(values: FloatArray, most: int = MOST) -> FloatArray:
     return np.ascontiguousarray(sample(values, most))
 
 
-def dependence_of(checked: Assumptions) -> float:
+def dependence_of(order: Order | None) -> float:
     """Trials that are worth one independent trial; 1 where no autocorrelation is shown.
 
     An estimated time is above 1 by chance as well: to widen by it always would only blur.
     """
-    independence = checked.independence
-    return (independence.tau or 1.0) if independence.kind == "autocorrelation" else 1.0
+    return order.tau if order is not None and order.kind == "autocorrelation" else 1.0
+
+
+def _pieces(values: FloatArray) -> Iterator[FloatArray]:
+    """Cut a series, so that a memory map is not loaded whole."""
+    step = 1 << 20
+    for start in range(0, len(values), step):
+        yield values[start : start + step]
 
 
 def widened_quantiles(
@@ -346,7 +457,6 @@ def audit_series(
     files : tuple of Path
         Where it was read from.
     series : Series
-        Of at least one value.
     key : dict of str to str
     name : str
     question : Question
@@ -354,118 +464,40 @@ def audit_series(
         Why the values are not executions of their own, where the format explains it.
     """
     trials = trials_of(series)
-    values = trials.values
-    if len(values) == 0:
-        return _of_nothing(files, series, key, name, question)
-    part = thinned(values)
-    order = order_of(values)
-    checked = assumptions(values, question.precision, order)
-    wanted = list(dict.fromkeys((0.5, *question.quantiles)))
-    tick = recorded_tick(series)
-    found = widened_quantiles(values, wanted, question.confidence, dependence_of(checked), tick)
-    mean, sd = moments(values, part, question, tick)
-    return SeriesAudit(
-        files=files,
-        series=series,
-        key=key,
-        name=name,
-        trials=trials,
-        quantiles=tuple(zip(wanted, found, strict=True)),
-        mean=mean,
-        sd=sd,
-        coverage=coverage_like(part, question.confidence, question.seed),
-        repetitions=_repetitions(part, found[0], question),
-        assumptions=checked,
-        trust=_trust(trials, series, question, tick, order, executions),
-        used=len(part),
-    )
-
-
-def _repetitions(part: FloatArray, median: Interval, question: Question) -> Repetitions:
-    """Count the runs that leave room for the clock's tick; none do where it is too coarse.
-
-    CONFIRM knows recorded values alone, which agree the better the coarser the clock is.
-    """
-    middle, precision = abs(median.estimate), question.precision
-    room = precision - (median.tick / middle if middle > 0 else 0.0)
-    found = repetitions(part, room if room > 0 else precision, question.confidence)
-    found = replace(found, precision=precision)
-    return found if room > 0 else replace(found, n=None, n_assured=None)
-
-
-def moments(
-    values: FloatArray, part: FloatArray, question: Question, tick: float | None
-) -> tuple[Interval, Interval]:
-    """Mean and SD with bootstrap intervals.
-
-    Of a long series both are exact; only their intervals are those of a part of it, narrowed as
-    the root of the number of values: what is left of other shapes at such sizes is nothing.
-    """
-    found = mean_and_sd(part, question.confidence, question.seed, tick=tick)
-    if len(part) == len(values):
-        return found
-    step = 1 << 20
-    pieces = [values[i : i + step] for i in range(0, len(values), step)]
-    mean = sum(float(np.sum(p)) for p in pieces) / len(values)
-    squares = sum(float(np.sum((p - mean) ** 2)) for p in pieces)
-    exact = mean, math.sqrt(squares / (len(values) - 1))
-    narrowing = math.sqrt(len(part) / len(values))
-
-    def narrowed(i: Interval, estimate: float) -> Interval:
-        if i.low is None or i.high is None:
-            return replace(i, estimate=estimate, n=len(values))
-        return replace(
-            i,
-            estimate=estimate,
-            low=estimate - narrowing * (i.estimate - i.low),
-            high=estimate + narrowing * (i.high - i.estimate),
-            method=f"{i.method} of {len(part):,} values, narrowed to all",
-            n=len(values),
+    values, wanted = trials.values, tuple(dict.fromkeys((0.5, *question.quantiles)))
+    order = order_of(values) if len(values) else None
+    found = changes(values, question.precision, order)
+    left = None if order is None else remaining(order, found)
+    tick: float | None = None
+    if len(values):
+        tick = recorded_tick(series)
+        intervals = widened_quantiles(
+            values, wanted, question.confidence, dependence_of(left), tick
         )
-
-    return narrowed(found[0], exact[0]), narrowed(found[1], exact[1])
-
-
-def _trust(
-    trials: Trials,
-    series: Series,
-    question: Question,
-    tick: float | None = None,
-    order: Order | None = None,
-    executions: Message | None = None,
-) -> Trust:
-    return trust(
-        trials.values,
-        trials_known=trials.known,
-        precision=question.precision,
-        defects=series.defects,
-        tick=tick,
-        order=order,
-        executions=executions,
-        failed=all_failed(series.notes),
-    )
-
-
-def _of_nothing(
-    files: tuple[Path, ...], series: Series, key: dict[str, str], name: str, question: Question
-) -> SeriesAudit:
-    """Audit a series of which no value could be read: there is no figure, only a verdict."""
-    trials, level = trials_of(series), question.confidence
-    none = Interval(math.nan, None, None, level, "none", 0, message("audit.refusal.empty"))
-    nothing = np.empty(0)
-    curve = Curve(nothing.astype(np.int64), nothing, nothing, nothing)
+    else:
+        refusal = message("audit.refusal.empty")
+        nothing = Interval(math.nan, None, None, question.confidence, "none", 0, refusal)
+        intervals = [nothing] * len(wanted)
     return SeriesAudit(
         files=files,
         series=series,
         key=key,
         name=name,
+        question=question,
         trials=trials,
-        quantiles=tuple((q, none) for q in (0.5, *question.quantiles)),
-        mean=none,
-        sd=none,
-        coverage=None,
-        repetitions=Repetitions(question.precision, level, 0.5, None, None, True, curve),
-        assumptions=assumptions(nothing, question.precision),
-        trust=_trust(trials, series, question),
-        used=0,
+        quantiles=tuple(zip(wanted, intervals, strict=True)),
+        order=order,
+        changes=found,
+        left=left,
+        trust=trust(
+            values,
+            trials_known=trials.known,
+            precision=question.precision,
+            defects=series.defects,
+            tick=tick,
+            order=order,
+            found=found,
+            executions=executions,
+            failed=all_failed(series.notes),
+        ),
     )
