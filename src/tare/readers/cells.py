@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ from tare.readers import units
 from tare.readers.series import FloatArray, IntArray
 from tare.readers.units import Unit
 
+DType = TypeVar("DType", bound=np.generic)
 _CELL = (
     r"^\s*(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"\s*(?P<unit>[^0-9\s].*?)?\s*$"
@@ -124,13 +127,32 @@ def _in_seconds(cell: str | None) -> str | None:
 def is_absent(cells: pa.Array) -> NDArray[np.bool_]:
     """Tell which cells hold nothing, or what stands for it."""
     if not pa.types.is_string(cells.type):
-        return np.asarray(cells.is_null())
+        return np.asarray(cells.is_null()) if cells.null_count else np.zeros(len(cells), bool)
     written = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=pa.array(ABSENT))
     return np.asarray(pc.fill_null(written, True))
+
+
+def texts(cells: Sequence[str]) -> pa.StringArray:
+    """Return cells as a column; ``pa.array`` would import pandas where it is installed."""
+    encoded = [cell.encode("utf-8", "replace") for cell in cells]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(
+        len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
+    )
 
 
 def _floats(column: pa.Array) -> FloatArray:
     """Return numbers with NaN for what is absent; a view of them where nothing is."""
     if column.null_count:
         column = pc.fill_null(column, np.nan)
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if not pa.types.is_float64(column.type):
+        column = column.cast(pa.float64())
+    return view(column, np.float64)
+
+
+def view(column: pa.Array, dtype: type[DType]) -> NDArray[DType]:
+    """Return numbers without nulls as NumPy sees them; Arrow's own conversion imports pandas."""
+    buffer = column.buffers()[1]
+    if buffer is None:
+        return np.empty(0, dtype)
+    return np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]

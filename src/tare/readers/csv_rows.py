@@ -15,7 +15,7 @@ import pyarrow.csv as arrow_csv
 
 from tare.errors import InputError
 from tare.readers.blocks import HEAD_BYTES, Block, Text
-from tare.readers.cells import ABSENT, MOST_CHARACTERS, is_number
+from tare.readers.cells import ABSENT, MOST_CHARACTERS, is_number, texts
 from tare.readers.rows import Chunk, Want, consecutive
 from tare.readers.series import IntArray
 from tare.readers.text_file import shown
@@ -88,12 +88,12 @@ class CsvRows:
 
     def sample(self) -> Chunk:
         """Return the first rows as text."""
-        texts = {
-            i: pa.array([cells[i] if i < len(cells) else "" for _, cells in self._sampled])
+        columns = {
+            i: texts([cells[i] if i < len(cells) else "" for _, cells in self._sampled])
             for i in range(len(self.names))
         }
         lines = np.array([line for line, _ in self._sampled])
-        return Chunk(self._with_points(texts), len(lines), lambda index: lines[index])
+        return Chunk(self._with_points(columns), len(lines), lambda index: lines[index])
 
     def chunks(self, wanted: Mapping[int, Want]) -> Iterator[Chunk]:
         """Go through all rows, with the columns that are wanted."""
@@ -159,18 +159,18 @@ class CsvRows:
                 f"{self._file}, after line {block.line}: {shown(str(error), 200)}",
                 "is it a table with the same columns in each line?",
             ) from error
-        texts = {i: table.column(f"{i}") for i in types if types[i] == pa.string()}
-        for i, text in self._with_points(texts).items():
+        written = {i: table.column(f"{i}") for i in types if types[i] == pa.string()}
+        for i, text in self._with_points(written).items():
             table = table.set_column(table.schema.get_field_index(f"{i}"), f"{i}", text)
         return table
 
-    def _with_points(self, texts: Mapping[int, pa.Array]) -> dict[int, pa.Array]:
+    def _with_points(self, columns: Mapping[int, pa.Array]) -> dict[int, pa.Array]:
         import pyarrow.compute as pc
 
         if not self._comma:
-            return dict(texts)
+            return dict(columns)
         return {i: pc.replace_substring_regex(t, r"^(\s*[-+]?\d*),(\d)", r"\1.\2")
-                for i, t in texts.items()}  # fmt: skip
+                for i, t in columns.items()}  # fmt: skip
 
     def _utf8(self, block: Block) -> Block:
         """Read what is no UTF-8 as Latin-1, in which every byte is a character."""

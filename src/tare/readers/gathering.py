@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tare.errors import InputError
 from tare.readers import growing_columns as growing
+from tare.readers.cells import view
 from tare.readers.growing_columns import Growing
 from tare.readers.rows import Chunk
 from tare.readers.series import IntArray
@@ -172,7 +173,7 @@ class Parting:
         sizes = [max(1, len(one.dictionary)) for one in codes]
         for one, size in zip(codes, sizes, strict=True):
             combined *= size
-            combined += np.asarray(one.indices)
+            combined += view(one.indices, np.int32)
         local, inverse = _distinct(combined, int(np.prod(sizes, dtype=float)))
         numbers = np.array([self._number(codes, sizes, int(value)) for value in local])
         return np.asarray(numbers[inverse])

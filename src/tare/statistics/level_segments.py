@@ -34,17 +34,21 @@ def segment_ends(values: FloatArray, penalty: float, shortest: int) -> list[int]
     """
     n = len(values)
     centred = np.asarray(values - np.mean(values), dtype=float)
-    sums, squares = (np.append(0.0, np.cumsum(x)) for x in (centred, centred**2))
-    # Of the values up to each index: the least cost, and where the last segment of it begins.
-    costs, begins = np.full(n + 1, np.inf), np.zeros(n + 1, dtype=int)
+    sums = np.append(0.0, np.cumsum(centred))
+    # Where the last segment of the values up to each index begins, and their least cost less the
+    # sum of their squares.
+    begins, costs = np.zeros(n + 1, dtype=int), np.full(n + 1, np.inf)
     costs[0] = 0.0
+    inverse_lengths, room = 1 / np.arange(n, 0, -1), np.empty(n + 1)
     for end in range(shortest, n + 1):
-        starts = slice(0, end - shortest + 1)
-        lengths = np.arange(end, shortest - 1, -1)
-        errors = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / lengths
-        totals = costs[starts] + errors
-        begins[end] = np.argmin(totals)
-        costs[end] = totals[begins[end]] + penalty
+        last = end - shortest + 1
+        totals = room[:last]
+        np.subtract(sums[end], sums[:last], out=totals)
+        np.square(totals, out=totals)
+        totals *= inverse_lengths[n - end : n - end + last]
+        np.subtract(costs[:last], totals, out=totals)
+        begin = int(totals.argmin())
+        begins[end], costs[end] = begin, totals[begin] + penalty
     ends = [n]
     while begins[ends[-1]] > 0:
         ends.append(int(begins[ends[-1]]))

@@ -93,6 +93,8 @@ _GROWTH = {
 _MANY_TIES = 0.3
 _FEW = 20
 _SHUFFLES = 499
+#: Statistics that differ by no more are equal.
+_ROUNDING = 1e-9
 
 #: What makes trials depend on each other, or their spread on time.
 Kind = Literal["autocorrelation", "alternation", "period", "spread"]
@@ -256,14 +258,14 @@ def order_of(series: FloatArray | Course) -> Order | None:
     spreads = normal_scores(distances)
     correlations = autocorrelation(scores)
     found = {"memory": _memory(correlations), "step": step(scores), "drift": drift(scores)}
-    alternates, period = alternation(single), periodicity(single)
+    alternates, period = alternation(single), periodicity(single, _limit("period", len(single)))
     spread = _spread_change(distances, spreads)
     shown = {
         "memory": _exceeds("memory", found["memory"], memory, scores),
         "alternation": _exceeds("alternation", alternates, alternation, single),
         "step": _exceeds("step", found["step"], step, scores),
         "drift": _exceeds("drift", found["drift"], drift, scores),
-        "period": _exceeds("period", period.surprise, _surprise, single),
+        "period": _exceeds("period", period.surprise, _surprise_from(period.surprise), single),
         "spread": _exceeds("spread memory", spread.memory, memory, spreads)
         or _exceeds("spread step", spread.step, step, spreads),
     }
@@ -390,8 +392,8 @@ def _spread_change(distances: FloatArray, scores: FloatArray) -> SpreadChange:
     return SpreadChange(_memory(correlations), step(scores), at, ratio, tau)
 
 
-def _surprise(scores: FloatArray) -> float:
-    return periodicity(scores).surprise
+def _surprise_from(least: float) -> Callable[[FloatArray], float]:
+    return lambda scores: periodicity(scores, least - _ROUNDING).surprise
 
 
 def _exceeds(
@@ -421,7 +423,7 @@ def _confirmed(
 ) -> bool:
     """Whether shuffles of the same scores exceed the statistic no more often than its level."""
     rng = np.random.default_rng(1)
-    p = permutation_p(lambda: statistic(rng.permutation(scores)), found - 1e-9, _SHUFFLES, level)
+    p = permutation_p(lambda: statistic(rng.permutation(scores)), found - _ROUNDING, _SHUFFLES, level)
     return p <= level
 
 

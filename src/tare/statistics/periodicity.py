@@ -27,6 +27,8 @@ _VALUES_A_WIDTH = 6
 _WIDTH_STEP = 1.2
 #: Frequencies between two of the discrete transform, at which a wave would else lose half.
 _OVERSAMPLING = 2
+#: Phases of the runs that bound the sums of all others; the last is 1.
+_SHORT_RUNS = (8, 4, 2, 1)
 #: Frequencies between two of these that a wave is taken out at.
 _FINER = 10
 
@@ -50,7 +52,7 @@ class Periodicity:
     share: float
 
 
-def periodicity(scores: FloatArray) -> Periodicity:
+def periodicity(scores: FloatArray, least: float = 0.0) -> Periodicity:
     """Find the clearest period from two trials to a quarter of the series.
 
     At each period two patterns are correlated with the scores: some phases in a row unlike the
@@ -63,6 +65,8 @@ def periodicity(scores: FloatArray) -> Periodicity:
     ----------
     scores : array, shape (n,)
         Normal scores in order of time: mean 0, variance 1.
+    least : float
+        Patterns whose surprise is smaller need not be found.
 
     Returns
     -------
@@ -76,10 +80,10 @@ def periodicity(scores: FloatArray) -> Periodicity:
     """
     if len(scores) < 2 * FEWEST_PERIODS:
         return Periodicity(0.0, 2.0, 0.0)
-    return max(_pulses(scores), _waves(scores), key=_surprise)
+    return max(_pulses(scores, least), _waves(scores), key=_surprise)
 
 
-def _pulses(scores: FloatArray) -> Periodicity:
+def _pulses(scores: FloatArray, least: float) -> Periodicity:
     """Correlate with phases that are higher or lower than all others: one, or some in a row."""
     n = len(scores)
     folds = _folds(n)
@@ -90,8 +94,14 @@ def _pulses(scores: FloatArray) -> Periodicity:
         return single
     # A run around the period is the difference of two cumulative sums.
     whole = np.append(0.0, np.cumsum(sums[folds.twice]))
-    several = _clearest(whole[folds.ends] - whole[folds.starts], folds.runs, most)
     dearer = math.log(n / _VALUES_A_WIDTH)
+    surprise = max(least, single.surprise) + dearer
+    least_share = min(_least_share(n, surprise), folds.runs.least_of(most))
+    some = folds.runs_of(folds.largest_shares(whole) >= least_share)
+    if not len(some):
+        return single
+    sums = whole[folds.ends[some]] - whole[folds.starts[some]]
+    several = _clearest(sums, folds.runs.take(some), most)
     return max(
         single, replace(several, surprise=max(0.0, several.surprise - dearer)), key=_surprise
     )
@@ -113,13 +123,26 @@ class _Patterns:
     def of(cls, n: int, sizes: NDArray[np.int64], periods: NDArray[np.int64]) -> _Patterns:
         return cls(sizes, periods, 1 / (sizes * (n - sizes)), np.unique(sizes))
 
+    def take(self, some: NDArray[np.int64]) -> _Patterns:
+        """Return some of the patterns."""
+        return replace(
+            self, sizes=self.sizes[some], periods=self.periods[some], weights=self.weights[some]
+        )
+
+    def least_of(self, most: FloatArray) -> float:
+        """Least share that a pattern without exception has; see :func:`_only_most`."""
+        n, some = len(most), self.different
+        return float(np.min(most[some - 1] ** 2 / (some * (n - some))))
+
 
 @dataclass(frozen=True)
 class _Folds:
     """What all series of a length have in common: each phase, and each run of several phases.
 
     ``twice``: the phases of each period, two rounds of them, one period after another. A run is
-    from ``starts`` to ``ends`` in the cumulative sums of these.
+    from ``starts`` to ``ends`` in the cumulative sums of these. ``widths`` and ``heaviest`` have a
+    row per period: the widths of its runs, 0 where there are no more, and the largest weight of a
+    run of each width; ``groups``: where the runs of each width of each period begin, and the end.
     """
 
     periods: range
@@ -128,32 +151,78 @@ class _Folds:
     runs: _Patterns
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
+    widths: NDArray[np.int64]
+    heaviest: FloatArray
+    groups: NDArray[np.int64]
+
+    def runs_of(self, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the indices of the runs of some widths, a row per period as in ``widths``."""
+        places = np.flatnonzero(wanted[self.widths > 0])
+        return np.concatenate(
+            [np.arange(self.groups[i], self.groups[i + 1]) for i in places.tolist()]
+            or [np.empty(0, dtype=np.int64)]
+        )
+
+    def largest_shares(self, whole: FloatArray) -> FloatArray:
+        """Return bounds for the shares of the variance that runs of each width explain.
+
+        A run is a difference of two cumulative sums of its period, so that none exceeds their
+        range. It also consists of shorter runs, whose largest sums are known.
+
+        ``whole``: the cumulative sums of all periods.
+        """
+        begins = np.append(0, np.cumsum(2 * np.array(self.periods)))[:-1]
+        range_ = np.maximum.reduceat(whole[:-1], begins) - np.minimum.reduceat(whole[:-1], begins)
+        bounds = np.broadcast_to(range_[:, None], self.widths.shape)
+        joined, rest = np.zeros(bounds.shape), self.widths
+        for few in _SHORT_RUNS:
+            runs = np.abs(whole[few:] - whole[:-few])
+            joined += rest // few * np.maximum.reduceat(runs, begins)[:, None]
+            rest = rest % few
+        bounds = np.minimum(bounds, joined) * (1 + 1e-9)
+        return np.asarray(bounds**2 * self.heaviest)
 
 
 @lru_cache(maxsize=2)
 def _folds(n: int) -> _Folds:
     periods = range(2, min(n // FEWEST_PERIODS, _LONGEST) + 1)
+    widths_of = [_widths(period) for period in periods]
     phases, twice, starts, ends, offset = [], [], [], [], 0
-    for period in periods:
+    for period, widths in zip(periods, widths_of, strict=True):
         phases.append(n // period + (np.arange(period) < n % period))
         twice.append(offset // 2 + np.tile(np.arange(period), 2))
-        widths = _widths(period)
         first = np.tile(np.arange(period), len(widths))
         starts.append(offset + first)
         ends.append(offset + first + np.repeat(widths, period))
         offset += 2 * period
     start, end, both, sizes = (np.concatenate(parts) for parts in (starts, ends, twice, phases))
     whole = np.append(0, np.cumsum(sizes[both]))
-    return _Folds(
-        periods,
-        _Patterns.of(n, sizes, np.repeat(periods, periods)),
-        both,
-        _Patterns.of(
-            n, whole[end] - whole[start], np.repeat(periods, [len(one) for one in starts])
-        ),
-        start,
-        end,
+    runs = _Patterns.of(
+        n, whole[end] - whole[start], np.repeat(periods, [len(one) for one in starts])
     )
+    table = np.zeros((len(periods), max(map(len, widths_of))), dtype=np.int64)
+    heaviest = np.zeros(table.shape)
+    at = 0
+    for row, (period, widths) in enumerate(zip(periods, widths_of, strict=True)):
+        table[row, : len(widths)] = widths
+        weights = runs.weights[at : at + period * len(widths)].reshape(-1, period)
+        heaviest[row, : len(widths)] = weights.max(axis=1) if len(widths) else 0.0
+        at += weights.size
+    phase_patterns = _Patterns.of(n, sizes, np.repeat(periods, periods))
+    groups = np.repeat(periods, [len(widths) for widths in widths_of])
+    groups = np.append(0, np.cumsum(groups))
+    return _Folds(periods, phase_patterns, both, runs, start, end, table, heaviest, groups)
+
+
+def _least_share(n: int, surprise: float) -> float:
+    """Return a share of the variance below which no correlation is that surprising.
+
+    The squared correlation has the density x^-½ (1 − x)^(b − 1) / B(½, b) with b = (n − 2)/2, and
+    the first factor is at least 1.
+    """
+    b = (n - 2) / 2
+    constant = math.log(b) + math.lgamma(0.5) + math.lgamma(b) - math.lgamma(b + 0.5)
+    return -math.expm1(-max(0.0, surprise - constant) / b)
 
 
 def _clearest(sums: FloatArray, patterns: _Patterns, most: FloatArray) -> Periodicity:
@@ -161,14 +230,14 @@ def _clearest(sums: FloatArray, patterns: _Patterns, most: FloatArray) -> Period
 
     ``sums``: of the scores on each pattern; ``most``: see :func:`_only_most`.
     """
-    n, sizes, some = len(most), patterns.sizes, patterns.different
+    n, sizes = len(most), patterns.sizes
     shares = sums**2 * patterns.weights
     at = len(shares) - 1 - int(shares[::-1].argmax())  # of the same share, the longest period
     share = min(float(shares[at]), 1 - 1e-12)
     p = 2 * student_cdf(n - 2, -math.sqrt(share * (n - 2) / (1 - share)))
     found = [(-math.log(max(p, 1e-300)), int(patterns.periods[at]), float(shares[at]))]
     # To look at all of them for such without exception is dear, and seldom has a chance.
-    if shares[at] >= np.min(most[some - 1] ** 2 / (some * (n - some))):
+    if shares[at] >= patterns.least_of(most):
         found += [
             (
                 _log_choose(n, int(sizes[i])) - math.log(2),

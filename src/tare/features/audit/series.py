@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from tare.readers import Series
 from tare.readers.readings import all_failed
 from tare.readers.units import may_be_count, says_nothing
 from tare.results.message import Message, Said, message
-from tare.statistics.assumptions import Assumptions, assumptions
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.confirm import Repetitions, converges, repetitions
 from tare.statistics.downsample import sample
@@ -28,6 +28,9 @@ from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 from tare.statistics.trust import Trust, Verdict, trust
+
+if TYPE_CHECKING:
+    from tare.statistics.assumptions import Assumptions
 
 #: Verdicts from the best to the worst; the place is the exit code.
 VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
@@ -321,6 +324,9 @@ class SeriesAudit:
     @cached_property
     def assumptions(self) -> Assumptions:
         """Tests of what conclusions from the series take for granted."""
+        # Only the page and the JSON have them.
+        from tare.statistics.assumptions import assumptions
+
         return assumptions(
             self.trials.values, self.question.precision, self.order, self.changes, self.left
         )
