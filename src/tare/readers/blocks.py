@@ -15,7 +15,7 @@ from tare.readers.text_file import encoding
 from tare.results.message import Message, message
 
 #: Bytes that are parsed at a time.
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 2 << 20
 #: The longest line, or value in quotation marks, that is read.
 MOST_LINE_BYTES = 64 << 20
 #: Bytes from the beginning that tell the encoding, the separator and the columns.

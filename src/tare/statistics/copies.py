@@ -60,7 +60,8 @@ def copied(values: FloatArray) -> Copy | None:
         None where p exceeds 0.001.
     """
     x = np.asarray(values[:MOST], dtype=float) + 0.0  # one zero, without a sign
-    n, ordered = len(x), np.sort(x)
+    n, order = len(x), np.argsort(x)
+    ordered = x[order]
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, n)
     if n < 4 or len(ends) in (1, n):
         return None
@@ -74,7 +75,13 @@ def copied(values: FloatArray) -> Copy | None:
     places = (n - 2.0 * lengths + 1) * (n - 2 * lengths + 2) / 2
     bounds = places * np.exp(np.cumsum(np.log(np.maximum(ties, 1 / left))))
     enough = np.flatnonzero(bounds <= LEVEL)
-    if not len(enough) or not _may_repeat(x, int(lengths[enough[0]])):
+    if not len(enough):
+        return None
+    # Every value of a repeated stretch occurs twice.
+    single = np.sort(order[np.repeat(counts == 1, counts)])
+    longest = int(np.diff(single, prepend=-1, append=n).max()) - 1
+    length = int(lengths[enough[0]])
+    if longest < length or not _may_repeat(x, length):
         return None
     length, first, second = _longest(np.unique(x, return_inverse=True)[1])
     p = min(1.0, float(bounds[length - 1])) if length else 1.0

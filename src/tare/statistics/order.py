@@ -423,7 +423,9 @@ def _confirmed(
 ) -> bool:
     """Whether shuffles of the same scores exceed the statistic no more often than its level."""
     rng = np.random.default_rng(1)
-    p = permutation_p(lambda: statistic(rng.permutation(scores)), found - _ROUNDING, _SHUFFLES, level)
+    p = permutation_p(
+        lambda: statistic(rng.permutation(scores)), found - _ROUNDING, _SHUFFLES, level
+    )
     return p <= level
 
 

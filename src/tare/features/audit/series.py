@@ -215,7 +215,7 @@ class SeriesAudit:
     @property
     def may_be_counts(self) -> bool:
         """Whether whole numbers may be counts, so that their steps need not be a clock's ticks."""
-        whole = not np.any(np.mod(self.series.values, 1))
+        whole = not any(np.any(np.mod(p, 1)) for p in _pieces(self.series.values))
         return whole and may_be_count(self.series.metric, self.series.unit)
 
     @property
@@ -415,7 +415,7 @@ def dependence_of(order: Order | None) -> float:
 
 def _pieces(values: FloatArray) -> Iterator[FloatArray]:
     """Cut a series, so that a memory map is not loaded whole."""
-    step = 1 << 20
+    step = 1 << 17
     for start in range(0, len(values), step):
         yield values[start : start + step]
 
