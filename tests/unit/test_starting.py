@@ -64,6 +64,14 @@ HEAVY = (
                 "tare.experiment.findings.cells",
             ),
         ),
+        (
+            f"audit {GOLDEN / 'cloud.csv'} --value bandwidth_gbps --group region",
+            (
+                # Arrow imports pandas for some tables, where it is installed.
+                "typer", "rich", "numpy", "scipy", "pyarrow", "pandas", "jinja2",
+                "tare.features.audit", "tare.experiment.findings.cells",
+            ),
+        ),
     ],
 )  # fmt: skip
 def test_a_command_loads_what_it_needs(words: str, loaded: tuple[str, ...]) -> None:

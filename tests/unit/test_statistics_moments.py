@@ -128,16 +128,16 @@ def test_equal_values_say_nothing_of_the_clock() -> None:
     assert coverage_like(np.full(30, 7.0)) is None
 
 
-def test_the_limit_is_what_the_bootstrap_tends_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = np.random.default_rng(6).lognormal(0, 0.3, 20_000)
-    drawn = mean_and_sd(values)
-    monkeypatch.setattr(moments, "_LIMIT", 19_999)
-    for one, other in zip(drawn, mean_and_sd(values), strict=True):
-        assert other.method == "normal approximation"
-        assert one.low is not None
-        assert one.high is not None
-        assert other.low == pytest.approx(one.low, abs=0.1 * (one.high - one.low))
-        assert other.high == pytest.approx(one.high, abs=0.1 * (one.high - one.low))
+@pytest.mark.parametrize("shape", ["lognormal", "exponential"])
+def test_the_expansion_is_what_the_bootstrap_tends_to(shape: str) -> None:
+    rng = np.random.default_rng(6)
+    values = rng.lognormal(0, 0.6, 2_001) if shape == "lognormal" else rng.exponential(size=2_001)
+    drawn = bootstrap_moments(values, 8_000, rng)
+    for replicates, found in zip(drawn, mean_and_sd(values), strict=True):
+        low, high = np.quantile(replicates, [0.025, 0.975])
+        assert found.method == "expansion of the percentile bootstrap"
+        assert found.low == pytest.approx(low, abs=0.02 * (high - low))
+        assert found.high == pytest.approx(high, abs=0.02 * (high - low))
 
 
 @pytest.mark.parametrize("values", [[], [1.0, np.nan], [1.0, np.inf]])

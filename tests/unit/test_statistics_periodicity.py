@@ -64,3 +64,15 @@ def test_waves_are_those_of_the_periodogram() -> None:
 @pytest.mark.parametrize("n", [2, 6, 7])
 def test_a_series_of_less_than_four_periods_has_none(n: int) -> None:
     assert periodicity(normal_scores(noise(n))).surprise == 0
+
+
+@pytest.mark.parametrize("n", [30, 300, 3000])
+def test_only_less_surprising_patterns_are_left_out(n: int) -> None:
+    """With and without a pulse: the pattern is the same wherever it reaches the least surprise."""
+    rng = np.random.default_rng(n)
+    for height in (0.0, 0.3, 1.0, 3.0):
+        scores = normal_scores(rng.standard_normal(n) + height * (np.arange(n) % 7 < 3))
+        whole = periodicity(scores)
+        for least in (whole.surprise / 2, whole.surprise, whole.surprise + 1):
+            found = periodicity(scores, least)
+            assert found == whole if least <= whole.surprise else found.surprise < least

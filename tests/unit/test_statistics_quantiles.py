@@ -15,6 +15,7 @@ from tare.results.message import message
 from tare.statistics import quantiles as selection
 from tare.statistics.intervals import quantile_interval, quantile_ranks
 from tare.statistics.quantiles import quantiles
+from tare.statistics.statistic import quantiles_of
 
 QS = [0.001, 0.05, 0.25, 0.5, 0.9, 0.95, 0.99]
 finite = st.floats(-1e9, 1e9, allow_nan=False)
@@ -157,3 +158,10 @@ def test_refuses_nothing_and_impossible_quantiles() -> None:
     for q in (0.0, 1.0, -1.0):
         with pytest.raises(InputError, match="no number of trials gives the quantile"):
             quantiles(np.arange(10.0), [q])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 1001])
+def test_quantiles_of_any_order_are_numpys(n: int) -> None:
+    values = np.random.default_rng(n).normal(size=n).round(1)
+    qs = (0.0, 0.25, 0.5, 0.9, 1.0)
+    assert quantiles_of(values, *qs) == np.quantile(values, qs).tolist()

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from tare.errors import InputError
 from tare.readers import units
-from tare.readers.cells import ABSENT, is_number
+from tare.readers.cells import ABSENT, is_number, texts
 from tare.readers.dates import Times
 from tare.readers.rows import Rows, Want
 from tare.readers.series import EACH_ROW, Columns
@@ -299,7 +297,7 @@ def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
         if i in taken or not cells or _is_numeric(cells):
             continue
         recurs = 2 * len({cell.strip() for cell in cells}) <= len(cells)
-        if recurs and Times().numbers(pa.array(cells)) is None:
+        if recurs and Times().numbers(texts(cells)) is None:
             yield i
 
 

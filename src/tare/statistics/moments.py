@@ -28,8 +28,10 @@ _BLOCK = 250_000
 #: Draws up to which a set of resamples is kept for the next series of the same length, as one
 #: byte each; eight sets at most.
 _KEPT = 4_000_000
-#: Above this many values the bootstrap agrees with the normal limit, and would take seconds.
-_LIMIT = 50_000
+#: Above this many values the bootstrap agrees with its expansion, and would take 0.1 s and more
+#: [n = 2,001, five shapes: bounds off by at most 1 % of the width, those of 1,999 resamples by
+#: 3 %].
+_LIMIT = 2_000
 #: Simulated samples, and resamples of each, behind a coverage.
 _SAMPLES, _SAMPLE_RESAMPLES = 400, 199
 #: Above this many values, so many at even ranks stand for them when coverage is simulated.
@@ -48,9 +50,10 @@ def mean_and_sd(
     """Give the intervals of the mean and of the standard deviation by the percentile bootstrap.
 
     Both come from the same resamples of whole values. Below 20 values the mean's interval is
-    Student's t (bootstraps are too narrow there) and the SD has none; above 50,000 both are
-    those of the normal limit. From 20 values on, neither has an interval where few values carry
-    the variance or the tail is heavy; see :func:`tare.statistics.tails.mean_refusal`.
+    Student's t (bootstraps are too narrow there) and the SD has none; above 2,000 both are those
+    of the bootstrap's Cornish–Fisher expansion. From 20 values on, neither has an interval where
+    few values carry the variance or the tail is heavy; see
+    :func:`tare.statistics.tails.mean_refusal`.
 
     Parameters
     ----------
@@ -78,7 +81,8 @@ def mean_and_sd(
 
     References
     ----------
-    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. Hall, The Bootstrap
+    and Edgeworth Expansion, 1992, section 3.3, for the expansion.
     """
     values = _finite(values)
     n = len(values)
@@ -93,7 +97,7 @@ def mean_and_sd(
         ]
         return refused[0], refused[1]
     if n > _LIMIT:
-        mean, sd = _limit(values, confidence)
+        mean, sd = _expanded(values, confidence)
         return widened(mean, values, tick), apart(sd, values, tick)
     found = []
     estimates = float(np.mean(values)), float(np.std(values, ddof=1))
@@ -242,15 +246,29 @@ def _refused_sd(values: FloatArray, confidence: float) -> Interval:
     return Interval(estimate, None, None, confidence, "percentile bootstrap", n, refusal)
 
 
-def _limit(values: FloatArray, confidence: float) -> tuple[Interval, Interval]:
-    n, method = len(values), "normal approximation"
-    z = float(special.ndtri(0.5 + confidence / 2))
+def _expanded(values: FloatArray, confidence: float) -> tuple[Interval, Interval]:
+    """Percentiles of the bootstrap by its expansion up to the term of the skewness.
+
+    The variance of a resample is the mean of squared distances from the mean of the values, less
+    the squared distance of the resample's own mean from it, which is correlated with the former.
+    """
+    n, method = len(values), "expansion of the percentile bootstrap"
+    z = np.array([-1.0, 1.0]) * special.ndtri(0.5 + confidence / 2)
     mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
-    fourth = float(np.mean(((values - mean) / sd) ** 4))
-    halves = z * sd / math.sqrt(n), z * sd * math.sqrt(max(fourth - 1, 0) / (4 * n))
+    standard = (values - mean) / sd
+    squares = standard**2
+    variance = float(np.mean(squares))
+    skewness = float(np.mean(standard * squares))
+    apart = squares - variance
+    spread = math.sqrt(float(np.mean(apart**2)))
+    skewness_of_squares = float(np.mean(apart**3)) / spread**3 if spread > 0 else 0.0
+    shared = (skewness / spread) ** 2 if spread > 0 else 0.0
+    means = mean + sd / math.sqrt(n) * (z + skewness * (z**2 - 1) / (6 * math.sqrt(n)))
+    second = (spread * skewness_of_squares / 6 - shared) * (z**2 - 1) / n
+    sds = sd * np.sqrt(np.maximum(variance + spread * z / math.sqrt(n) + second, 0))
     intervals = [
-        Interval(estimate, estimate - half, estimate + half, confidence, method, n)
-        for estimate, half in zip((mean, sd), halves, strict=True)
+        Interval(estimate, min(low, estimate), max(high, estimate), confidence, method, n)
+        for estimate, (low, high) in ((mean, means.tolist()), (sd, sds.tolist()))
     ]
     return intervals[0], intervals[1]
 

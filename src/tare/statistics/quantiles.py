@@ -14,7 +14,7 @@ import numpy as np
 from tare.errors import InputError
 from tare.results.message import message
 from tare.statistics.intervals import Interval, quantile_ranks, trials_needed, widened
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, interpolate
 
 #: Values looked at in one go: with their masks they stay in a processor's cache.
 _CHUNK = 65_536
@@ -255,7 +255,7 @@ def quantiles(
     intervals = []
     for q in qs:
         below, above, share = _neighbours(n, q)
-        estimate = _between(found[below], found[above], share)
+        estimate = interpolate(found[below], found[above], share)
         method, ends = "order statistics", bounds[q]
         if ends is None:
             refusal = message("interval.few", n=n, needs=needs[q])
@@ -272,11 +272,3 @@ def _neighbours(n: int, q: float) -> tuple[int, int, float]:
     place = (n - 1) * q
     below = int(place)
     return below + 1, min(below + 2, n), place - below
-
-
-def _between(below: float, above: float, share: float) -> float:
-    if below == above:
-        return below
-    # As numpy interpolates, to the last bit.
-    step = above - below
-    return below + step * share if share < 0.5 else above - step * (1 - share)
