@@ -30,5 +30,5 @@ def test_the_example_of_a_file_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", re.findall(r"`(--[a-z-]+)", PAGE.read_text()))
 def test_options_that_are_spoken_of_exist(option: str) -> None:
     commands = get_command(command_line()).commands  # type: ignore[attr-defined]
-    named = commands["fingerprint"].commands["take"], commands["run"]
+    named = commands["fingerprint"].commands["take"], commands["run"], commands["compare"]
     assert option in {name for one in named for param in one.params for name in param.opts}

@@ -52,7 +52,11 @@ class LongTable:
             self._faults["no_timestamp"] = Faults()
         self._without = Faults()
         self._failed = Faults()
-        self._why = [message("interop.exit_code", code=None)] if roles.codes else []
+        self._why = []
+        if roles.status is not None and roles.codes:
+            column = message("interop.by_column", name=label(rows.names[roles.status]))
+            codes = message("interop.exit_code", code=None)
+            self._why = [codes if roles.success is SUCCESS else column]
         self._rows_read = 0
         #: Cells without a value, where these are no defect.
         self._missing = Faults()
@@ -149,7 +153,7 @@ class LongTable:
         column = chunk.columns[self._roles.status]
         levels = [str(one).strip().lower() for one in column.dictionary.to_pylist()]
         if self._roles.codes:
-            good = [SUCCESS.fullmatch(level) is not None for level in levels]
+            good = [self._roles.success.fullmatch(level) is not None for level in levels]
         else:
             good = [level != "false" for level in levels]
         return np.asarray(np.array([*good, True])[np.asarray(column.indices)])

@@ -41,9 +41,23 @@ _EXECUTIONS = {
 }  # fmt: skip
 _INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample", "step"}
 #: Columns that say how a program ended, by their names without punctuation; 0 is success.
-_EXIT_CODES = {"exitcode", "exitstatus", "exitvalue", "returncode", "retcode"}
+_EXIT_CODES = {"exitcode", "exitstatus", "exitval", "exitvalue", "returncode", "retcode"}
 #: Names that are those of exit codes only where most are 0.
 _PERHAPS_EXIT_CODES = {"exit", "rc"}
+#: Columns that say whether a row succeeded, that it failed, and how it ended: their names, and what
+#: stands in those of rows that succeeded; blank cells say nothing, but for a failure that is named.
+_TRUE, _FALSE = r"true|yes|y|1(?:\.0*)?", r"false|no|n|0(?:\.0*)?"
+_GOOD = r"ok(?:ay)?|success|succeeded|successful|pass|passed|done|finished|complete|completed|correct|solved"
+_BAD = (
+    r"fail|failed|failure|error|timeout|timed[ _-]?out|crash|crashed|killed|aborted|exception|wrong|"
+    r"incorrect|oom|out[ _-]?of[ _-]?memory|tle|mle|sig[a-z]+"
+)
+_SUCCEEDED = {"success", "succeeded", "successful", "ok", "passed", "valid"}
+_FAILED = {
+    "failed", "failure", "fail", "error", "errored", "timedout", "timeout", "crashed", "killed",
+    "aborted",
+}  # fmt: skip
+_ENDED = {"status", "result", "outcome", "verdict", "state"}
 #: Words beside these that say no more.
 _NUMBER = {"id", "idx", "no", "nr", "num", "number"}
 #: An exit code; a data frame with absent cells writes a fraction.
@@ -71,7 +85,9 @@ class Roles:
     status : int or None
         The column that says whether a row failed: ``false``, or an exit code other than 0.
     codes : bool
-        Whether ``status`` holds exit codes.
+        Whether ``status`` was found by its name and content, as exit codes are.
+    success : Pattern
+        What stands in it, in lower case, in rows that succeeded.
     parameters : tuple of int
         Columns of whole numbers whose levels recur as those of parameters, and that are no keys.
     rounds : int or None
@@ -103,6 +119,7 @@ class Roles:
     drop_missing: bool = False
     status: int | None = None
     codes: bool = False
+    success: re.Pattern[str] = SUCCESS
     parameters: tuple[int, ...] = ()
     rounds: int | None = None
 
@@ -142,7 +159,8 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         for name in (*named, trial, columns.block)
         if name is not None
     }
-    status = _exit_codes(rows, set(index.values()))
+    found = _status(rows, set(index.values()))
+    status, success = (None, SUCCESS) if found is None else found
     taken = {*index.values(), *(() if status is None else (status,))}
     _check_statistics(file, rows)
     counters = _counters(rows, taken)
@@ -167,21 +185,35 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         drop_missing=columns.drop_missing,
         status=status,
         codes=status is not None,
+        success=success,
         parameters=tuple(sorted(_parameters(rows, {value, *taken, *counters}, separate))),
         rounds=next(rounds, None),
     )
 
 
-def _exit_codes(rows: Rows, taken: set[int]) -> int | None:
-    """Find the column of exit codes, by name and content, unless it has another purpose."""
-    for i, cells in enumerate(_sampled(rows)):
-        name = re.sub(r"[\W_]+", "", rows.names[i].casefold())
-        if i in taken or name not in _EXIT_CODES | _PERHAPS_EXIT_CODES or not cells:
-            continue
-        good = sum(SUCCESS.fullmatch(cell.strip()) is not None for cell in cells)
-        are_codes = all(_CODE.fullmatch(cell.strip()) for cell in cells)
-        if are_codes and (name in _EXIT_CODES or 2 * good > len(cells)):
-            return i
+def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
+    """Find the column that says whether rows failed, and what succeeded ones have there.
+
+    By its name and content, unless it has another purpose: exit codes first.
+    """
+    named = [
+        (re.sub(r"[\W_]+", "", rows.names[i].casefold()), i, [c.strip().lower() for c in cells])
+        for i, cells in enumerate(_sampled(rows))
+        if i not in taken and cells
+    ]
+    for name, i, cells in named:
+        good = sum(SUCCESS.fullmatch(cell) is not None for cell in cells)
+        ends = all(_CODE.fullmatch(cell) or re.fullmatch(_BAD, cell) for cell in cells)
+        if name in _EXIT_CODES and ends and (good or all(map(_CODE.fullmatch, cells))):
+            return i, SUCCESS
+        if name in _PERHAPS_EXIT_CODES and ends and 2 * good > len(cells):
+            return i, SUCCESS
+    for names, good, bad in (
+        (_SUCCEEDED, _TRUE, _FALSE), (_FAILED, _FALSE, _TRUE), (_ENDED, _GOOD, _BAD),
+    ):  # fmt: skip
+        for name, i, cells in named:
+            if name in names and all(re.fullmatch(f"{good}|{bad}|", cell) for cell in cells):
+                return i, re.compile(f"{good}|")
     return None
 
 
