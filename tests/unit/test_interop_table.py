@@ -700,6 +700,35 @@ def test_rows_with_an_exit_code_other_than_0_are_failed_runs(tmp_path: Path, nam
     assert named["a", "137"] == [1.4]
 
 
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [("status", "ok", "TIMEOUT"), ("Result", "solved", "oom"), ("success", "True", "false"),
+     ("ok", "1", "0"), ("failed", "0", "1"), ("timed_out", "no", "yes"), ("error", "", "segfault"),
+     ("error", "0", "1"), ("exitval", "0", "1"), ("exit_code", "0", "SIGSEGV")],
+)  # fmt: skip
+def test_rows_that_a_column_calls_failed_are_omitted(
+    tmp_path: Path, name: str, good: str, bad: str
+) -> None:
+    rows = [f"{10 + i},{bad if i in {2, 5} else good}" for i in range(8)]
+    one = only(tmp_path, "\n".join([f"wall_s,{name}", *rows]), value="wall_s")
+    assert one.values.tolist() == [10, 11, 13, 14, 16, 17]
+    failures = args(one.notes, "interop.failed")
+    assert (failures["n"], failures["total"], failures["at"]) == (2, 8, lines(4, 7))
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [("error", [0, 0.2, 1]), ("passed", [0, 0, 0]), ("failed", [1, 1, 1]),
+     ("status", ["ok", "north", "fail"]), ("error", ["none yet", "slow", "fast"])],
+)  # fmt: skip
+def test_a_column_that_may_be_something_else_calls_no_row_failed(
+    tmp_path: Path, name: str, cells: list[object]
+) -> None:
+    rows = [f"{i}.5,{cell}" for i, cell in enumerate(cells)]
+    series = made(tmp_path, "\n".join([f"wall_s,{name}", *rows]), value="wall_s").series
+    assert sum(len(one.values) for one in series) == 3
+
+
 def test_a_row_without_an_exit_code_did_not_succeed(tmp_path: Path) -> None:
     file = tmp_path / "runs.parquet"
     codes = pa.array([0, None, 3, 0])

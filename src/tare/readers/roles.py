@@ -44,14 +44,18 @@ _INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample",
 _EXIT_CODES = {"exitcode", "exitstatus", "exitval", "exitvalue", "returncode", "retcode"}
 #: Names that are those of exit codes only where most are 0.
 _PERHAPS_EXIT_CODES = {"exit", "rc"}
-#: Columns that say whether a row succeeded, that it failed, and how it ended: their names, and what
-#: stands in those of rows that succeeded; blank cells say nothing, but for a failure that is named.
+#: What stands in rows that succeeded or failed, in columns that say how a row ended; a blank cell
+#: names no failure.
 _TRUE, _FALSE = r"true|yes|y|1(?:\.0*)?", r"false|no|n|0(?:\.0*)?"
-_GOOD = r"ok(?:ay)?|success|succeeded|successful|pass|passed|done|finished|complete|completed|correct|solved"
-_BAD = (
-    r"fail|failed|failure|error|timeout|timed[ _-]?out|crash|crashed|killed|aborted|exception|wrong|"
-    r"incorrect|oom|out[ _-]?of[ _-]?memory|tle|mle|sig[a-z]+"
+_GOOD = (
+    r"ok(?:ay)?|success|succeeded|successful|pass|passed|done|finished|complete|completed|"
+    r"correct|solved"
 )
+_BAD = (
+    r"fail|failed|failure|error|timeout|timed[ _-]?out|crash|crashed|killed|aborted|exception|"
+    r"wrong|incorrect|oom|out[ _-]?of[ _-]?memory|tle|mle|sig[a-z]+"
+)
+#: Names of columns that say that a row succeeded, that it failed, and how it ended.
 _SUCCEEDED = {"success", "succeeded", "successful", "ok", "passed", "valid"}
 _FAILED = {
     "failed", "failure", "fail", "error", "errored", "timedout", "timeout", "crashed", "killed",
@@ -208,12 +212,26 @@ def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
             return i, SUCCESS
         if name in _PERHAPS_EXIT_CODES and ends and 2 * good > len(cells):
             return i, SUCCESS
-    for names, good, bad in (
-        (_SUCCEEDED, _TRUE, _FALSE), (_FAILED, _FALSE, _TRUE), (_ENDED, _GOOD, _BAD),
-    ):  # fmt: skip
+    absent = "|".join(re.escape(one.lower()) for one in ABSENT)
+    for names, success, failure, said in (
+        (_SUCCEEDED, _TRUE, _FALSE, _TRUE),
+        (_FAILED, _FALSE, _TRUE, f"{_FALSE}|{absent}"),
+        (_ENDED, _GOOD, _BAD, _GOOD),
+    ):
         for name, i, cells in named:
-            if name in names and all(re.fullmatch(f"{good}|{bad}|", cell) for cell in cells):
-                return i, re.compile(f"{good}|")
+            # Only 1 among failures, or only 0 among successes, is as likely a count.
+            clear = any(re.fullmatch(success, c) for c in cells) or not any(map(is_number, cells))
+            if (
+                name in names
+                and clear
+                and all(re.fullmatch(f"{success}|{failure}", c) for c in cells)
+            ):
+                return i, re.compile(said)
+    for name, i, cells in named:
+        # A text in some rows alone is what went wrong in them.
+        text = len(cells) < rows.sample().rows and not any(map(is_number, cells))
+        if name in _FAILED and text:
+            return i, re.compile(absent)
     return None
 
 
