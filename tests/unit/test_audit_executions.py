@@ -126,7 +126,7 @@ def test_executions_in_two_folders_are_compared(
 
 
 @pytest.mark.parametrize("write", [google, criterion])
-def test_six_executions_in_each_of_two_folders_are_two_sets(
+def test_executions_in_each_of_two_folders_are_two_sets(
     write: Callable[[Path, int, float], Path], tmp_path: Path
 ) -> None:
     files = []
@@ -139,7 +139,16 @@ def test_six_executions_in_each_of_two_folders_are_two_sets(
         (6, "after"),
     ]
     assert str(follow_up(found, has_page=True).args["command"]).endswith("--compare folder")
-    assert len(audited(files[:9]).series) == 1
+    assert [one.n for one in audited(files[:9]).series] == [6, 3]
+    assert [one.n for one in audited(files[3:9], compare=("folder",)).series] == [3, 3]
+
+
+def test_files_that_are_alone_in_their_folders_are_executions_of_one(tmp_path: Path) -> None:
+    files = []
+    for i, x in enumerate(LEVELS):
+        (tmp_path / f"{i}").mkdir()
+        files.append(google(tmp_path / f"{i}", i, x))
+    assert [one.n for one in audited(files).series] == [6]
 
 
 def test_a_task_of_which_every_run_fails_is_rejected_for_that(tmp_path: Path) -> None:

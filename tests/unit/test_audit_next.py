@@ -145,6 +145,21 @@ def test_columns_that_separate_or_pair_come_before_each_row_as_a_trial(
     assert found.args["command"] == f"tare audit r.csv {command}"
 
 
+def test_a_column_of_text_that_a_comparison_pools_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tare", "audit", "r.csv", "--compare", "solver"])
+    rows = [
+        f"{'AB'[i % 2]},i{i // 16},{i // 2 % 8},{v * 2 ** (i // 16):.6f}"
+        for i, v in enumerate(STEADY[:48])
+    ]
+    file = tmp_path / "r.csv"
+    file.write_text("\n".join(["solver,instance,run,s", *rows]) + "\n")
+    found = audit([file], Question(columns=Columns("s", compare=("solver",))))
+    command = follow_up(found, has_page=False).args["command"]
+    assert command == "tare audit r.csv --compare solver --group instance"
+
+
 def test_where_every_run_failed_next_is_why(tmp_path: Path) -> None:
     file = tmp_path / "h.json"
     results = [{"command": "sleep x", "times": [0.1] * 8, "exit_codes": [1] * 8}]

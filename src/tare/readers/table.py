@@ -58,7 +58,7 @@ def read(file: Path, columns: Columns) -> Imported:
     found = units.unit(rate)
     return Imported(
         file=file,
-        levels=_names(rows, sorted((*unnamed, *roles.apart)) if roles.parameters else []),
+        levels=_names(rows, sorted((*unnamed, *roles.apart)) if unnamed else []),
         rounds=None if roles.rounds is None else rows.names[roles.rounds],
         is_trace=bool(timed and found and found.base == "bits/s" and columns.trial is None),
         # JMeter's reader reads tables as well.

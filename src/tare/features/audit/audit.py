@@ -163,9 +163,10 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         tell("reading", i, len(files))
         imported.append(read(file, asked, question.format))
     named = (*question.columns.group, *question.columns.compare)
-    if FOLDER in named or (FILE not in named and are_sets(imported)):
+    sets = FOLDER in named or (FILE not in named and are_sets(imported))
+    if sets:
         imported = [_with_folder(one) for one in imported]
-    found = pool(imported, apart=FILE in named)
+    found = pool(imported, apart=FILE in named, sets=sets)
     keys = _keys(found)
     require_keys(keys, named)
     apart = varied(keys)

@@ -31,7 +31,7 @@ class Read:
     executions: Message | None = None
 
 
-def pool(imported: Sequence[Imported], *, apart: bool) -> list[Read]:
+def pool(imported: Sequence[Imported], *, apart: bool, sets: bool = False) -> list[Read]:
     """Pool the series that several files have in common, where each file is one execution.
 
     Parameters
@@ -39,13 +39,15 @@ def pool(imported: Sequence[Imported], *, apart: bool) -> list[Read]:
     imported : sequence of Imported
     apart : bool
         Whether files are compared or separated, so that nothing is pooled.
+    sets : bool
+        Whether the files of a folder are a set, so that even two of them are pooled.
 
     Returns
     -------
     list of Read
         In the order of the files. Files that do not call themselves one execution, but come from
-        one process each, remain separate if they are fewer than ``FEWEST``: two of them are more
-        likely to be compared, and together they are too few trials for an interval.
+        one process each, remain separate if they are fewer than ``FEWEST`` and no set: two of them
+        are more likely to be compared, and together they are too few trials for an interval.
     """
     alike: dict[Hashable, list[tuple[Imported, Series]]] = {}
     for one in imported:
@@ -53,9 +55,10 @@ def pool(imported: Sequence[Imported], *, apart: bool) -> list[Read]:
             key = _identity(one, series)
             alone: Hashable = id(series)
             alike.setdefault(alone if apart or key is None else key, []).append((one, series))
+    fewest = 2 if sets else FEWEST
     found: list[Read] = []
     for group in alike.values():
-        if len(group) > 1 and (group[0][1].trial is not None or len(group) >= FEWEST):
+        if len(group) > 1 and (group[0][1].trial is not None or len(group) >= fewest):
             found.append(_pooled(group))
         else:
             found += [Read((one.file,), series, one.executions) for one, series in group]
@@ -63,16 +66,17 @@ def pool(imported: Sequence[Imported], *, apart: bool) -> list[Read]:
 
 
 def are_sets(imported: Sequence[Imported]) -> bool:
-    """Whether each of several folders has enough files of one execution for an interval.
+    """Whether each of several folders has several files of one execution.
 
-    Such folders are sets to be compared, as of two versions of a program.
+    Such folders are sets to be compared, as of two versions of a program; files that are alone in
+    their folders are executions of one.
     """
     folders = Counter(
         one.file.parent
         for one in imported
         if any(_identity(one, series) is not None for series in one.series)
     )
-    return len(folders) > 1 and min(folders.values()) >= FEWEST
+    return len(folders) > 1 and min(folders.values()) > 1
 
 
 def _identity(one: Imported, series: Series) -> Hashable | None:
