@@ -168,6 +168,15 @@ def test_where_every_run_failed_next_is_why(tmp_path: Path) -> None:
     assert found.args["command"] == "tare run -n 1 -- sleep x"
 
 
+def test_where_every_run_of_one_command_failed_next_is_why(tmp_path: Path) -> None:
+    file = tmp_path / "h.json"
+    good = {"command": "sleep 1", "times": STEADY[:20].tolist(), "exit_codes": [0] * 20}
+    bad = {"command": "sleep x", "times": [0.1] * 8, "exit_codes": [1] * 8}
+    file.write_text(json.dumps({"results": [good, bad]}))
+    found = follow_up(audit([file], Question()), has_page=False)
+    assert found.args["command"] == "tare run -n 1 -- sleep x"
+
+
 def test_a_tool_of_functions_is_run_again_and_not_replaced(tmp_path: Path) -> None:
     runs = [
         {"values": [float(v)], "metadata": {"date": f"2026-01-01 00:00:{i:02}.0"}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tare.cli.again import again
 from tare.cli.command_line import shell_syntax, split
@@ -62,8 +63,10 @@ def _identify(audit: Audit) -> Message | None:
 def _executions(audit: Audit) -> Message | None:
     """Return what has or names executions of their own; None where they are known."""
     reasons = {reason.id for s in audit.series for reason in s.trust.reasons}
-    if all(s.failed for s in audit.series):
-        commands = _commands(audit)[:1]
+    failed = [s for s in audit.series if s.failed]
+    # Some tasks of a solver always time out; another program that always fails is worth a look.
+    if failed and (len(failed) == len(audit.series) or any(s.series.task is None for s in failed)):
+        commands = _commands(replace(audit, series=tuple(failed)))[:1]
         why = _run(commands, "-n", "1") if commands else message("audit.next.output")
         return _next("failed", why)
     if "trust.trials" in reasons:
@@ -148,10 +151,11 @@ def _more(audit: Audit) -> Message | None:
     """Return what brings a verdict, or the precision, by more trials; None where none is open."""
     if any(c.location and c.location.more_pairs for c in audit.comparisons):
         return _pairs("conclusive", audit)
-    if all(s.reached or s.clock_too_coarse or not s.converges for s in audit.series):
+    short = [s for s in audit.series if not (s.failed or s.reached)]
+    if all(s.clock_too_coarse or not s.converges for s in short):
         return None
     target = audit.question.precision
-    runs = max((s.runs_needed or 0 for s in audit.series if not s.reached), default=0)
+    runs = max((s.runs_needed or 0 for s in short), default=0)
     typed = _precise(audit, runs)
     told = runs if isinstance(typed, str) and runs else None
     return _next("precise", typed, target=Chosen(target), runs=told)
