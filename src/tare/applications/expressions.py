@@ -36,7 +36,7 @@ def first(pattern: str, text: str) -> str | None:
 
 
 def last(pattern: str, text: str) -> str | None:
-    """Return the first group of the last match, or all of it where there is no group.
+    """Return the first group of the last match; the whole match if the pattern has no group.
 
     Matches do not overlap, and none is empty right behind another one. A group that is not a part
     of the match is empty.

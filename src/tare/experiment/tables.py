@@ -45,5 +45,5 @@ TABLES = {
     ).items()
 }
 
-#: Those read from the journals: a trial may have a million requests, each in a file of its own.
+#: Tables read from the journal itself; requests and tasks, up to a million per trial, have files.
 STORED = {name: table for name, table in TABLES.items() if table.files is None}

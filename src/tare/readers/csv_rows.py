@@ -34,7 +34,7 @@ _TYPES = {
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*[^\d.,\s]{0,12}\s*")
 #: What may as well be a whole number whose thousands a comma separates.
 _THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*[^\d.,\s]{0,12}\s*")
-#: The first line by which Excel is told the separator.
+#: Excel reads the separator of a CSV file from a first line such as ``sep=;``.
 _EXCEL = re.compile(r"\ufeff?sep=(.)\s*")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+.*")

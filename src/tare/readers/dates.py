@@ -16,7 +16,7 @@ _DATE = (
     r"(?:[T ](?P<t>\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?"
     r"\s*(?P<z>Z|[+-]\d\d:?\d\d)?\s*$"
 )
-#: Between these days, nanoseconds since 1970 are told in 64 bits.
+#: Nanoseconds since 1970 fit into 64 bits between these days.
 _FIRST, _LAST = "1678-01-01", "2262-01-01"
 
 

@@ -40,7 +40,7 @@ _LINE = re.compile(
     r"([\d.]+) ([KMGT]?)bits/sec(?: +([\d.]+) ms +(\d+)/(\d+) +\(.*?%\))?(.*)$",
     re.MULTILINE,
 )
-#: How other output of iperf than JSON begins, and what it is.
+#: Output of iperf that is not JSON: a pattern of its beginning, and its name.
 _UNREAD = {
     re.compile(rb"^\[ *ID\] Interval +Transfer +(?:Bitrate|Bandwidth)", re.MULTILINE): (
         "iperf's text, which has three digits and no losses per run"
@@ -52,7 +52,7 @@ _UNREAD = {
         "the CSV of iperf 2 (-y C), in which a client reports what it wrote, not what arrived"
     ),
 }
-#: What makes iperf3 write what is read.
+#: The command that makes iperf3 write JSON, which tare reads.
 _WRITE = "iperf3 -c HOST -J >run.json"
 _PREFIXES = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 #: Fields of a sum over streams, where a version wrote none for a direction.

@@ -44,8 +44,7 @@ _INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample",
 _EXIT_CODES = {"exitcode", "exitstatus", "exitval", "exitvalue", "returncode", "retcode"}
 #: Names that are those of exit codes only where most are 0.
 _PERHAPS_EXIT_CODES = {"exit", "rc"}
-#: What stands in rows that succeeded or failed, in columns that say how a row ended; a blank cell
-#: names no failure.
+#: Patterns of the cells of a row that succeeded or failed: flags, then words of an outcome.
 _TRUE, _FALSE = r"true|yes|y|1(?:\.0*)?", r"false|no|n|0(?:\.0*)?"
 _GOOD = (
     r"ok(?:ay)?|success|succeeded|successful|pass|passed|done|finished|complete|completed|"
@@ -93,7 +92,8 @@ class Roles:
     success : Pattern
         What stands in it, in lower case, in rows that succeeded.
     parameters : tuple of int
-        Columns of whole numbers whose levels recur as those of parameters, and that are no keys.
+        Columns of whole numbers that look like parameters (each value recurs about equally often)
+        and that no option names.
     rounds : int or None
         Column that numbers rounds: rows of all series follow each other with the same number.
     guessed : bool

@@ -70,7 +70,7 @@ def _joined(notes: Sequence[Iterable[Message]]) -> tuple[Message, ...]:
 
 
 def _failures(notes: Sequence[Message], runs: int) -> Message:
-    """Return one note of the failures in several runs, of which each has a note of its own.
+    """Join the notes of failures of several runs into one note.
 
     A run without failures has no note, and counts as many executions as the first that has one.
     """

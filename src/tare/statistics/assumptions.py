@@ -74,7 +74,7 @@ def assumptions(
     found : Changes, optional
         Drift or level shifts at this precision, where they are known.
     left : Order, optional
-        The order of what remains beside them, where it is known.
+        Tests of the order after level changes are removed, where they are known.
 
     Returns
     -------

@@ -198,7 +198,7 @@ def _captured(trials: Columns) -> list[Message]:
 
 def machine_tables(results: Results) -> list[Table]:
     """Give the facts of the machine, and those of each platform."""
-    # The last that was told of each, in that order.
+    # The last fact of each name and platform, in the order of their last appearance.
     last: dict[tuple[str | None, str], dict[str, Any]] = {}
     for row in results.facts.records():
         last.pop((row["platform"], row["name"]), None)

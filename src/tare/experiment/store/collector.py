@@ -286,7 +286,7 @@ class _Session:
     def _check(self, line: journal.Line) -> None:
         """Refuse what no session can have written, before anything is computed from it."""
         match line:
-            # What is rehearsed before the first block is no cell of the plan.
+            # Rehearsals before the first block have no cell in the plan.
             case journal.TrialStart(cell=cell, rehearsal=False) | journal.Stop(cell=cell):
                 if not 0 <= cell < len(self._into.plan.cells):
                     raise self._damaged(f"the plan has no cell {cell}")

@@ -329,7 +329,7 @@ def _array(values: Column, kind: str) -> pa.Array:
         return pa.array([msgspec.json.encode(value).decode() for value in values], pa.string())
     if values.dtype == object:
         return pa.array(values.tolist(), _ARROW[kind])
-    # NaN is what is absent.
+    # Absent values are NaN in memory and null in the file.
     return pa.array(values, _ARROW[kind], from_pandas=True)
 
 

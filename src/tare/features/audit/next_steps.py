@@ -95,7 +95,7 @@ def _sets(audit: Audit) -> Message | None:
 
 
 def _rounds(audit: Audit) -> Message | None:
-    """Return the columns that pair the trials of a table's rounds; None: there are no such."""
+    """Return options that pair the trials of each round; None if the table has no rounds."""
     columns = audit.question.columns
     rounds = {file.imported.rounds for file in audit.files}
     keys = columns.compare or varied(s.key for s in audit.series)[-1:]

@@ -134,7 +134,7 @@ class SeriesAudit:
     changes : Changes
         Drift or level shifts.
     left : Order or None
-        The order of what remains beside the changes.
+        Tests of the order of the values, after level changes are removed.
     trust : Trust
     others : tuple of Path
         Further files, where each has one of the trials.
@@ -166,7 +166,7 @@ class SeriesAudit:
 
     @property
     def failed(self) -> bool:
-        """Whether every run failed, so that there are no values."""
+        """Whether every run failed: the series has no values."""
         return all_failed(self.series.notes) is not None
 
     @property

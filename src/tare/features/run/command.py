@@ -250,7 +250,8 @@ def _one(
         bar = RunBar(plan.metric(asked), asked.stopping)
         watch = Watch()
         ended, failure = session.conduct(prepared, folder, execution, bar)
-        # An engine's containers are no children of this process, and would pass for neighbours.
+        # A container engine's programs are not children of this process: their CPU time would
+        # count as that of other programs.
         children = all(cell.platform == "bare" for cell in prepared.cells)
         results = prepared.results(folder)
         summary = summarize(results, ended, others_share(watch.activity()) if children else None)

@@ -102,7 +102,7 @@ class Summary:
 
     @property
     def time_metric(self) -> str:
-        """What whoever uses the workload waits for."""
+        """Name the duration that a user of the workload waits for."""
         serves = any(workload.serves for workload in self.results.experiment.workloads)
         return waited_for(TIME, serves=serves)
 
@@ -289,7 +289,7 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
 
 
 def summarize(results: Results, ended: str, neighbours: float | None = None) -> Summary:
-    """Take what is told of a ``tare run`` out of its results."""
+    """Derive from the results what ``tare run`` prints."""
     experiment = results.experiment
     summary = Summary(results, ended, plan.metric(experiment), neighbours=neighbours)
     # One session with a take before and one after its trials shows no change of the machine.

@@ -72,7 +72,7 @@ def _select(results: Results, basis: Basis) -> _Shown:
 
 
 def _thin(points: Columns, every: int) -> Columns:
-    """Keep every so many trials of a cell, whole, and number all trials in order of time."""
+    """Add the trials' numbers in order of time, and keep every ``every``-th trial."""
     order = points.group_numbers("trial")
     return points.with_columns(order=order).rows(order % every == 0)
 
