@@ -97,6 +97,21 @@ class InputError(TareError):
     exit_code = 16
 
 
+class FailedRunError(InputError):
+    """A file of results records a run that failed, and no value.
+
+    Parameters
+    ----------
+    message, hint : str
+    why : str
+        The error that the file records.
+    """
+
+    def __init__(self, message: str, hint: str, why: str) -> None:
+        super().__init__(message, hint)
+        self.why = why
+
+
 class ChangedError(TareError):
     """The machine changed between or during sessions: all was written, levels are by session."""
 

@@ -174,6 +174,23 @@ def test_a_parameter_inside_a_command_does_not_keep_commands_apart() -> None:
         compare_series(some, ("command",), asked)
 
 
+@pytest.mark.parametrize(
+    ("parameter", "other", "levels"), [("level", "size", "12"), ("size", "level", "19")]
+)
+def test_each_of_two_parameters_inside_a_command_is_compared(
+    parameter: str, other: str, levels: str
+) -> None:
+    rng = np.random.default_rng(3)
+    some = [
+        audited({"command": f"pack -{x} {n}", "level": x, "size": n}, rng.normal(1, 0.01, 20))
+        for x in "19"
+        for n in "12"
+    ]
+    for columns in (Columns(), Columns(group=("level", "size"))):
+        found = compare_series(some, (parameter,), Question(columns=columns))
+        assert [c.key for c in found] == [{other: one} for one in levels]
+
+
 def test_what_is_measured_differently_is_not_compared() -> None:
     rng = np.random.default_rng(4)
     some = [

@@ -143,6 +143,47 @@ def test_executions_in_each_of_two_folders_are_two_sets(
     assert [one.n for one in audited(files[3:9], compare=("folder",)).series] == [3, 3]
 
 
+def hyperfine(folder: Path, run: int, level: float) -> Path:
+    times = list(level * ROUNDS)
+    file = folder / f"run{run}.json"
+    file.write_text(json.dumps({"results": [{"command": "./prog", "times": times}]}))
+    return file
+
+
+def test_each_file_of_several_runs_is_one_trial_of_its_folder(tmp_path: Path) -> None:
+    files = []
+    for name, factor in (("before", 1.0), ("after", 1.1)):
+        (tmp_path / name).mkdir()
+        files += [hyperfine(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS)]
+    apart = audited(files)
+    assert len(apart.series) == 12
+    assert str(follow_up(apart, has_page=True).args["command"]).endswith("--compare folder")
+    found = audited(files, compare=("folder",))
+    assert [one.n for one in found.series] == [6, 6]
+    assert found.series[0].trials.values == pytest.approx(np.array(LEVELS) * ROUNDS.mean())
+    (compared,) = found.comparisons
+    assert (compared.word, compared.location.low < 1.1 < compared.location.high) == ("slower", True)
+    one_folder = audited([*files[:6], *(shutil.copy(f, tmp_path / f.name) for f in files[6:])])
+    assert len(one_folder.series) == 12
+
+
+def test_files_of_one_folder_are_to_be_separated_by_version(tmp_path: Path) -> None:
+    files = [hyperfine(tmp_path, i, x) for i, x in enumerate([*LEVELS, *LEVELS])]
+    command = follow_up(audited(files), has_page=True).args["command"]
+    assert command.id == "audit.next.folders"
+    assert command.args["command"] == "tare audit --compare folder old/*.json new/*.json"
+
+
+def test_more_executions_are_numbered_after_those_there_are(tmp_path: Path) -> None:
+    files = []
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        files += [google(tmp_path / name, i, x) for i, x in enumerate(LEVELS[:3])]
+    typed = str(follow_up(audited(files), has_page=True).args["command"])
+    assert typed.startswith("for i in $(seq 4 6); do for v in old new; do (cd $v; ")
+    assert typed.endswith("tare audit --compare folder old/run*.json new/run*.json")
+
+
 def test_files_that_are_alone_in_their_folders_are_executions_of_one(tmp_path: Path) -> None:
     files = []
     for i, x in enumerate(LEVELS):

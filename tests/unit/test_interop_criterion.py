@@ -134,3 +134,8 @@ def test_the_samples_of_a_csv_are_times_of_an_iteration(tmp_path: Path) -> None:
     assert dict(small.key) == {"group": "sum", "function": "add", "value": "10"}
     assert (list(small.values), small.unit) == (pytest.approx([150e-9, 200e-9]), "s")
     assert (list(large.values), large.unit, len(large.defects)) == ([100.0], "cycles", 1)
+    of_folder = tmp_path / "criterion" / "sum" / "new"
+    of_folder.mkdir(parents=True)
+    file.rename(of_folder / "raw.csv")
+    assert readers.recognise(tmp_path / "criterion") == "criterion"
+    assert len(readers.read(tmp_path / "criterion").series) == 2

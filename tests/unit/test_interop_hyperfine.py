@@ -188,6 +188,21 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path, text: str, complain
     assert "bad.json" in told.value.message
 
 
+@pytest.mark.parametrize(("failed", "verdict"), [(1, "TRUST"), (3, "DOUBT")])
+def test_more_than_one_failed_run_in_100_is_a_doubt(
+    tmp_path: Path, failed: int, verdict: str
+) -> None:
+    times = list(np.random.default_rng(5).normal(1, 0.01, 200))
+    codes = [int(60 <= i < 60 + failed) for i in range(200)]
+    file = written(tmp_path, {"command": "./prog", "times": times, "exit_codes": codes})
+    found = audit([file], Question())
+    assert found.verdict == verdict
+    partly = headline(found).args["partly"]
+    assert (partly is None) == (verdict == "TRUST")
+    if partly is not None:
+        assert (partly.args["n"], partly.args["total"]) == (failed, 200)
+
+
 def test_failures_stand_below_a_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -201,5 +216,6 @@ def test_failures_stand_below_a_comparison(
     refused = [c.refusal.args["names"] for c in found.comparisons if c.refusal]
     assert refused == [["bad"], ["bad"]]
     show(found)
-    (line,) = (one for one in capsys.readouterr().out.splitlines() if "2 of 8 runs" in one)
-    assert "flaky" in line
+    lines = [one for one in capsys.readouterr().out.splitlines() if "2 of 8 runs" in one]
+    assert [line.split()[0] for line in lines] == ["REJECT", "DOUBT"]  # first line, reason
+    assert all("flaky" in line for line in lines)

@@ -12,7 +12,7 @@ from said import args, ids
 from tare import readers
 from tare.errors import InputError
 from tare.features.audit.audit import Audit, audit
-from tare.features.audit.messages import inside
+from tare.features.audit.messages import headline, inside, specifications
 from tare.features.audit.question import Question
 from tare.networks import replay
 from tare.networks.shaping.specification import Replay, parse
@@ -341,6 +341,25 @@ def test_a_failed_run_among_others_is_left_out_and_told(tmp_path: Path) -> None:
     assert found.notes[0] == message("interop.iperf3.failed", error="no route")
     (one,) = found.series
     assert list(one.values) == [1.5]
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def test_a_file_of_a_failed_run_among_others_is_left_out_and_named(tmp_path: Path) -> None:
+    files = [written(_made(tmp_path / f"{i}"), run(1.0 + i, 2.0, got=1.5)) for i in range(6)]
+    refused = DATA / "refused.json"
+    found = audit([*files, refused], Question())
+    (one,) = found.series
+    assert (one.n, found.exit_code) == (6, 1)
+    assert headline(found).args["partly"] == message(
+        "audit.headline.runs", names=["refused.json"], others=0
+    )
+    assert len(specifications(found.files)) == 1
+    with pytest.raises(InputError, match="unable to connect"):
+        audit([refused, DATA / "refused.jsonl"], Question())
 
 
 def test_the_whole_after_a_stream_is_not_counted_twice(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tare.errors import InputError
 from tare.experiment import plan_file
 from tare.readers import asv, json_file, screen_text, tare_documents
 from tare.readers.compression import take, unpacked
-from tare.readers.format import HEAD, TABLE_OPTIONS, Format
+from tare.readers.format import HEAD, TABLE_OPTIONS, Format, Repeat
 from tare.readers.series import (
     Columns,
     Defect,
@@ -26,6 +26,7 @@ __all__ = [
     "Columns",
     "Defect",
     "Format",
+    "Repeat",
     "Imported",
     "Series",
     "Specification",

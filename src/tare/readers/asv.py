@@ -11,7 +11,7 @@ from typing import Any
 
 from tare.errors import InputError
 from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, failed_benchmarks, number, readings, stated, told_apart
 from tare.readers.series import Columns, Defect, Imported, Series, Specification
@@ -192,6 +192,7 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     executions=message("interop.executions.asv"),
-    repeat="for i in 1 2 3 4 5 6; do asv run --record-samples; cp -r .asv/results run$i; done;"
-    " tare audit run?/MACHINE/COMMIT-*.json",
+    repeat=Repeat(
+        "asv run --record-samples; cp -r .asv/results run$i", "run*/MACHINE/COMMIT-*.json"
+    ),
 )

@@ -14,7 +14,7 @@ from tare.errors import InputError
 from tare.readers import json_file, units
 from tare.readers.cells import is_number
 from tare.readers.compression import take, unpacked
-from tare.readers.format import HEAD, Format
+from tare.readers.format import HEAD, Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import (
     each_once,
@@ -31,6 +31,8 @@ from tare.registry import Description
 from tare.results.message import message
 
 _NANOSECONDS = 1e-9
+#: Files of a benchmark's samples; the second has the same samples as the first.
+_SAMPLES = ("sample.json", "raw.csv")
 _RAW_HEADER = (
     "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
 )
@@ -74,8 +76,11 @@ def read(file: Path, columns: Columns) -> Imported:
 
 def _samples_below(folder: Path) -> list[Path]:
     """Return the samples of a folder such as ``target/criterion``, but for copies of the last."""
-    deep = [folder.glob("*/" * depth + "sample.json") for depth in range(1, 6)]
-    return sorted(file for files in deep for file in files if file.parent.name != "base")
+    deep = [[*folder.glob("*/" * depth + name)] for name in _SAMPLES for depth in range(1, 6)]
+    found: dict[Path, Path] = {}
+    for file in (file for files in deep for file in files if file.parent.name != "base"):
+        found.setdefault(file.parent, file)
+    return sorted(found.values())
 
 
 def _read_folder(folder: Path) -> Imported:
@@ -228,5 +233,5 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     executions=message("interop.executions.criterion"),
-    repeat="for i in 1 2 3 4 5 6; do CRITERION_HOME=run$i cargo bench; done; tare audit run?",
+    repeat=Repeat("CRITERION_HOME=run$i cargo bench", "run*"),
 )

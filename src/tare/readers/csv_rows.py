@@ -7,6 +7,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,11 @@ _THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*[^\d.,\s]{0,12}\s*")
 _EXCEL = re.compile(r"\ufeff?sep=(.)\s*")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+.*")
+#: Numbers with separators of thousands, which are the keys.
+_GROUPED = {
+    ".": r"[-+]?\d{1,3}(?:\.\d{3})+(?:,\d+)?",
+    ",": r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?",
+}
 
 
 class CsvRows:
@@ -76,7 +82,10 @@ class CsvRows:
                 "if its numbers have decimal commas: write points, or semicolons between columns",
             )
         self.names = tuple(names)
-        self._sampled = rows[:_SAMPLE]
+        self._thousands = _thousands(rows[:_SAMPLE])
+        self._sampled = [
+            (line, [self._ungrouped(cell) for cell in cells]) for line, cells in rows[:_SAMPLE]
+        ]
         self._comma = _decimal_comma(self._separator, self._sampled)
         if self._comma:
             self._text.note(message("interop.csv.decimal_comma"))
@@ -100,7 +109,23 @@ class CsvRows:
         for whole in self._text.blocks():
             block = self._after_header(whole)
             if block.data and not block.data.isspace():
-                yield self._chunk(block, wanted)
+                yield self._chunk(self._without_thousands(block), wanted)
+
+    def _ungrouped(self, cell: str) -> str:
+        """Return a number without the separators of its thousands; other text as it is."""
+        mark = self._thousands
+        grouped = mark is not None and re.fullmatch(_GROUPED[mark], cell.strip()) is not None
+        return cell.replace(mark or "", "") if grouped else cell
+
+    def _without_thousands(self, block: Block) -> Block:
+        """Return a block whose numbers have no separators of thousands."""
+        mark = self._thousands
+        if mark is None:
+            return block
+        # Where commas separate columns, those of thousands are in quotation marks.
+        ends = '"' if self._separator == mark else f'"\n{re.escape(self._separator)}'
+        cell = re.compile(rf"(?:(?<=[{ends}])|^) *{_GROUPED[mark]} *(?=[{ends}\r]|$)".encode())
+        return replace(block, data=cell.sub(lambda m: m[0].replace(mark.encode(), b""), block.data))
 
     def _after_header(self, block: Block) -> Block:
         if block.line >= self._begin:
@@ -294,6 +319,16 @@ def _is_header(rows: Sequence[Sequence[str]], expected: Sequence[str]) -> bool:
         below and not above and cell.strip() not in ABSENT and _LETTERS.search(cell)
         for cell, above, below in pairs
     )
+
+
+def _thousands(rows: Sequence[tuple[int, list[str]]]) -> str | None:
+    """Return what separates thousands; None where no number has it with a decimal mark."""
+    cells = [cell.strip() for _, row in rows for cell in row if len(cell) <= MOST_CHARACTERS]
+    for mark, decimal in ((".", ","), (",", ".")):
+        grouped = (c for c in cells if mark in c and decimal in c)
+        if any(re.fullmatch(_GROUPED[mark], c) for c in grouped):
+            return mark
+    return None
 
 
 def _decimal_comma(separator: str, rows: Sequence[tuple[int, list[str]]]) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, readings_of, stated
 from tare.readers.series import Columns, Imported, Series, Specification
@@ -280,7 +280,6 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
-    repeat="for i in 1 2 3 4 5 6; do fio --output-format=json JOB >run$i.json; done;"
-    " tare audit run?.json",
+    repeat=Repeat("fio --output-format=json JOB >run$i.json", "run*.json"),
     options=frozenset({"value"}),
 )

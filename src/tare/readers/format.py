@@ -18,6 +18,40 @@ TABLE_OPTIONS = frozenset({"value", "order", "trial", "block", "drop_missing"})
 
 
 @dataclass(frozen=True)
+class Repeat:
+    """How the tool that writes a format measures one execution more.
+
+    Attributes
+    ----------
+    run : str
+        Shell command that writes execution ``$i`` to a file or folder of its own.
+    files : str
+        Shell pattern of what ``run`` writes.
+    alone : str or None
+        Command that measures ``{n}`` executions into ``file``, where the tool can.
+    file : str
+    """
+
+    run: str
+    files: str
+    alone: str | None = None
+    file: str = ""
+
+    def executions(self, first: int, last: int) -> str:
+        """Return what measures executions ``first`` to ``last``, and audits all of them."""
+        if self.alone is not None:
+            return f"{self.alone.format(n=last)}; tare audit {self.file}"
+        return f"for i in $(seq {first} {last}); do {self.run}; done; tare audit {self.files}"
+
+    def versions(self, first: int, last: int) -> str:
+        """Return what measures two versions alternately, in folders ``old`` and ``new``."""
+        return (
+            f"for i in $(seq {first} {last}); do for v in old new; do (cd $v; {self.run});"
+            f" done; done; tare audit --compare folder old/{self.files} new/{self.files}"
+        )
+
+
+@dataclass(frozen=True)
 class Format:
     """The unit of this package: one kind of file that another tool writes.
 
@@ -31,8 +65,8 @@ class Format:
     read : callable
         The path and the columns that were named to what the file holds. Raises ``InputError``
         that names the file and the place (line, row, path inside) where it is wrong.
-    repeat : str or None
-        What to type for six runs and their audit, where a file has one run.
+    repeat : Repeat or None
+        How the tool measures further executions; None where tare can measure instead.
     traces : callable or None
         The path to bandwidth over time, one trace per direction; None: the format has none.
     options : frozenset of str
@@ -46,7 +80,7 @@ class Format:
     description: Description
     recognises: Callable[[bytes, Path], bool]
     read: Callable[[Path, Columns], Imported]
-    repeat: str | None = None
+    repeat: Repeat | None = None
     traces: Callable[[Path], list[Traced]] | None = None
     options: frozenset[str] = frozenset()
     executions: Message | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers.format import Format, Repeat
 from tare.readers.readings import counted, mean_of, per_operation, readings
 from tare.readers.series import Columns, Imported, Series, Specification
 from tare.readers.text_file import head_text, label, read_text, shown
@@ -207,5 +207,5 @@ UNIT = Format(
     read=read,
     options=frozenset({"value"}),
     executions=message("interop.executions.go_benchmark"),
-    repeat="for i in 1 2 3 4 5 6; do go test -bench . >>bench.txt; done; tare audit bench.txt",
+    repeat=Repeat("go test -bench . >run$i.txt", "run*.txt"),
 )

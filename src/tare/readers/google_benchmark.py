@@ -12,7 +12,7 @@ import numpy as np
 from tare.errors import InputError
 from tare.readers import json_file
 from tare.readers.compression import take, unpacked
-from tare.readers.format import HEAD, Format
+from tare.readers.format import HEAD, Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import (
     failed,
@@ -289,7 +289,5 @@ UNIT = Format(
     read=read,
     options=frozenset({"value"}),
     executions=message("interop.executions.google_benchmark"),
-    repeat=(
-        "for i in 1 2 3 4 5 6; do BENCHMARK --benchmark_out=run$i.json; done; tare audit run?.json"
-    ),
+    repeat=Repeat("BENCHMARK --benchmark_out=run$i.json", "run*.json"),
 )

@@ -10,13 +10,14 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers.format import Format, Repeat
 from tare.readers.iperf3_runs import (
     Direction,
     directions_of,
     environment,
     is_unread,
     load,
+    no_measurement,
     notes_on,
 )
 from tare.readers.iperf3_traces import traces
@@ -101,8 +102,7 @@ def read(file: Path, columns: Columns) -> Imported:
     counts = [run for run in runs if run.error is None] or runs
     directions = [one for run in counts for one in directions_of(run) if one.intervals]
     if not directions:
-        why = errors[0] if errors else "the run has no intervals"
-        raise InputError(f"{file} holds no measurement: {why}", "let iperf3 run again")
+        raise no_measurement(file, errors)
     found: dict[object, list[Series]] = {}
     for one in directions:
         series = _series(one, metric)
@@ -219,7 +219,7 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
-    repeat="for i in 1 2 3 4 5 6; do iperf3 -c HOST -J >run$i.json; done; tare audit run?.json",
+    repeat=Repeat("iperf3 -c HOST -J >run$i.json", "run*.json"),
     traces=traces,
     options=frozenset({"value"}),
 )

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from tare.errors import InputError
+from tare.errors import FailedRunError, InputError
 from tare.readers import json_file
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD
@@ -211,6 +211,13 @@ def load(file: Path) -> tuple[list[Run], list[str]]:
     if (unread := _unread(head)) is not None:
         raise InputError(f"{file} is {unread}", f"let iperf3 write JSON: {_WRITE}")
     return _runs_of(json_file.load_each(file))
+
+
+def no_measurement(file: Path, errors: Sequence[str]) -> InputError:
+    """Return the error of a file without intervals: of a failed run where it records why."""
+    why = errors[0] if errors else "the run has no intervals"
+    what, hint = f"{file} holds no measurement: {why}", "let iperf3 run again"
+    return FailedRunError(what, hint, why) if errors else InputError(what, hint)
 
 
 def is_unread(head: bytes) -> bool:

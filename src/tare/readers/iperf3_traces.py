@@ -12,7 +12,15 @@ import numpy as np
 from tare.errors import InputError
 from tare.networks.recording.folder import wire_bits
 from tare.networks.shaping.trace import Trace, Traced, with_rests
-from tare.readers.iperf3_runs import Direction, Run, directions_of, load, notes_on, time_of
+from tare.readers.iperf3_runs import (
+    Direction,
+    Run,
+    directions_of,
+    load,
+    no_measurement,
+    notes_on,
+    time_of,
+)
 from tare.readers.json_file import Node
 from tare.readers.readings import each_once, number
 from tare.readers.series import FloatArray
@@ -65,8 +73,7 @@ def traces(file: Path) -> list[Traced]:
             found.setdefault(name, []).append((order, offset, one, part))
             ended = max(ended, offset + float(part.end_s[-1]))
     if not found:
-        why = errors[0] if errors else "the run has no intervals"
-        raise InputError(f"{file} holds no measurement: {why}", "let iperf3 run again")
+        raise no_measurement(file, errors)
     failed = tuple(message("interop.iperf3.failed", error=error) for error in errors)
     wires = [wire for run in runs if (wire := _wire(run)) != 1]
     return [

@@ -16,7 +16,7 @@ from tare.readers import units, xml_file
 from tare.readers.compression import take, unpacked
 from tare.readers.csv_rows import CsvRows
 from tare.readers.dates import Times
-from tare.readers.format import HEAD, TABLE_OPTIONS, Format
+from tare.readers.format import HEAD, TABLE_OPTIONS, Format, Repeat
 from tare.readers.long_table import LongTable
 from tare.readers.readings import each_of
 from tare.readers.rows import Chunk, Rows, Want
@@ -216,5 +216,5 @@ UNIT = Format(
     read=read,
     options=TABLE_OPTIONS,
     executions=message("interop.executions.jmeter"),
-    repeat="for i in 1 2 3 4 5 6; do jmeter -n -t PLAN.jmx -l run$i.jtl; done; tare audit run?.jtl",
+    repeat=Repeat("jmeter -n -t PLAN.jmx -l run$i.jtl", "run*.jtl"),
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import (
     Readings,
@@ -209,5 +209,10 @@ UNIT = Format(
     read=read,
     options=frozenset({"value"}),
     executions=message("interop.executions.jmh"),
-    repeat="java -jar BENCHMARKS.jar -f 6 -rf json; tare audit jmh-result.json",
+    repeat=Repeat(
+        "java -jar BENCHMARKS.jar -f 1 -rf json -rff run$i.json",
+        "run*.json",
+        alone="java -jar BENCHMARKS.jar -f {n} -rf json",
+        file="jmh-result.json",
+    ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, mean_of, readings_of, told_apart
 from tare.readers.series import Columns, Imported, Series, Specification
@@ -123,5 +123,10 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
-    repeat="python BENCHMARK.py -p 20 -o bench.json; tare audit bench.json",
+    repeat=Repeat(
+        "python BENCHMARK.py -p 1 -o run$i.json",
+        "run*.json",
+        alone="python BENCHMARK.py -p {n} -o bench.json",
+        file="bench.json",
+    ),
 )

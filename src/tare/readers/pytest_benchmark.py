@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tare.readers import json_file
-from tare.readers.format import Format
+from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import (
     in_one_process,
@@ -119,7 +119,5 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     executions=message("interop.executions.pytest_benchmark"),
-    repeat=(
-        "for i in 1 2 3 4 5 6; do pytest --benchmark-json=run$i.json; done; tare audit run?.json"
-    ),
+    repeat=Repeat("pytest --benchmark-json=run$i.json", "run*.json"),
 )

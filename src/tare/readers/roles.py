@@ -22,7 +22,7 @@ from tare.readers.text_file import label
 #: Words of columns that hold what was measured, and when.
 _AMOUNTS = {
     "bandwidth", "bits", "bps", "bytes", "duration", "elapsed", "gbit", "gbps", "kbps", "latency",
-    "mbit", "mbps", "rate", "runtime", "throughput", "value", "wall",
+    "mbit", "mbps", "rate", "real", "runtime", "throughput", "value", "wall",
 }  # fmt: skip
 _TIMES = {"begin", "date", "end", "epoch", "second", "seconds", "start", "time", "timestamp"}
 #: Statistics of several values, and how many these were.
@@ -39,7 +39,7 @@ _TOTALS = {
 _EXECUTIONS = {
     "execution", "fork", "process", "rep", "repeat", "repetition", "replicate", "run", "trial",
 }  # fmt: skip
-_INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample", "step"}
+_INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample", "seq", "step"}
 #: Columns that say how a program ended, by their names without punctuation; 0 is success.
 _EXIT_CODES = {"exitcode", "exitstatus", "exitval", "exitvalue", "returncode", "retcode"}
 #: Names that are those of exit codes only where most are 0.
@@ -61,6 +61,8 @@ _FAILED = {
     "aborted",
 }  # fmt: skip
 _ENDED = {"status", "result", "outcome", "verdict", "state"}
+#: Names of columns of HTTP status codes.
+_HTTP = {"status", "statuscode", "httpstatus", "httpcode", "responsecode"}
 #: Words beside these that say no more.
 _NUMBER = {"id", "idx", "no", "nr", "num", "number"}
 #: An exit code; a data frame with absent cells writes a fraction.
@@ -71,6 +73,8 @@ SUCCESS = re.compile(r"[-+]?0+(?:\.0*)?")
 _UNNAMED = "c1"
 #: Digits of what still counts something.
 _MOST_DIGITS = 10
+#: Rows from which consecutive integers that do not recur number them.
+_LEAST_ROWS = 6
 #: Names of columns that a message lists.
 _MOST_NAMES = 20
 
@@ -217,6 +221,7 @@ def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
         (_SUCCEEDED, _TRUE, _FALSE, _TRUE),
         (_FAILED, _FALSE, _TRUE, f"{_FALSE}|{absent}"),
         (_ENDED, _GOOD, _BAD, _GOOD),
+        (_HTTP, r"[123]\d\d", r"[45]\d\d|0", r"[123]\d\d"),
     ):
         for name, i, cells in named:
             # Only 1 among failures, or only 0 among successes, is as likely a count.
@@ -307,9 +312,14 @@ def _is_numeric(cells: Sequence[str]) -> bool:
     return good > len(cells) / 2
 
 
+def _split(name: str) -> list[str]:
+    """Return the words of a column's name in lower case: ``JobRuntime`` is two."""
+    return re.split(r"[\W_\d]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold())
+
+
 def _words(name: str) -> set[str]:
     """Return the words of a column's name in lower case, without plurals."""
-    words = re.split(r"[\W_\d]+", name.casefold())
+    words = _split(name)
     return {w if w in _EXECUTIONS else w.removesuffix("s") for w in words if w}
 
 
@@ -324,13 +334,20 @@ def _counters(rows: Rows, taken: set[int]) -> set[int]:
             continue
         words = _words(rows.names[i]) - _NUMBER
         is_index = i == 0 and rows.names[0] == _UNNAMED
-        if ((len(words) == 1 and words <= _EXECUTIONS | _INSIDE) or is_index) and _is_counting(
-            cells
-        ):
+        is_named = len(words) == 1 and words <= _EXECUTIONS | _INSIDE
+        if _is_counting(cells) and (is_named or is_index or _numbers_rows(rows, i)):
             found.add(i)
         else:
             others += 1
     return found if others or taken else set()
+
+
+def _numbers_rows(rows: Rows, column: int) -> bool:
+    """Whether consecutive integers number the rows of each series, whatever their name."""
+    keys = (column, *_of_levels(rows, {column}))
+    sampled = rows.sample().columns
+    series = Counter(zip(*(sampled[i].to_pylist() for i in keys), strict=True))
+    return rows.sample().rows >= _LEAST_ROWS and max(series.values()) == 1
 
 
 def _is_counting(cells: Sequence[str]) -> bool:
@@ -383,20 +400,16 @@ def _likeliest(columns: Mapping[str, Sequence[str]]) -> str:
     columns : mapping
         Cells of the first rows by the name of the column.
     """
-
-    def words(name: str) -> set[str]:
-        return set(re.split(r"[\W_\d]+", name.casefold()))
-
     is_index = _UNNAMED in columns and "c2" not in columns
     no_counts = [
         name
         for name in columns
         if not _words(name) & (_EXECUTIONS | _INSIDE) and not (is_index and name == _UNNAMED)
     ]
-    amounts = (name for name in no_counts if words(name) & _AMOUNTS)
+    amounts = (name for name in no_counts if _AMOUNTS.intersection(_split(name)))
     # Whole numbers that recur are levels of a parameter.
     names = [name for name in no_counts if not _are_levels(columns[name])] or [*columns]
-    no_times = [name for name in names if not words(name) & _TIMES]
+    no_times = [name for name in names if not _TIMES.intersection(_split(name))]
     measured = (name for name in no_times if units.of_column(name)[1] is not None)
     return next(amounts, None) or next(measured, None) or next(iter(no_times), names[0])
 

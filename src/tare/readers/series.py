@@ -173,7 +173,7 @@ class Imported:
     ----------
     file : Path
     series : tuple of Series
-        In the order of the file; at least one.
+        In the order of the file; none of a run that failed.
     specification : Specification
     notes : tuple of Said
         What was left out of the file.

@@ -87,6 +87,7 @@ def trust(
     found: Changes | None = None,
     executions: Message | None = None,
     failed: Said | None = None,
+    partly_failed: Said | None = None,
 ) -> Trust:
     """Judge one series.
 
@@ -95,7 +96,7 @@ def trust(
     dependence time above 1.5, or neighbours that alternate), periods, copied stretches, a drift or
     a change of level larger than the target, a spread that changes, a factor that may be one of
     units, a resolution that is unknown because (nearly) all values are equal, values that are not
-    known to be trials.
+    known to be trials, runs that failed.
     Shape, modes and outliers never lower a verdict.
 
     Parameters
@@ -118,6 +119,8 @@ def trust(
         Why ``trials_known`` is false, where the tool that wrote the values explains it.
     failed : Said, optional
         That every run failed, so that there are no values; with the number and the reasons.
+    partly_failed : Said, optional
+        How many runs failed, where they are more than can be neglected.
 
     Returns
     -------
@@ -154,8 +157,10 @@ def trust(
     if rejections:
         return Trust("REJECT", tuple(rejections))
     doubts, remarks, evidence = _look(values, precision, tick, order, found)
-    if units is not None or not trials_known:
+    if units is not None or not trials_known or partly_failed is not None:
         evidence = None
+    if partly_failed is not None:
+        doubts.insert(0, message("trust.some_failed", said=partly_failed))
     if units is not None:
         doubts.append(_units(units))
     if not trials_known:

@@ -15,6 +15,7 @@ from tare.features.audit.overhead_answers import cold_finding, overhead_finding
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import TaskSet
 from tare.features.audit.variance import VarianceAudit
+from tare.readers.readings import number
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Said, message
@@ -23,7 +24,7 @@ from tare.units import percent, quantile_name
 
 #: Sentences on several series at once.
 _MOST_CAVEATS = 12
-#: Files that are named one by one.
+#: Sentences on what files state.
 _MOST_FILES = 6
 #: Parts of the assumptions, and what their column is called.
 PARTS = (
@@ -313,13 +314,14 @@ def _shares(v: VarianceAudit) -> Table:
 def _specification(audit: Audit) -> Finding:
     """Answer whether the files state how their numbers were measured."""
     full = not any(f.missing for f in audit.files)
-    more = len(audit.files) - _MOST_FILES
+    stated = words.specifications(audit.files)
+    more = sum(number(one.args["n"]) for one in stated[_MOST_FILES:])
     return Finding(
         name="specification",
         question=message("audit.specification.question", files=len(audit.files)),
         answer=(
-            *(words.specification(f) for f in audit.files[:_MOST_FILES]),
-            *([message("audit.specification.more", n=more)] if more > 0 else []),
+            *stated[:_MOST_FILES],
+            *([message("audit.specification.more", n=int(more))] if more > 0 else []),
         ),
         verdict="yes" if full else "no",
         caveats=tuple(

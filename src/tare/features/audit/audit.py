@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tare.errors import InputError
+from tare.errors import FailedRunError, InputError
 from tare.features.audit.cold import ColdStart, cold_start
 from tare.features.audit.comparison import (
     FILE,
@@ -29,8 +29,8 @@ from tare.features.audit.task_sets import (
     task_sets,
 )
 from tare.features.audit.variance import VarianceAudit, explain
-from tare.readers import Columns, Imported, Series, read, require_used
-from tare.results.message import Said
+from tare.readers import Columns, Imported, Series, read, recognise, require_used
+from tare.results.message import Said, message
 from tare.statistics.trust import Verdict, verdict_of_all
 
 __all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "Sizing", "audit"]
@@ -158,15 +158,12 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         seen.add(file.resolve())
     require_used(files, question.columns, question.format)
     asked = _without_file(question.columns) if len(files) > 1 else question.columns
-    imported = []
-    for i, file in enumerate(files):
-        tell("reading", i, len(files))
-        imported.append(read(file, asked, question.format))
+    imported = _read_all(files, asked, question.format, tell)
     named = (*question.columns.group, *question.columns.compare)
     sets = FOLDER in named or (FILE not in named and are_sets(imported))
     if sets:
         imported = [_with_folder(one) for one in imported]
-    found = pool(imported, apart=FILE in named, sets=sets)
+    found = pool(imported, apart=FILE in named, sets=sets, named=FOLDER in named)
     keys = _keys(found)
     require_keys(keys, named)
     apart = varied(keys)
@@ -186,6 +183,26 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         task_sets=task_sets(series, question),
     )
     return made if question.finding else _beside(made, tell)
+
+
+def _read_all(
+    files: Sequence[Path], columns: Columns, format: str | None, tell: Tell
+) -> list[Imported]:
+    """Read files; those of failed runs have no series, but there are others."""
+    imported = []
+    failed: list[FailedRunError] = []
+    for i, file in enumerate(files):
+        tell("reading", i, len(files))
+        try:
+            imported.append(read(file, columns, format))
+        except FailedRunError as error:
+            failed.append(error)
+            note = message("interop.failed_run", why=error.why)
+            of = recognise(file, format)
+            imported.append(Imported(file, (), notes=(note,), is_complete=False, format=of))
+    if len(failed) == len(imported):
+        raise failed[0]
+    return imported
 
 
 def _name(

@@ -462,16 +462,37 @@ def _by_file(alike: Sequence[SeriesAudit], columns: Sequence[str]) -> list[list[
 
 
 def _following(some: Sequence[SeriesAudit], columns: Sequence[str]) -> set[str]:
-    """Keys that vary only as the compared ones do, such as a parameter inside a command."""
+    """Keys whose levels the other keys determine, such as a command with its parameters.
+
+    Left among the conditions, they would leave no two series to compare: a key follows where each
+    level of the compared columns has one level of it, or each of its levels has one level of the
+    compared columns and the compared columns with all other keys have one level of it.
+    """
+    keys = [k for k in dict.fromkeys(k for s in some for k in s.key) if k not in columns]
+    levels = {key: {s.key.get(key) for s in some} for key in keys}
     found: set[str] = set()
-    for key in dict.fromkeys(k for s in some for k in s.key if k not in columns):
-        by_level: dict[str, set[str | None]] = {}
-        for s in some:
-            by_level.setdefault(level(s.key, columns), set()).add(s.key.get(key))
-        levels = set().union(*by_level.values())
-        if len(levels) > 1 and all(len(v) == 1 for v in by_level.values()):
+    # A command has more levels than each of its parameters, which stay as conditions.
+    for key in sorted(keys, key=lambda k: -len(levels[k])):
+        others = [k for k in keys if k not in {key, FILE, *found}]
+        if _determine(some, columns, (key,)):
+            follows = len(levels[key]) > 1
+        else:
+            follows = _determine(some, (key,), columns) and _determine(
+                some, (*columns, *others), (key,)
+            )
+        if follows:
             found.add(key)
     return found
+
+
+def _determine(some: Sequence[SeriesAudit], keys: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether series with the same levels of ``keys`` have the same levels of ``others``."""
+    found: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
+    for s in some:
+        of_keys, of_others = (tuple(map(s.key.get, names)) for names in (keys, others))
+        if found.setdefault(of_keys, of_others) != of_others:
+            return False
+    return True
 
 
 def level(key: Mapping[str, str], columns: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from tare.features.audit.pairing import FEWEST
 from tare.features.audit.series import WIDE, SeriesAudit
 from tare.features.audit.task_sets import SolvedComparison, TaskSet
 from tare.features.audit.variance import VarianceAudit
+from tare.readers.readings import number
 from tare.readers.series import Timeline
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
 from tare.statistics.changes import changes
@@ -238,6 +239,7 @@ def headline(audit: Audit) -> Message:
             counts=[message("audit.headline.count", verdict=v, n=n) for v, n in counts if n],
             failed=failed[:_NAMED],
             others=len(failed[_NAMED:]),
+            partly=_partly_failed(audit),
         )
     return message(
         "audit.headline.all",
@@ -249,6 +251,26 @@ def headline(audit: Audit) -> Message:
         total=total,
         median=median(audit.series[0]),
         n=audit.series[0].n,
+        partly=_partly_failed(audit),
+    )
+
+
+def _partly_failed(audit: Audit) -> Message | None:
+    """Count the failed runs of series that are doubtful since some of their runs failed."""
+    counts = [(s.name, s.partly_failed) for s in audit.series]
+    if runs := [f.path.name for f in audit.files if not f.imported.series]:
+        return message("audit.headline.runs", names=runs[:_NAMED], others=len(runs[_NAMED:]))
+    known = [(name, said) for name, said in counts if said is not None]
+    if not known:
+        return None
+    names = [name for name, _ in known]
+    n, total = (sum(number(said.args[key]) for _, said in known) for key in ("n", "total"))
+    return message(
+        "audit.headline.partly",
+        n=int(n),
+        total=int(total),
+        names=names[:_NAMED],
+        others=len(names[_NAMED:]),
     )
 
 
@@ -477,13 +499,20 @@ def effect_name(effect: Effect) -> str:
     return " × ".join(effect.factors)
 
 
-def specification(file: FileAudit) -> Message:
-    """Say what a file states of its numbers, and what it leaves out."""
-    return message(
-        "audit.specification.file",
-        file=file.path.name,
-        format=file.imported.format,
-        missing=file.missing,
-        points=file.points,
-        of=len(CRITERIA),
-    )
+def specifications(files: Sequence[FileAudit]) -> list[Message]:
+    """Say what files state of their numbers, and what they leave out; once of those alike."""
+    alike: dict[tuple[str, tuple[str, ...]], list[FileAudit]] = {}
+    for file in (one for one in files if one.imported.series):
+        alike.setdefault((file.imported.format, file.missing), []).append(file)
+    return [
+        message(
+            "audit.specification.file",
+            file=some[0].path.name if len(some) == 1 else None,
+            n=len(some),
+            format=format_,
+            missing=missing,
+            points=some[0].points,
+            of=len(CRITERIA),
+        )
+        for (format_, missing), some in alike.items()
+    ]

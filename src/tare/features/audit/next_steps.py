@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from tare.cli.again import again
 from tare.cli.command_line import shell_syntax, split
 from tare.errors import ExperimentError
 from tare.experiment import plan_file
 from tare.features.audit.audit import Audit
-from tare.features.audit.comparison import FOLDER
+from tare.features.audit.comparison import FILE, FOLDER
 from tare.features.audit.naming import varied
-from tare.readers import Format
+from tare.features.audit.pairing import FEWEST
+from tare.features.audit.series import SeriesAudit
+from tare.readers import Format, Repeat
 from tare.registry import units_of
 from tare.results.message import Chosen, Message, Said, message
 from tare.units import chosen
@@ -36,7 +40,7 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
         return known
     if audit.overhead is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
-    steps = (_fleet, _of_tasks, _cure, _sets, _rounds, _more)
+    steps = (_fleet, _of_tasks, _partly_failed, _cure, _sets, _rounds, _more)
     better = next((found for step in steps if (found := step(audit)) is not None), None)
     if better is not None:
         return better
@@ -66,15 +70,30 @@ def _executions(audit: Audit) -> Message | None:
     failed = [s for s in audit.series if s.failed]
     # Some tasks of a solver always time out; another program that always fails is worth a look.
     if failed and (len(failed) == len(audit.series) or any(s.series.task is None for s in failed)):
-        commands = _commands(replace(audit, series=tuple(failed)))[:1]
-        why = _run(commands, "-n", "1") if commands else message("audit.next.output")
-        return _next("failed", why)
+        return _failed(audit, failed)
     if "trust.trials" in reasons:
         return _identify(audit) or _columns(audit)
-    repeat = _repeat(audit)
-    if repeat is not None and reasons & {"trust.executions", "trust.few", "trust.one"}:
-        return _next("executions", repeat)
+    if reasons & {"trust.executions", "trust.few", "trust.one"}:
+        repeat = _repeat(audit)
+        if repeat is not None:
+            had = _executions_had(audit)
+            if _folders(audit):
+                return _next("alternate", repeat.versions(had + 1, max(had + 1, FEWEST)))
+            return _next("executions", repeat.executions(had + 1, max(had + 1, FEWEST)))
     return None
+
+
+def _failed(audit: Audit, failed: Sequence[SeriesAudit]) -> Message:
+    """Return what shows why runs fail: the command itself, where it is known."""
+    commands = _commands(replace(audit, series=tuple(failed)))[:1]
+    always = all(s.failed for s in failed)
+    output = message("audit.next.output")
+    return _next("failed", _run(commands, *(["-n", "1"] if always else [])) if commands else output)
+
+
+def _executions_had(audit: Audit) -> int:
+    """Return how many executions a series has at least, where files are pooled; 0 if none is."""
+    return min((len(s.files) if len(s.files) > 1 else 0 for s in audit.series), default=0)
 
 
 def _columns(audit: Audit) -> Message:
@@ -89,9 +108,34 @@ def _columns(audit: Audit) -> Message:
 
 def _sets(audit: Audit) -> Message | None:
     """Return what compares the folders of executions; None where there are not several."""
-    if audit.comparisons or FOLDER not in varied(s.key for s in audit.series):
+    if audit.comparisons:
         return None
-    return _next("compare", again("audit", {"--compare": FOLDER}))
+    if _folders(audit):
+        return _next("compare", again("audit", {"--compare": FOLDER}))
+    keys = [{k: v for k, v in s.key.items() if k != FILE} for s in audit.series]
+    if len(audit.series) >= 2 * FEWEST and all(key == keys[0] for key in keys):
+        return _next("sets", message("audit.next.folders", command=_audit_of_folders(audit)))
+    return None
+
+
+def _folders(audit: Audit) -> bool:
+    """Whether several folders have files of the same series, so that folders can be compared."""
+    if FOLDER in varied(s.key for s in audit.series):
+        return True
+    files: dict[Path, int] = {}
+    for file in audit.files:
+        files[file.path.parent] = files.get(file.path.parent, 0) + 1
+    if len(files) < 2 or min(files.values()) < 2:
+        return False
+    keys = [{k: v for k, v in s.key.items() if k != FILE} for s in audit.series]
+    return all(key == keys[0] for key in keys)
+
+
+def _audit_of_folders(audit: Audit) -> str:
+    """Return an audit that compares two folders, with files named as those of this one."""
+    suffixes = {file.path.suffix for file in audit.files}
+    pattern = f"*{suffixes.pop()}" if len(suffixes) == 1 else "*"
+    return f"tare audit --compare folder old/{pattern} new/{pattern}"
 
 
 def _rounds(audit: Audit) -> Message | None:
@@ -124,6 +168,12 @@ def _of_tasks(audit: Audit) -> Message | None:
     return _next("repeat", message("audit.next.tasks"))
 
 
+def _partly_failed(audit: Audit) -> Message | None:
+    """Return what shows why some runs of a series fail; None where none is doubted for that."""
+    failing = [s for s in audit.series if s.partly_failed is not None]
+    return _failed(audit, failing[:1]) if failing else None
+
+
 def _cure(audit: Audit) -> Message | None:
     """Return what cures the worst doubt; None where nothing that is typed does."""
     # Doubts that chance explains need no cure.
@@ -149,7 +199,7 @@ def _cure(audit: Audit) -> Message | None:
 
 def _more(audit: Audit) -> Message | None:
     """Return what brings a verdict, or the precision, by more trials; None where none is open."""
-    if any(c.location and c.location.more_pairs for c in audit.comparisons):
+    if _more_pairs(audit):
         return _pairs("conclusive", audit)
     short = [s for s in audit.series if not (s.failed or s.reached)]
     if all(s.clock_too_coarse or not s.converges for s in short):
@@ -164,8 +214,13 @@ def _more(audit: Audit) -> Message | None:
 def _precise(audit: Audit, runs: int) -> Said:
     """Return what brings the precision: of series whose commands are unknown, no command."""
     found = _commands(audit)
-    if _repeat(audit) is not None:
-        return message("audit.next.measure", runs=runs or None)
+    repeat = _repeat(audit)
+    if repeat is not None:
+        had = _executions_had(audit)
+        # Without an estimate: twice as many.
+        last = max(runs or 2 * max(s.n for s in audit.series), had + 1)
+        versions = _folders(audit)
+        return (repeat.versions if versions else repeat.executions)(had + 1, last)
     if len(audit.series) == 1 or len(found) == 1:
         precision = chosen(audit.question.precision).replace(" ", "")
         return _run(found, "--precision", precision)
@@ -174,8 +229,8 @@ def _precise(audit: Audit, runs: int) -> Said:
     return message("audit.next.measure", runs=runs or None)
 
 
-def _repeat(audit: Audit) -> str | None:
-    """Return what repeats the measurement with the tool itself; None where tare can run it."""
+def _repeat(audit: Audit) -> Repeat | None:
+    """Return how the tool repeats the measurement; None where tare can run it."""
     formats: dict[str, Format] = units_of("format")
     return formats[audit.files[0].imported.format].repeat
 
@@ -189,7 +244,17 @@ def _next(why: str, command: Said, **values: Chosen | int | None) -> Message:
 def _pairs(why: str, audit: Audit) -> Message:
     """Return what measures series in turn: ``tare compare``, or the tool that has measured them."""
     repeat = _repeat(audit)
-    return _next(why, _compare(audit)) if repeat is None else _next("alternate", repeat)
+    if repeat is None:
+        return _next(why, _compare(audit))
+    more = _more_pairs(audit)
+    had = _executions_had(audit) if more else 0
+    fewest = FEWEST + math.ceil(math.log2(max(1, len(audit.comparisons))))
+    return _next("alternate", repeat.versions(had + 1, max(had + more, fewest)))
+
+
+def _more_pairs(audit: Audit) -> int:
+    """Return how many trials more of each series settle all comparisons; 0 if they are settled."""
+    return max((c.location.more_pairs or 0 for c in audit.comparisons if c.location), default=0)
 
 
 def _compare(audit: Audit) -> str:

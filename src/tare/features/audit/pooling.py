@@ -31,7 +31,9 @@ class Read:
     executions: Message | None = None
 
 
-def pool(imported: Sequence[Imported], *, apart: bool, sets: bool = False) -> list[Read]:
+def pool(
+    imported: Sequence[Imported], *, apart: bool, sets: bool = False, named: bool = False
+) -> list[Read]:
     """Pool the series that several files have in common, where each file is one execution.
 
     Parameters
@@ -41,6 +43,9 @@ def pool(imported: Sequence[Imported], *, apart: bool, sets: bool = False) -> li
         Whether files are compared or separated, so that nothing is pooled.
     sets : bool
         Whether the files of a folder are a set, so that even two of them are pooled.
+    named : bool
+        Whether an option names folders, so that files of several runs each are pooled too. Runs
+        of one file share its conditions, so each file is one trial.
 
     Returns
     -------
@@ -53,12 +58,14 @@ def pool(imported: Sequence[Imported], *, apart: bool, sets: bool = False) -> li
     for one in imported:
         for series in one.series:
             key = _identity(one, series)
+            if key is None and named and series.task is None:
+                key = one.format, one.subject, identity(series)
             alone: Hashable = id(series)
             alike.setdefault(alone if apart or key is None else key, []).append((one, series))
     fewest = 2 if sets else FEWEST
     found: list[Read] = []
     for group in alike.values():
-        if len(group) > 1 and (group[0][1].trial is not None or len(group) >= fewest):
+        if len(group) > 1 and (is_single(group[0][1]) or len(group) >= fewest):
             found.append(_pooled(group))
         else:
             found += [Read((one.file,), series, one.executions) for one, series in group]
@@ -101,7 +108,7 @@ def _pooled(group: Sequence[tuple[Imported, Series]]) -> Read:
         for one, series in group
     ]
     found = join(named)
-    if group[0][1].trial is None:
+    if not is_single(group[0][1]):
         note = message("audit.trust.pooled", files=len(group))
         found = replace(found, notes=(note, *found.notes))
     tasks = [series.task for series in named if series.task is not None]

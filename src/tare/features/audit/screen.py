@@ -15,11 +15,10 @@ from tare.features.audit.overhead import Line, OverheadAudit
 from tare.features.audit.question import QUANTILES
 from tare.features.audit.series import SeriesAudit, worst
 from tare.features.audit.task_sets import TaskSet
-from tare.readers.readings import failures
+from tare.readers.readings import failures, number
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
 from tare.results.message import Chosen, Message, message
-from tare.statistics.trust import verdict_of_all
 from tare.units import percent, quantile_name, quantity
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
@@ -86,15 +85,13 @@ def _line(head: str, said: str, style: str = "") -> None:
 
 
 def _show_files(audit: Audit, whole: str) -> None:
-    """Print what files state, and of several the verdict of each."""
-    for file in audit.files[:_MOST_FILES]:
-        some = [s for s in audit.series if file.path in s.files]
-        verdict = verdict_of_all([s.trust for s in some])
-        stated = sentence(words.specification(file))
-        _line(verdict if len(audit.files) > 1 else "", stated, "dim")
-    more = len(audit.files) - _MOST_FILES
+    """Print what files state of their numbers."""
+    stated = words.specifications(audit.files)
+    for one in stated[:_MOST_FILES]:
+        _line("", sentence(one), "dim")
+    more = sum(number(one.args["n"]) for one in stated[_MOST_FILES:])
     if more > 0:
-        _line("", sentence(message("audit.screen.files", n=more, whole=whole)), "dim")
+        _line("", sentence(message("audit.screen.files", n=int(more), whole=whole)), "dim")
     notes = words.shared(audit.files, lambda f: f.imported.notes, lambda f: f.path.name)
     for note in notes[:_MOST_READ]:
         _line("", sentence(note.of("files", len(audit.files))), "dim")

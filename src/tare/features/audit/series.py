@@ -14,7 +14,7 @@ import numpy as np
 from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
 from tare.readers import Series
-from tare.readers.readings import all_failed
+from tare.readers.readings import all_failed, failures, number
 from tare.readers.units import may_be_count, says_nothing
 from tare.results.message import Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
@@ -40,6 +40,9 @@ MOST = 20_000
 _MOST_OF_ROOM = 0.9
 #: Half of an interval's width, relative to its median, from which on nothing is compared by it.
 WIDE = 0.5
+#: Share of failed runs above which the values of the others may mislead: the smallest that moves
+#: the p1 to p99 quantiles at all.
+_MOST_FAILED = 0.01
 _PAGE_BYTES = 4096.0
 
 
@@ -168,6 +171,11 @@ class SeriesAudit:
     def failed(self) -> bool:
         """Whether every run failed: the series has no values."""
         return all_failed(self.series.notes) is not None
+
+    @property
+    def partly_failed(self) -> Message | None:
+        """The count of failed runs, where so many of a program's runs failed that it is doubted."""
+        return _partly_failed(self.series)
 
     @property
     def is_one_process(self) -> bool:
@@ -448,6 +456,16 @@ def widened_quantiles(
     ]
 
 
+def _partly_failed(series: Series) -> Message | None:
+    """Return the count of failed runs where it exceeds 1 %; None for a task that may be hard."""
+    if series.task is not None or all_failed(series.notes) is not None:
+        return None
+    counts = failures(series.notes)
+    return next(
+        (f for f in counts if number(f.args["n"]) > _MOST_FAILED * number(f.args["total"])), None
+    )
+
+
 def audit_series(
     files: tuple[Path, ...],
     series: Series,
@@ -505,5 +523,6 @@ def audit_series(
             found=found,
             executions=executions,
             failed=all_failed(series.notes),
+            partly_failed=_partly_failed(series),
         ),
     )
