@@ -27,6 +27,7 @@ class Extra(NamedTuple):
 EXTRAS = {
     "duckdb": Extra("tables", ".duckdb files"),
     "pandas": Extra("tables", "Data frames"),
+    "pyarrow": Extra("tables", "Parquet files"),
     "vl_convert": Extra("images", "Charts as SVG or PNG, which Markdown reports have too,"),
     "distributed": Extra("fleet", "Fleets"),
 }

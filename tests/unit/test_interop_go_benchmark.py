@@ -8,7 +8,7 @@ import pytest
 from said import args
 
 from tare import readers
-from tare.errors import InputError
+from tare.errors import FailedRunError, InputError
 from tare.readers import Columns, Imported
 from tare.readers.readings import counted, mean_of
 from tare.results.message import message
@@ -125,4 +125,11 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "latin.txt"
     file.write_bytes(b"goos: linux\nBenchmark\xe4 1 7 ns/op\n")
     with pytest.raises(InputError, match="line 2: byte"):
+        readers.read(file)
+
+
+def test_a_run_that_failed_says_which_benchmark(tmp_path: Path) -> None:
+    file = tmp_path / "bench.txt"
+    file.write_text("goos: linux\npkg: x\nBenchmarkSort-2 \t--- FAIL: BenchmarkSort-2\nFAIL\n")
+    with pytest.raises(FailedRunError, match="'BenchmarkSort-2' failed"):
         readers.read(file)

@@ -337,10 +337,12 @@ def test_a_run_that_failed_says_why(name: str) -> None:
 
 def test_a_failed_run_among_others_is_left_out_and_told(tmp_path: Path) -> None:
     failed = {**run(9.0, 9.0), "error": "no route"}
-    found = readers.read(written(tmp_path, run(1.0, 2.0, got=1.5), failed))
-    assert found.notes[0] == message("interop.iperf3.failed", error="no route")
-    (one,) = found.series
-    assert list(one.values) == [1.5]
+    file = written(tmp_path, *[run(1.0, 2.0, got=1.5 + i) for i in range(6)], failed)
+    (one,) = readers.read(file).series
+    assert list(one.values) == [1.5 + i for i in range(6)]
+    lost = args(one.notes, "interop.failed")
+    assert (lost["n"], lost["total"], lost["why"]) == (1, 7, ["no route"])
+    assert audit([file], Question()).verdict == "DOUBT"
 
 
 def _made(folder: Path) -> Path:
@@ -349,17 +351,20 @@ def _made(folder: Path) -> Path:
 
 
 def test_a_file_of_a_failed_run_among_others_is_left_out_and_named(tmp_path: Path) -> None:
-    files = [written(_made(tmp_path / f"{i}"), run(1.0 + i, 2.0, got=1.5)) for i in range(6)]
+    files = [
+        written(_made(tmp_path / f"{i}"), run(1.0, 2.0, got=1.5 + i % 4 / 100)) for i in range(6)
+    ]
     refused = DATA / "refused.json"
     found = audit([*files, refused], Question())
     (one,) = found.series
-    assert (one.n, found.exit_code) == (6, 1)
-    assert headline(found).args["partly"] == message(
-        "audit.headline.runs", names=["refused.json"], others=0
-    )
+    assert (one.n, found.verdict, found.exit_code) == (6, "DOUBT", 1)
+    (doubt,) = headline(found).args["doubts"]
+    assert doubt == message("audit.headline.runs", names=[str(refused)])
     assert len(specifications(found.files)) == 1
     with pytest.raises(InputError, match="unable to connect"):
         audit([refused, DATA / "refused.jsonl"], Question())
+    with pytest.raises(InputError, match=r"has no successful run; of refused\.json"):
+        audit([*files, refused], Question(columns=Columns(compare=("folder",))))
 
 
 def test_the_whole_after_a_stream_is_not_counted_twice(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +17,24 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from said import args, ids
 
-from tare.errors import InputError
+from tare import extras
+from tare.errors import AgentError, InputError, TareError
 from tare.readers import (
     Columns,
     Imported,
     Series,
     blocks,
+    cells,
+    compression,
     csv_rows,
     gathering,
     growing_columns,
     read,
 )
+from tare.readers.dates import Times
+from tare.readers.parsing import Parsed, Parser
 from tare.readers.readings import left_out
+from tare.readers.rows import Quantities
 from tare.render.words import text
 from tare.results.message import Message, message
 
@@ -66,7 +74,7 @@ def test_levels_make_series_in_order_of_appearance() -> None:
     assert np.mean(worst.values) == pytest.approx(374.8, abs=0.05)
     assert (worst.metric, worst.unit, worst.lower_is_better) == ("exec_time", "s", True)
     assert args(imported.notes, "interop.table.guessed") == {"column": "'exec_time_s'"}
-    assert args(imported.notes, "interop.table.pooled") == {"columns": ["'app'", "'item'"]}
+    assert args(imported.notes, "interop.table.pooled") == {"columns": ["'item'"]}
 
 
 def test_parquet_says_the_same_as_text() -> None:
@@ -298,6 +306,7 @@ def test_only_what_cannot_be_negative_must_not_be(tmp_path: Path, name: str, cor
         ("a|b\nx|1.5\n", [1.5]),
         ('a,b\n"x, y",1.5\n', [1.5]),
         ("a;b\nx;1,5 ms\n", [0.0015]),
+        ("a,b\nx,1:14.77\ny,0:05.10\n", [74.77, 5.1]),
         ("a,b\r\nx,1.5\r\n", [1.5]),
         ("a,b\rx,1.5\ry,2\r", [1.5, 2]),
         ("\ufeffa,b\nx,1.5\n", [1.5]),
@@ -305,10 +314,22 @@ def test_only_what_cannot_be_negative_must_not_be(tmp_path: Path, name: str, cor
         ("a;b\nx;1.221,14\ny;950,5\nz;1.200\n", [1221.14, 950.5, 1200]),
         ('a,b\nx,"1,221.14"\ny,950.5\n1.200,"12,345"\n', [1221.14, 950.5, 12345]),
         ("a\tb\nx\t1,221.14\r\ny\t1,200\n", [1221.14, 1200]),
+        ("a;b\nx;1.221.000\ny;950\n", [1221000, 950]),
+        # Each column has marks of its own, and texts have none.
+        ('a,b\n"0.001,64",905.123\n"0.010,12",1102.8\n', [905.123, 1102.8]),
+        ("a;b\n1.234,50;0.812\n2.234,50;0.950\n", [0.812, 0.95]),
     ],
 )
 def test_dialects(tmp_path: Path, data: str, values: list[float]) -> None:
     assert only(tmp_path, data, value="b").values.tolist() == pytest.approx(values)
+
+
+def test_levels_with_points_and_commas_stay_as_they_are(tmp_path: Path) -> None:
+    rows = [f"{v};{n},5" for v in ("1.100", "1100", "1.234,50", "192.168.100.101") for n in "1234"]
+    imported = made(tmp_path, "\n".join(["version;ms", *rows]), value="ms", group=("version",))
+    assert [one.key["version"] for one in imported.series] == [
+        "1.100", "1100", "1.234,50", "192.168.100.101",
+    ]  # fmt: skip
 
 
 def test_what_is_odd_is_told(tmp_path: Path) -> None:
@@ -348,18 +369,15 @@ def test_encodings_are_told_apart(tmp_path: Path, encoding: str) -> None:
     assert series.values.tolist() == [1.5]
 
 
-@pytest.mark.parametrize("packing", ["gz", "bz2", "zst"])
-def test_packed_tables_are_read(tmp_path: Path, packing: str) -> None:
-    file = tmp_path / f"results.csv.{packing}"
-    with pa.output_stream(
-        str(file), compression={"gz": "gzip", "zst": "zstd"}.get(packing, packing)
-    ) as out:
-        out.write(b"v\n1\n2\n")
-    imported = read(file)
-    assert imported.series[0].values.tolist() == [1, 2]
-    whole = gzip.compress(b"v\n" + b"1\n" * 100_000)
-    with pytest.raises(InputError, match="damaged or ends early"):
-        made(tmp_path, whole[: len(whole) // 2])
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, compression.zstd.compress])
+def test_packed_tables_are_read(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+    assert only(tmp_path, compress(b"v\n1\n2\n")).values.tolist() == [1, 2]
+    whole = compress(b"v\n" + b"".join(b"%d\n" % i for i in range(100_000)))
+    damaged = bytearray(whole)
+    damaged[len(whole) // 2 :] = random.Random(1).randbytes(len(whole) - len(whole) // 2)
+    for data in (whole[: len(whole) // 2], bytes(damaged), whole[:10]):
+        with pytest.raises(InputError, match="damaged or ends early"):
+            made(tmp_path, data)
 
 
 @pytest.mark.parametrize(
@@ -390,11 +408,16 @@ def test_the_column_that_a_hint_names_looks_like_values(
         ("plat,b\n1,2\n", {"value": "b", "group": ("platt",)}, "no column 'platt'"),
         ("a,a\n1,2\n", {"value": "a"}, "2 columns 'a'"),
         ("a,b\n1,2\n", {"value": "a", "group": ("a",)}, "'a' cannot be two things"),
+        ("a,b\n1,2\n", {"value": "a", "trial": "a"}, "'a' cannot be two things"),
         ("a,b\n", {}, "a header and no rows"),
         ("a,b\n1,2\n3\n", {"value": "b"}, "line 3 has 1 value, but there are 2 columns"),
         ("a,b\n1,2\n3,4,5\n", {"value": "b"}, "line 3 has 3 values, but"),
+        ('a,b\n1,2\n3,"4\n5,6\n', {"value": "a"}, "line 3: a quotation mark is never closed"),
+        ('a,b\n1,2\n3",4\n"5,6\n', {"value": "a"}, "line 4: a quotation mark is never closed"),
         ("a,b\nx,1,5\nx,2,5\n", {}, "line 2 has 3 values, but"),
         ('a,b\nx,"1,500"\n', {}, "commas in its numbers: b"),
+        ("a;b\n1,5;1.234\n2,5;1.240\n", {"value": "b"}, "point in 1.234 may be of decimals or"),
+        ("a;b\nx;1.027\ny;946\nz;1.103\n", {}, "point in 1.027 may be of decimals or"),
         ("a,b\n1,x\n2,y\n", {"value": "a", "order": "b"}, "line 2: 'b' holds neither numbers"),
         (b"a,b\n1,\x002\n", {"value": "b"}, "near line 2: a zero byte"),
         ("a,b\n" + "1,2\n" * 3000 + "1,\x002\n", {"value": "b"}, "near line 3002: a zero byte"),
@@ -410,7 +433,10 @@ def test_refusals_name_the_place_and_what_there_is(
         assert "results.csv" in told.value.message
 
 
-@pytest.mark.parametrize(("mark", "how"), [(b"PK\x03\x04", "zip"), (b"\xfd7zXZ\x00", "xz")])
+@pytest.mark.parametrize(
+    ("mark", "how"),
+    [(b"PK\x03\x04", "zip"), (b"\xfd7zXZ\x00", "xz"), (b"\x04\x22\x4d\x18", "lz4")],
+)
 def test_other_packings_are_named(tmp_path: Path, mark: bytes, how: str) -> None:
     with pytest.raises(InputError, match=f"packed as {how}"):
         made(tmp_path, mark + b"1,2\n")
@@ -494,6 +520,18 @@ def test_a_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
     with pytest.raises(InputError, match=r"do not fit into memory, nor into .*absent"):
         made(tmp_path, "v\n1\n")
+
+
+def test_latin_text_is_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8)
+    data = "k,b\na,1\n" + "ä,1\nö,2\n" * 9
+    latin = made(tmp_path, data.encode("latin-1"), group=("k",), value="b")
+    assert {key: len(values) for key, values in keyed(latin).items()} == {
+        ("a",): 1,
+        ("ä",): 9,
+        ("ö",): 9,
+    }
+    assert latin.notes == (message("interop.csv.latin", line=3),)
 
 
 def test_blocks_end_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -659,6 +697,11 @@ def test_a_column_that_numbers_rows_is_no_value_in_any_language(tmp_path: Path) 
         ("algo,wall_s,cpu_s,rss_kb,exit_code", "{algo},{time},{time},{rss},0", "wall_s (or cpu_s)"),
         ("algo,real,user,rss_kb,exit_code", "{algo},{time},{time},{rss},0", "real"),
         ("Seq,Starttime,JobRuntime,Exitval", "{i},{rss},{time},0", "JobRuntime"),
+        ("algo,threads,time_s", "{algo},{i},{time}", "time_s"),
+        ("algo,submission,time_ms", "{algo},{rss},{n}", "time_ms"),
+        # Numbers in another order, or with a unit, do not number the rows.
+        ("algo,score,time_s", "{algo},{shuffled},{time}", "time_s"),
+        ("algo,latency_ms,clock_mhz", "{algo},{i},{rss}", "latency_ms"),
     ],
 )
 def test_the_proposed_values_are_no_levels_and_no_numbers_of_runs(
@@ -666,7 +709,12 @@ def test_the_proposed_values_are_no_levels_and_no_numbers_of_runs(
 ) -> None:
     rows = [
         row.format(
-            i=i, algo="ab"[i % 2], n=10 * (1 + i % 3), time=1.5 + i / 10, rss=29_262 + 31 * i
+            i=i,
+            algo="ab"[i % 2],
+            n=10 * (1 + i % 3),
+            time=1.5 + i / 10,
+            rss=29_262 + 31 * i,
+            shuffled=5 * i % 12,
         )
         for i in range(12)
     ]
@@ -713,7 +761,9 @@ def test_rows_with_an_exit_code_other_than_0_are_failed_runs(tmp_path: Path, nam
     [("status", "ok", "TIMEOUT"), ("Result", "solved", "oom"), ("success", "True", "false"),
      ("ok", "1", "0"), ("failed", "0", "1"), ("timed_out", "no", "yes"), ("error", "", "segfault"),
      ("error", "0", "1"), ("exitval", "0", "1"), ("exit_code", "0", "SIGSEGV"),
-     ("status", "200", "503"), ("http_status", "304", "404")],
+     ("status", "200", "503"), ("http_status", "304", "404"), ("status", "200.0", "500.0"),
+     ("status", "SAT", "UNKNOWN"), ("exit_code", "10", "137"), ("verdict", "AC", "TLE"),
+     ("result", "correct", "time-limit")],
 )  # fmt: skip
 def test_rows_that_a_column_calls_failed_are_omitted(
     tmp_path: Path, name: str, good: str, bad: str
@@ -804,3 +854,81 @@ def test_durations_in_minutes_and_seconds_are_times(tmp_path: Path) -> None:
     assert one.unit == "s"
     (defect,) = one.defects
     assert args(defect.message, "interop.places")["places"] == [7]
+
+
+def test_a_parquet_file_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(extras.EXTRAS, "pyarrow", extras.Extra("tables", "Parquet files"))
+    monkeypatch.setattr(extras, "find_spec", lambda module: None)
+    with pytest.raises(TareError, match="Parquet files need the extra 'tables'") as told:
+        read(DATA / "c5.parquet")
+    assert told.value.hint == "pip install 'tare[tables]'"
+
+
+def test_names_that_hold_nothing_are_no_trial_in_any_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8)
+    data = "v,run\n1,7\n2,\n3,NA\n4,-8\n5,x\n6,-\n7,-8\n"
+    imported = made(tmp_path, data, value="v", trial="run")
+    assert imported.series[0].values.tolist() == [1, 4, 5, 7]
+    trial = imported.series[0].trial
+    assert trial is not None
+    assert trial[[0, 1, 3]].tolist() == [7, -8, -8]
+    assert args(imported.notes, "interop.table.rows") == {"n": 3, "place": "line", "first": 3}
+
+
+@pytest.mark.parametrize(
+    "odd", ["2026-01-01", "2026/01/01 12:30", "2026-01-01T00:00:01.5Z", "2026-01-01T02:00+01:30"]
+)
+def test_dates_of_one_form_and_of_several_are_the_same_times(odd: str) -> None:
+    dates = ["2026-01-01T00:00:02Z", "2026-01-01 00:00:00.123456789", odd]
+    together = Times().numbers(dates)
+    assert together is not None
+    # A zone, white space or a day that does not exist takes the way of any text.
+    apart = Times().numbers([*dates, " 2026-02-30T00:00:00+00:00"])
+    assert apart is not None
+    assert apart[:3].tolist() == together.tolist()
+    assert np.isnan(apart[3])
+
+
+def test_an_order_of_which_most_is_absent_is_one_of_numbers(tmp_path: Path) -> None:
+    series = only(tmp_path, "v,at\n1,5\n2,NA\n3,-\n4,4\n", value="v", order="at")
+    assert series.values.tolist() == [4, 1]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text("0123456789.eE+-,hms% \tx\xa0", max_size=12), min_size=1, max_size=100))
+def test_both_parsers_divide_cells_alike(texts: list[str]) -> None:
+    block = "".join('"' + text.replace('"', '""') + '"\n' for text in texts).encode()
+    with Parser(";", 1, {0: "number"}, {}) as parser:
+        parsed = parser.parse(block)
+    assert isinstance(parsed, Parsed)
+    ours, theirs = cells.quantities(texts), parsed.columns[0]
+    assert isinstance(theirs, Quantities)
+    np.testing.assert_array_equal(ours.numbers, theirs.numbers)
+    rests = [
+        [""] * len(texts) if one.rests is None else [one.rests.texts[c] for c in one.rests.codes]
+        for one in (ours, theirs)
+    ]
+    assert rests[0] == rests[1]
+
+
+def test_the_process_that_parses_can_open_nothing_and_ends_with_its_reader() -> None:
+    with Parser(",", 1, {0: "number"}, {}) as parser:
+        parser.parse(b"1\n")
+        process = Path("/proc", str(parser.process.pid))
+        limits = process.joinpath("limits").read_text()
+        status = process.joinpath("status").read_text()
+    for name in ("Max open files", "Max processes", "Max file size"):
+        (line,) = [line for line in limits.splitlines() if line.startswith(name)]
+        assert line.removeprefix(name).split()[:2] == ["0", "0"]
+    assert "NoNewPrivs:\t1" in status
+    assert "CapPrm:\t0000000000000000" in status
+    assert not process.exists()
+
+
+def test_a_parser_that_is_killed_is_an_error() -> None:
+    with Parser(",", 1, {0: "number"}, {}) as parser:
+        parser.process.kill()
+        with pytest.raises(AgentError, match="ended: exit code -9"):
+            parser.parse(b"1\n" * (1 << 20))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inputs"
+INTEROP = Path(__file__).parents[1] / "data" / "interop"
 
 
 def test_a_page_loads_no_library_that_draws_pictures_or_that_takes_long(tmp_path: Path) -> None:
@@ -64,14 +65,21 @@ HEAVY = (
                 "tare.experiment.findings.cells",
             ),
         ),
-        (
-            f"audit {GOLDEN / 'cloud.csv'} --value bandwidth_gbps --group region",
+        *[
             (
-                # Arrow imports pandas for some tables, where it is installed.
-                "typer", "rich", "numpy", "scipy", "pyarrow", "pandas", "jinja2",
-                "tare.features.audit", "tare.experiment.findings.cells",
-            ),
-        ),
+                f"audit {file}",
+                (
+                    "typer", "rich", "numpy", "scipy", "jinja2", "tare.features.audit",
+                    "tare.experiment.findings.cells",
+                ),
+            )
+            for file in (
+                f"{GOLDEN / 'cloud.csv'} --value bandwidth_gbps --group region",
+                INTEROP / "hyperfine" / "runs.json",
+                INTEROP / "jmeter" / "log.jtl",
+                INTEROP / "jmeter" / "log_xml.jtl",
+            )
+        ],
     ],
 )  # fmt: skip
 def test_a_command_loads_what_it_needs(words: str, loaded: tuple[str, ...]) -> None:

@@ -193,6 +193,6 @@ UNIT = Format(
     read=read,
     executions=message("interop.executions.asv"),
     repeat=Repeat(
-        "asv run --record-samples; cp -r .asv/results run$i", "run*/MACHINE/COMMIT-*.json"
+        "asv run --record-samples; cp RESULTS/MACHINE/COMMIT-*.json run$i.json", "run*.json"
     ),
 )

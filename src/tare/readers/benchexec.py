@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from tare.errors import InputError
 from tare.readers import units, xml_file
-from tare.readers.cells import parsed
+from tare.readers.cells import split
 from tare.readers.format import Format
 from tare.readers.readings import Readings, each_of, failed, failed_with, readings
 from tare.readers.series import Columns, Imported, Series, TaskRuns
@@ -160,12 +161,9 @@ def _values(cells: Sequence[str | None], lines: Sequence[int], unit: str) -> Rea
 
 def _number(cell: str, unit: str) -> float | str:
     """Read what has its unit behind it since 1.0 and had none before; what has another is text."""
-    found = parsed(cell)
-    if found is None:
-        return cell
-    number, written = found
+    number, written = split(cell)
     known = units.unit(written) if written else None
-    if written and (known is None or known.base != unit):
+    if math.isnan(number) or (written and (known is None or known.base != unit)):
         return cell
     return number * known.factor if known else number
 

@@ -3,54 +3,87 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tare.readers import units
+from tare.readers.rows import Column, Levels, Quantities
 from tare.readers.series import FloatArray, IntArray
 from tare.readers.units import Unit
 
-DType = TypeVar("DType", bound=np.generic)
-_CELL = (
-    r"^\s*(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
-    r"\s*(?P<unit>[^0-9\s].*?)?\s*$"
+#: The number that a cell begins with, as the agent divides cells of delimited text.
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+#: What follows the number in a duration as the shell's ``time`` prints it, ``1m2.5s`` and
+#: ``1h2m3s``, or GNU's: ``1:02.50``. Without a fraction it may be a time of day.
+_DURATION = re.compile(
+    r"(?:h\s*(?P<minutes>[0-9]{1,6})\s*)?m(?:in)?\s*(?P<seconds>[0-9]{1,6}(?:[.,][0-9]{0,9})?)\s*s"
+    r"|:(?P<clock>[0-5][0-9][.,][0-9]{1,9})"
 )
-#: A duration in minutes and seconds, as the shell's ``time`` prints it.
-_DURATION = (
-    r"^\s*(?:(?P<hours>[0-9]{1,6})\s*h\s*)?(?P<minutes>[0-9]{1,6})\s*m(?:in)?\s*"
-    r"(?P<seconds>[0-9]{1,6}(?:[.,][0-9]{0,9})?)\s*s\s*$"
-)
-#: What stands for no value at all.
+#: Cells without a value.
 ABSENT = ["", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?"]
-_PATTERN = re.compile(_CELL)
-#: No number is longer with its unit; a longer cell is not looked at, since that may take long.
+#: No number is longer with its unit.
 MOST_CHARACTERS = 64
 
 
-def parsed(text: str) -> tuple[float, str | None] | None:
-    """Take a cell apart into its number and the unit behind it; None if it has no number."""
-    if duration := re.match(_DURATION, text):
-        hours, minutes = (int(duration[name] or 0) for name in ("hours", "minutes"))
-        return 3600 * hours + 60 * minutes + float(duration["seconds"].replace(",", ".")), "s"
-    found = _PATTERN.match(text) if len(text) <= MOST_CHARACTERS else None
-    return (float(found["number"]), found["unit"]) if found else None
+class _Scale(NamedTuple):
+    """What a number is multiplied by for base units, and what is added.
+
+    Attributes
+    ----------
+    unit : Unit or None
+    factor : float
+        NaN where the cell is no number with a unit that is known.
+    seconds : float or None
+        Those of a duration of which the number counts minutes or hours.
+    """
+
+    unit: Unit | None
+    factor: float
+    seconds: float | None = None
+
+
+#: Of a text that follows no number.
+_NONE = _Scale(None, np.nan)
+
+
+def split(text: str) -> tuple[float, str]:
+    """Divide a cell into its number and the text behind it; NaN and the whole cell without one."""
+    text = text.strip()
+    found = _NUMBER.match(text)
+    return (float(found[0]), text[found.end() :].lstrip()) if found else (np.nan, text)
 
 
 def is_number(text: str) -> bool:
     """Whether a cell is a number, with a unit that is known or without."""
-    found = parsed(text)
-    return found is not None and (found[1] is None or units.unit(found[1]) is not None)
+    number, rest = split(text)
+    return not np.isnan(number) and (not rest or not np.isnan(_scale(rest).factor))
+
+
+def quantities(texts: Iterable[str]) -> Quantities:
+    """Divide each cell of a column into its number and the text behind it."""
+    parts = [split(text) for text in texts]
+    numbers = np.array([number for number, _ in parts], dtype=np.float64)
+    rests = Levels.of(rest for _, rest in parts)
+    return Quantities(numbers, None if rests.texts == [""] else rests)
+
+
+def _scale(rest: str) -> _Scale:
+    """Return how numbers with a text behind them convert to base units."""
+    if found := _DURATION.fullmatch(rest):
+        seconds = float((found["seconds"] or found["clock"]).replace(",", "."))
+        factor, minutes = (60, 0) if found["minutes"] is None else (3600, int(found["minutes"]))
+        return _Scale(units.unit("s"), factor, 60 * minutes + seconds)
+    unit = units.unit(rest) if len(rest) <= MOST_CHARACTERS else None
+    return _Scale(unit, np.nan if unit is None else unit.factor)
 
 
 @dataclass
 class Cells:
-    """Turns cells into numbers in base units, and remembers which units there were.
+    """Converts cells to numbers in base units, and collects the units of a column.
 
     Attributes
     ----------
@@ -66,8 +99,8 @@ class Cells:
     def __post_init__(self) -> None:
         self.units = [self.column]
 
-    def numbers(self, cells: pa.Array) -> tuple[FloatArray, IntArray | None]:
-        """Convert.
+    def numbers(self, cells: Column) -> tuple[FloatArray, IntArray | None]:
+        """Convert to numbers in base units.
 
         Returns
         -------
@@ -76,83 +109,44 @@ class Cells:
         codes : int array, shape (n,), or None
             The unit of each cell; None where none has a unit of its own.
         """
-        if not pa.types.is_string(cells.type):
-            return self._scaled(_floats(cells)), None
-        if pc.any(pc.match_substring_regex(cells, _DURATION)).as_py():
-            cells = pa.array([_in_seconds(cell) for cell in cells.to_pylist()], pa.string())
-        parts = pc.extract_regex(cells, _CELL)
-        numbers = _floats(pc.cast(pc.struct_field(parts, "number"), pa.float64()))
-        written = pc.struct_field(parts, "unit").dictionary_encode()
-        codes, factors = self._codes(written.dictionary.to_pylist())
-        which = np.asarray(pc.fill_null(written.indices, len(codes) - 1))
-        own = codes[which]
-        with np.errstate(over="ignore"):
-            values = numbers * factors[which]
-        return values, own if own.any() else None
-
-    def _codes(self, spellings: list[str]) -> tuple[IntArray, FloatArray]:
-        """Give each spelling its code and factor; the last of each is that of no unit."""
-        codes, factors = [], []
-        for spelling in spellings:
-            found = units.unit(spelling) if spelling else self.column
-            if spelling and found is None:
-                codes.append(0)
-                factors.append(np.nan)
-                continue
-            if found not in self.units:
-                self.units.append(found)
-            codes.append(self.units.index(found))
-            factors.append(found.factor if found and spelling else self._factor())
-        return np.array([*codes, 0]), np.array([*factors, self._factor()])
-
-    def _scaled(self, values: FloatArray) -> FloatArray:
-        factor = self._factor()
-        if factor == 1.0:
-            return values
+        if isinstance(cells, list):
+            cells = quantities(cells)
+        assert isinstance(cells, Quantities)
+        factor = self.column.factor if self.column and self.column.base == "s" else 1.0
         with np.errstate(over="ignore", invalid="ignore"):
-            return values * factor
+            if cells.rests is None:
+                return cells.numbers if factor == 1.0 else cells.numbers * factor, None
+            which = cells.rests.codes
+            follows = np.zeros(len(cells.rests.texts), dtype=bool)
+            follows[which[~np.isnan(cells.numbers)]] = True
+            scales = [
+                (_scale(rest) if rest else _Scale(self.column, factor)) if some else _NONE
+                for rest, some in zip(cells.rests.texts, follows.tolist(), strict=True)
+            ]
+            values = cells.numbers * np.array([scale.factor for scale in scales])[which]
+            if any(scale.seconds is not None for scale in scales):
+                added = [np.nan if one.seconds is None else one.seconds for one in scales]
+                seconds = np.array(added)[which]
+                is_duration = ~np.isnan(seconds)
+                is_count = (cells.numbers >= 0) & (cells.numbers % 1 == 0)
+                values[is_duration] += np.where(is_count, seconds, np.nan)[is_duration]
+        codes = np.array([self._code(scale) for scale in scales])[which]
+        return values, codes if codes.any() else None
 
-    def _factor(self) -> float:
-        return self.column.factor if self.column and self.column.base == "s" else 1.0
-
-
-def _in_seconds(cell: str | None) -> str | None:
-    """Write a duration in seconds; other cells stay as they are."""
-    if cell is None or re.match(_DURATION, cell) is None:
-        return cell
-    number, unit = parsed(cell) or (np.nan, "s")
-    return f"{number!r} {unit}"
-
-
-def is_absent(cells: pa.Array) -> NDArray[np.bool_]:
-    """Tell which cells hold nothing, or what stands for it."""
-    if not pa.types.is_string(cells.type):
-        return np.asarray(cells.is_null()) if cells.null_count else np.zeros(len(cells), bool)
-    written = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=pa.array(ABSENT))
-    return np.asarray(pc.fill_null(written, True))
-
-
-def texts(cells: Sequence[str]) -> pa.StringArray:
-    """Return cells as a column; ``pa.array`` would import pandas where it is installed."""
-    encoded = [cell.encode("utf-8", "replace") for cell in cells]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.StringArray.from_buffers(
-        len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))
-    )
+    def _code(self, scale: _Scale) -> int:
+        if np.isnan(scale.factor):
+            return 0
+        if scale.unit not in self.units:
+            self.units.append(scale.unit)
+        return self.units.index(scale.unit)
 
 
-def _floats(column: pa.Array) -> FloatArray:
-    """Return numbers with NaN for what is absent; a view of them where nothing is."""
-    if column.null_count:
-        column = pc.fill_null(column, np.nan)
-    if not pa.types.is_float64(column.type):
-        column = column.cast(pa.float64())
-    return view(column, np.float64)
-
-
-def view(column: pa.Array, dtype: type[DType]) -> NDArray[DType]:
-    """Return numbers without nulls as NumPy sees them; Arrow's own conversion imports pandas."""
-    buffer = column.buffers()[1]
-    if buffer is None:
-        return np.empty(0, dtype)
-    return np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
+def is_absent(cells: Column) -> NDArray[np.bool_]:
+    """Return which cells hold nothing, or what stands for it."""
+    if isinstance(cells, list):
+        cells = quantities(cells)
+    assert isinstance(cells, Quantities)
+    absent = np.isnan(cells.numbers)
+    if cells.rests is not None:
+        absent &= np.array([rest in ABSENT for rest in cells.rests.texts])[cells.rests.codes]
+    return absent

@@ -1,22 +1,35 @@
-"""A file as it would be unpacked, which its first bytes tell: gzip, bzip2, Zstandard, LZ4."""
+"""Decompression of files, by their first bytes: gzip, bzip2, Zstandard."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from tare.errors import InputError
 
-_PACKED = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bz2",
-    b"\x28\xb5\x2f\xfd": "zstd",
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_OPEN: dict[str | None, Any] = {
+    None: open,
+    "gzip": gzip.open,
+    "bz2": bz2.open,
+    "zstd": zstd.open,
+}
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+#: Formats that are refused by name; a zip may hold anything, a spreadsheet for example.
+_ELSEWHERE = {
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ\x00": "xz",
+    b"7z\xbc\xaf\x27\x1c": "7z",
     b"\x04\x22\x4d\x18": "lz4",
 }
-#: What is known, but not unpacked here; a zip may hold anything, a spreadsheet for one.
-_ELSEWHERE = {b"PK\x03\x04": "zip", b"\xfd7zXZ\x00": "xz", b"7z\xbc\xaf\x27\x1c": "7z"}
 
 #: Bytes that any packed file may come to, and otherwise times its size.
 _ALWAYS, _MOST_FACTOR = 1 << 28, 200
@@ -51,14 +64,17 @@ def unpacked(file: Path) -> Any:
         with file.open("rb") as source:
             start = source.read(6)
         _refuse(file, start)
-        return pa.input_stream(str(file), compression=packing(start))
+        # Messages and pages name the file.
+        str(file).encode()
+        return _OPEN[packing(start)](file, "rb")
     except UnicodeEncodeError as error:
         raise InputError(
             f"cannot read {str(file)!r}: its name is not UTF-8", "rename it, or make a link to it"
         ) from error
-    except (OSError, pa.ArrowException) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read {file}: {why}", "name a file of results") from error
+    except OSError as error:
+        raise InputError(
+            f"cannot read {file}: {error.strerror}", "name a file of results"
+        ) from error
 
 
 def _refuse(file: Path, start: bytes) -> None:
@@ -80,7 +96,7 @@ def take(file: Path, source: Any, most: int, line: int | None = None) -> bytes:
     """
     try:
         return bytes(source.read(most))
-    except (OSError, pa.ArrowException, EOFError) as error:
+    except (OSError, EOFError, zlib.error, zstd.ZstdError) as error:
         where = f"{file}, after line {line}" if line else f"{file}"
         raise InputError(
             f"{where}: what is packed in it is damaged or ends early ({error})",

@@ -7,18 +7,13 @@ import io
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
 
 from tare.errors import InputError
 from tare.readers.blocks import HEAD_BYTES, Block, Text
-from tare.readers.cells import ABSENT, MOST_CHARACTERS, is_number, texts
+from tare.readers.cells import ABSENT, MOST_CHARACTERS, is_number
+from tare.readers.parsing import Marks, Parser, Ragged
 from tare.readers.rows import Chunk, Want, consecutive
-from tare.readers.series import IntArray
 from tare.readers.text_file import shown
 from tare.results.message import Message, message
 
@@ -27,23 +22,21 @@ MOST_COLUMNS = 10_000
 #: Rows from the beginning that columns are judged by.
 _SAMPLE = 1000
 _SEPARATORS = ",;\t|"
-_TYPES = {
-    "number": pa.float64(),
-    "integer": pa.int64(),
-    "level": pa.dictionary(pa.int32(), pa.string()),
-}
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*[^\d.,\s]{0,12}\s*")
 #: What may as well be a whole number whose thousands a comma separates.
 _THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*[^\d.,\s]{0,12}\s*")
 #: Excel reads the separator of a CSV file from a first line such as ``sep=;``.
-_EXCEL = re.compile(r"\ufeff?sep=(.)\s*")
+_EXCEL = re.compile(r"\ufeff?sep=([\t !#-~])\s*")
+_DECIMAL_COMMA = re.compile(r"(\s*[-+]?\d*),(?=\d)")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+.*")
 #: Numbers with separators of thousands, which are the keys.
 _GROUPED = {
-    ".": r"[-+]?\d{1,3}(?:\.\d{3})+(?:,\d+)?",
-    ",": r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d+)?",
+    ".": r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?",
+    ",": r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?",
 }
+#: What may be a whole number whose thousands a point separates, or one with three decimals.
+_GROUP = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
 
 
 class CsvRows:
@@ -82,12 +75,12 @@ class CsvRows:
                 "if its numbers have decimal commas: write points, or semicolons between columns",
             )
         self.names = tuple(names)
-        self._thousands = _thousands(rows[:_SAMPLE])
+        columns = self._by_column([row for _, row in rows[:_SAMPLE]])
+        self._marks = {i: _marks(self._separator, cells) for i, cells in enumerate(columns)}
         self._sampled = [
-            (line, [self._ungrouped(cell) for cell in cells]) for line, cells in rows[:_SAMPLE]
+            [_as_number(cell, self._marks[i]) for cell in cells] for i, cells in enumerate(columns)
         ]
-        self._comma = _decimal_comma(self._separator, self._sampled)
-        if self._comma:
+        if any(marks.decimal_comma for marks in self._marks.values()):
             self._text.note(message("interop.csv.decimal_comma"))
 
     @property
@@ -95,37 +88,48 @@ class CsvRows:
         """What was odd about it."""
         return self._text.notes
 
-    def sample(self) -> Chunk:
-        """Return the first rows as text."""
-        columns = {
-            i: texts([cells[i] if i < len(cells) else "" for _, cells in self._sampled])
-            for i in range(len(self.names))
-        }
-        lines = np.array([line for line, _ in self._sampled])
-        return Chunk(self._with_points(columns), len(lines), lambda index: lines[index])
+    def sample(self) -> list[list[str]]:
+        """Return the cells of the first rows, by column."""
+        return self._sampled
 
     def chunks(self, wanted: Mapping[int, Want]) -> Iterator[Chunk]:
         """Go through all rows, with the columns that are wanted."""
-        for whole in self._text.blocks():
-            block = self._after_header(whole)
-            if block.data and not block.data.isspace():
-                yield self._chunk(self._without_thousands(block), wanted)
+        width = len(self.names)
+        for i in (i for i, want in wanted.items() if want == "number"):
+            self._refuse_ambiguous(i)
+        with Parser(self._separator, width, wanted, self._marks) as parser:
+            for whole in self._text.blocks():
+                block = self._after_header(whole)
+                if block.data and not block.data.isspace():
+                    yield self._chunk(self._utf8(block), parser)
 
-    def _ungrouped(self, cell: str) -> str:
-        """Return a number without the separators of its thousands; other text as it is."""
-        mark = self._thousands
-        grouped = mark is not None and re.fullmatch(_GROUPED[mark], cell.strip()) is not None
-        return cell.replace(mark or "", "") if grouped else cell
+    def _by_column(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Return the cells of each column; rows may lack cells."""
+        width = len(self.names)
+        columns = zip(*([*row[:width], *[""] * (width - len(row))] for row in rows), strict=True)
+        return [[*column] for column in columns]
 
-    def _without_thousands(self, block: Block) -> Block:
-        """Return a block whose numbers have no separators of thousands."""
-        mark = self._thousands
-        if mark is None:
-            return block
-        # Where commas separate columns, those of thousands are in quotation marks.
-        ends = '"' if self._separator == mark else f'"\n{re.escape(self._separator)}'
-        cell = re.compile(rf"(?:(?<=[{ends}])|^) *{_GROUPED[mark]} *(?=[{ends}\r]|$)".encode())
-        return replace(block, data=cell.sub(lambda m: m[0].replace(mark.encode(), b""), block.data))
+    def _refuse_ambiguous(self, column: int) -> None:
+        """Refuse numbers such as ``1.234`` where others tell that the point may be of thousands.
+
+        Raises
+        ------
+        InputError
+            If another column has decimal commas, or whole numbers of three digits stand with them.
+        """
+        cells = [cell.strip() for cell in self._sampled[column] if cell.strip() not in ABSENT]
+        pointed = [cell for cell in cells if "." in cell]
+        others = [cell for cell in cells if "." not in cell]
+        if not pointed or not all(map(_GROUP.fullmatch, pointed)):
+            return
+        commas = any(m.decimal_comma for i, m in self._marks.items() if i != column)
+        whole = bool(others) and all(one.isdecimal() and 3 <= len(one) <= 6 for one in others)
+        if commas or whole:
+            raise InputError(
+                f"{self._file}: the point in {pointed[0]} may be of decimals or of thousands"
+                f" (column {shown(self.names[column])})",
+                "write numbers without separators of thousands",
+            )
 
     def _after_header(self, block: Block) -> Block:
         if block.line >= self._begin:
@@ -135,98 +139,43 @@ class CsvRows:
             at = block.data.find(b"\n", at) + 1
         return Block(block.data[at:], self._begin, block.lines - (self._begin - block.line))
 
-    def _chunk(self, block: Block, wanted: Mapping[int, Want]) -> Chunk:
-        types: dict[int, pa.DataType] = {i: _TYPES[want] for i, want in wanted.items()}
-        try:
-            table = self._parsed(block, types)
-        except pa.ArrowInvalid as error:
-            block = self._utf8(block)
-            self._find_ragged(block)
-            table = self._parsed_as_far_as_numbers_go(block, types, error)
-        columns = {i: _one(table.column(f"{i}")) for i in wanted}
-        if block.lines == table.num_rows:
-            return Chunk(columns, table.num_rows, consecutive(block.line))
-        return Chunk(columns, table.num_rows, lambda index: self._lines(block)[index])
-
-    def _parsed(self, block: Block, types: Mapping[int, pa.DataType]) -> pa.Table:
-        return arrow_csv.read_csv(
-            pa.BufferReader(block.data),
-            arrow_csv.ReadOptions(
-                column_names=[f"{i}" for i in range(len(self.names))], block_size=4 << 20
-            ),
-            arrow_csv.ParseOptions(
-                delimiter=self._separator, newlines_in_values=b'"' in block.data
-            ),
-            arrow_csv.ConvertOptions(
-                include_columns=[f"{i}" for i in types],
-                column_types={f"{i}": type_ for i, type_ in types.items()},
-                null_values=ABSENT,
-                decimal_point="," if self._comma else ".",
-            ),
-        )
-
-    def _parsed_as_far_as_numbers_go(
-        self, block: Block, types: Mapping[int, pa.DataType], error: pa.ArrowInvalid
-    ) -> pa.Table:
-        """Parse again with those columns as text that do not hold numbers alone."""
-        types = dict(types)
-        for i, type_ in types.items():
-            if pa.types.is_dictionary(type_):
-                continue
-            try:
-                self._parsed(block, {i: type_})
-            except pa.ArrowInvalid:
-                types[i] = pa.string()
-        try:
-            table = self._parsed(block, types)
-        except pa.ArrowInvalid:
-            raise InputError(
-                f"{self._file}, after line {block.line}: {shown(str(error), 200)}",
-                "is it a table with the same columns in each line?",
-            ) from error
-        written = {i: table.column(f"{i}") for i in types if types[i] == pa.string()}
-        for i, text in self._with_points(written).items():
-            table = table.set_column(table.schema.get_field_index(f"{i}"), f"{i}", text)
-        return table
-
-    def _with_points(self, columns: Mapping[int, pa.Array]) -> dict[int, pa.Array]:
-        import pyarrow.compute as pc
-
-        if not self._comma:
-            return dict(columns)
-        return {i: pc.replace_substring_regex(t, r"^(\s*[-+]?\d*),(\d)", r"\1.\2")
-                for i, t in columns.items()}  # fmt: skip
+    def _chunk(self, block: Block, parser: Parser) -> Chunk:
+        parsed = parser.parse(block.data)
+        if isinstance(parsed, Ragged):
+            raise self._ragged(block, parsed)
+        lines = parsed.lines
+        if lines is None:
+            return Chunk(parsed.columns, parsed.rows, consecutive(block.line))
+        return Chunk(parsed.columns, parsed.rows, lambda index: lines[index] + block.line)
 
     def _utf8(self, block: Block) -> Block:
         """Read what is no UTF-8 as Latin-1, in which every byte is a character."""
         try:
-            block.data.decode()
+            if not block.data.isascii():
+                block.data.decode()
         except UnicodeDecodeError as error:
-            line = block.line + block.data.count(b"\n", 0, error.start)
-            self._text.note(message("interop.csv.latin", line=line))
+            if not any(note.id == "interop.csv.latin" for note in self._text.notes):
+                line = block.line + block.data.count(b"\n", 0, error.start)
+                self._text.note(message("interop.csv.latin", line=line))
             return Block(block.data.decode("latin-1").encode(), block.line, block.lines)
         return block
 
-    def _find_ragged(self, block: Block) -> None:
-        """Raise where a row has more or fewer values than there are columns."""
-        for line, cells in self._walk(block):
-            if len(cells) > len(self.names):
-                hint = f"quote cells that have a {self._separator!r} in them"
-            else:
-                hint = "if it is the last line, the file was cut off"
-            if len(cells) != len(self.names):
-                raise InputError(
-                    f"{self._file}, line {line} has {len(cells)} value{'s' * (len(cells) != 1)},"
-                    f" but there are {len(self.names)} columns",
-                    hint,
-                )
-
-    def _lines(self, block: Block) -> IntArray:
-        return np.array([line for line, _ in self._walk(block)], dtype=np.int64)
-
-    def _walk(self, block: Block) -> Iterator[tuple[int, list[str]]]:
-        text = io.StringIO(block.data.decode("utf-8", "replace"), newline="")
-        yield from _walked(self._file, text, self._separator, block.line)
+    def _ragged(self, block: Block, row: Ragged) -> InputError:
+        where = f"{self._file}, line {block.line + row.line}"
+        if row.is_open:
+            return InputError(
+                f"{where}: a quotation mark is never closed",
+                "close it, or write it twice within quotation marks",
+            )
+        if row.cells > len(self.names):
+            hint = f"quote cells that have a {self._separator!r} in them"
+        else:
+            hint = "if it is the last line, the file was cut off"
+        return InputError(
+            f"{where} has {row.cells} value{'s' * (row.cells != 1)},"
+            f" but there are {len(self.names)} columns",
+            hint,
+        )
 
 
 def _walked(
@@ -321,26 +270,47 @@ def _is_header(rows: Sequence[Sequence[str]], expected: Sequence[str]) -> bool:
     )
 
 
-def _thousands(rows: Sequence[tuple[int, list[str]]]) -> str | None:
-    """Return what separates thousands; None where no number has it with a decimal mark."""
-    cells = [cell.strip() for _, row in rows for cell in row if len(cell) <= MOST_CHARACTERS]
+def _marks(separator: str, cells: Sequence[str]) -> Marks:
+    """Return how the numbers of a column are written.
+
+    They have separators of thousands where one has a decimal mark as well, or several of them.
+    """
+    short = [cell.strip() for cell in cells if len(cell) <= MOST_CHARACTERS]
+    found = [cell for cell in short if cell not in ABSENT]
     for mark, decimal in ((".", ","), (",", ".")):
-        grouped = (c for c in cells if mark in c and decimal in c)
-        if any(re.fullmatch(_GROUPED[mark], c) for c in grouped):
-            return mark
-    return None
+        grouped = re.compile(_GROUPED[mark])
+        clear = (c for c in found if c.count(mark) > 1 or (mark in c and decimal in c))
+        numbers = (grouped.fullmatch(c) or is_number(c.replace(decimal, ".", 1)) for c in found)
+        if any(map(grouped.fullmatch, clear)) and all(numbers):
+            without = [_without_thousands(cell, mark) for cell in found]
+            return Marks(_decimal_comma(separator, without), mark)
+    # A point in such a column can only separate thousands.
+    comma = _decimal_comma(separator, found)
+    return Marks(comma, "." if comma else None)
 
 
-def _decimal_comma(separator: str, rows: Sequence[tuple[int, list[str]]]) -> bool:
+def _decimal_comma(separator: str, cells: Sequence[str]) -> bool:
     """Whether numbers have a decimal comma: some have, and none has a point.
 
     Between commas, numbers of thousands are quoted for theirs as well.
     """
-    cells = [cell for _, row in rows for cell in row if len(cell) <= MOST_CHARACTERS]
     found = [c for c in cells if _COMMA.fullmatch(c)]
     if separator == "," and all(_THOUSANDS.fullmatch(c) for c in found):
         return False
     return bool(found) and not any(_POINT.fullmatch(c) for c in cells)
+
+
+def _as_number(cell: str, marks: Marks) -> str:
+    """Return a cell as a number with a decimal point, where it is one."""
+    if marks.thousands is not None:
+        cell = _without_thousands(cell, marks.thousands)
+    return _with_point(cell) if marks.decimal_comma else cell
+
+
+def _without_thousands(cell: str, mark: str) -> str:
+    """Return a number without the separators of its thousands; other text as it is."""
+    grouped = re.fullmatch(_GROUPED[mark], cell.strip()) is not None
+    return cell.replace(mark, "") if grouped else cell
 
 
 def _is_cut_by_commas(names: Sequence[str], row: Sequence[str]) -> bool:
@@ -351,7 +321,7 @@ def _is_cut_by_commas(names: Sequence[str], row: Sequence[str]) -> bool:
     )
 
 
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+def _with_point(cell: str) -> str:
+    """Replace the decimal comma of the number that a cell begins with by a point."""
+    found = _DECIMAL_COMMA.match(cell)
+    return f"{found[1]}.{cell[found.end() :]}" if found else cell

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,17 +38,25 @@ class Repeat:
     alone: str | None = None
     file: str = ""
 
-    def executions(self, first: int, last: int) -> str:
-        """Return what measures executions ``first`` to ``last``, and audits all of them."""
-        if self.alone is not None:
-            return f"{self.alone.format(n=last)}; tare audit {self.file}"
-        return f"for i in $(seq {first} {last}); do {self.run}; done; tare audit {self.files}"
+    def executions(self, first: int, last: int, stem: str) -> str:
+        """Return what measures executions ``first`` to ``last``, and audits all of them.
 
-    def versions(self, first: int, last: int) -> str:
-        """Return what measures two versions alternately, in folders ``old`` and ``new``."""
+        ``stem``: beginning of the names of their files.
+        """
+        if self.alone is not None and first == 1:
+            return f"{self.alone.format(n=last)}; tare audit {self.file}"
+        run = self.run.replace("run$i", f"{stem}$i")
+        files = self.files.replace("run", stem, 1)
+        return f"for i in $(seq {first} {last}); do {run}; done; tare audit {files}"
+
+    def versions(self, first: int, last: int, stem: str, folders: Sequence[str]) -> str:
+        """Return what measures two versions alternately, each in its folder."""
+        run = self.run.replace("run$i", f"{stem}$i")
+        names = [shlex.quote(folder) for folder in folders]
+        files = " ".join(f"{name}/{self.files.replace('run', stem, 1)}" for name in names)
         return (
-            f"for i in $(seq {first} {last}); do for v in old new; do (cd $v; {self.run});"
-            f" done; done; tare audit --compare folder old/{self.files} new/{self.files}"
+            f"for i in $(seq {first} {last}); do for v in {' '.join(names)}; do (cd $v; {run});"
+            f" done; done; tare audit --compare folder {files}"
         )
 
 

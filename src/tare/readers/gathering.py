@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tare.errors import InputError
 from tare.readers import growing_columns as growing
-from tare.readers.cells import view
 from tare.readers.growing_columns import Growing
-from tare.readers.rows import Chunk
+from tare.readers.rows import Chunk, Levels
 from tare.readers.series import IntArray
 from tare.results.message import Message, message
 
@@ -168,21 +166,22 @@ class Parting:
         """Return the series of each row; None where all are of the only one."""
         if not self._columns:
             return None
-        codes = [chunk.columns[i] for i in self._columns]
+        columns = (chunk.columns[i] for i in self._columns)
+        levels = [column for column in columns if isinstance(column, Levels)]
         combined = np.zeros(chunk.rows, dtype=np.int64)
-        sizes = [max(1, len(one.dictionary)) for one in codes]
-        for one, size in zip(codes, sizes, strict=True):
+        sizes = [max(1, len(column.texts)) for column in levels]
+        for column, size in zip(levels, sizes, strict=True):
             combined *= size
-            combined += view(one.indices, np.int32)
+            combined += column.codes
         local, inverse = _distinct(combined, int(np.prod(sizes, dtype=float)))
-        numbers = np.array([self._number(codes, sizes, int(value)) for value in local])
+        numbers = np.array([self._number(levels, sizes, int(value)) for value in local])
         return np.asarray(numbers[inverse])
 
-    def _number(self, codes: Sequence[pa.Array], sizes: Sequence[int], value: int) -> int:
+    def _number(self, columns: Sequence[Levels], sizes: Sequence[int], value: int) -> int:
         levels = []
-        for one, size in zip(reversed(codes), reversed(sizes), strict=True):
+        for column, size in zip(reversed(columns), reversed(sizes), strict=True):
             value, index = divmod(value, size)
-            levels.append(str(one.dictionary[index].as_py()).strip())
+            levels.append(column.texts[index].strip())
         key = tuple(reversed(levels))
         if key not in self._numbers and len(self._numbers) >= MOST_SERIES:
             raise InputError(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.errors import InputError
+from tare.errors import FailedRunError, InputError
 from tare.readers import json_file
 from tare.readers.format import Format, Repeat
 from tare.readers.readings import counted, mean_of, per_operation, readings
@@ -26,6 +26,10 @@ _SETTING = re.compile(r"([a-z][^\sA-Z:]*):(?:[ \t]+(.*)|$)")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 #: Go prints five. What a benchmark prints itself may look like settings, whole logs of it.
 _MOST_SETTINGS = 100
+#: A benchmark that failed; its name may have been printed already, when it began.
+_FAILED = re.compile(r"(?:Benchmark\S*)?\s*--- FAIL: (\S+)")
+#: Names of failed benchmarks in a message.
+_MOST_FAILED = 3
 #: Go's own units by the metric that they are of.
 _METRICS = {"ns/op": "time", "sec/op": "time", "B/op": "memory", "allocs/op": "allocations",
             "MB/s": "throughput", "B/s": "throughput"}  # fmt: skip
@@ -66,7 +70,11 @@ def read(file: Path, columns: Columns) -> Imported:
     printed = _printed(_lines(file))
     units = list(dict.fromkeys(unit for line in printed.lines for unit in line.values))
     if not units:
-        raise InputError(f"{file} has no line of results", "let go test run with -bench .")
+        what = f"{file} has no line of results"
+        if printed.failed:
+            why = ", ".join(map(shown, printed.failed[:_MOST_FAILED]))
+            raise FailedRunError(f"{what}: {why} failed", "find out why, and measure again", why)
+        raise InputError(what, "let go test run with -bench .")
     unit = columns.value or ("ns/op" if "ns/op" in units else units[0])
     if unit not in units:
         raise InputError(f"{file} has no values in {unit}", f"--value takes {', '.join(units)}")
@@ -113,7 +121,9 @@ def _printed(lines: Iterator[str]) -> _Printed:
     shared: dict[str, str] | None = None  # by all lines until a setting changes
     ended = False
     for number, line in enumerate((one.rstrip("\r") for one in lines), start=1):
-        if line.startswith("Benchmark"):
+        if failed := _FAILED.match(line):
+            printed.failed.append(failed[1])
+        elif line.startswith("Benchmark"):
             if ended:
                 printed.processes += 1
                 ended = False
@@ -121,8 +131,6 @@ def _printed(lines: Iterator[str]) -> _Printed:
             _take(line, number, shared, printed)
         elif line in ("PASS", "FAIL") or line.startswith(("goos:", "ok ", "FAIL\t")):
             ended = bool(printed.lines)
-        elif line.lstrip().startswith("--- FAIL: "):
-            printed.failed.append(line.split()[2])
         setting = _SETTING.match(line)
         if setting and (setting[1] in settings or len(settings) < _MOST_SETTINGS):
             settings[setting[1]] = setting[2] or ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from tare.readers.iperf3_runs import (
 )
 from tare.readers.iperf3_traces import traces
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, number, readings_of
+from tare.readers.readings import counted, failed, number, readings_of
 from tare.readers.series import Columns, Imported, Series, Specification, Timeline
 from tare.readers.single_runs import identity, join
 from tare.registry import Description
@@ -115,11 +115,11 @@ def read(file: Path, columns: Columns) -> Imported:
         raise InputError(
             f"{file} has no {metric}", f"it has: --value {', '.join(available) or 'nothing'}"
         )
-    notes = [message("interop.iperf3.failed", error=error) for error in errors]
+    lost = [failed(len(errors), len(errors) + len(counts), "run", [*errors])] if errors else []
     others = [name for name in available if name != metric]
     return Imported(
         file=file,
-        series=tuple(join(some) for some in found.values()),
+        series=tuple(replace(one, notes=(*lost, *one.notes)) for one in map(join, found.values())),
         specification=Specification(
             repetitions=message(
                 "interop.iperf3.repetitions",
@@ -130,7 +130,7 @@ def read(file: Path, columns: Columns) -> Imported:
             spread=message("interop.statistic.each", what="run"),
             environment=environment(counts[0].start),
         ),
-        notes=(*notes, message("interop.other_metrics", names=others)),
+        notes=(message("interop.other_metrics", names=others),),
     )
 
 

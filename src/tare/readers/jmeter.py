@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from tare.errors import InputError
 from tare.readers import roles as column_roles
@@ -19,7 +18,7 @@ from tare.readers.dates import Times
 from tare.readers.format import HEAD, TABLE_OPTIONS, Format, Repeat
 from tare.readers.long_table import LongTable
 from tare.readers.readings import each_of
-from tare.readers.rows import Chunk, Rows, Want
+from tare.readers.rows import Chunk, Column, Levels, Rows, Want
 from tare.readers.series import Columns, Imported
 from tare.readers.text_file import head_text, label
 from tare.readers.xml_file import Element
@@ -83,7 +82,7 @@ def read(file: Path, columns: Columns) -> Imported:
     roles, notes = column_roles.find(file, rows, named), []
     if columns.order is None and "timeStamp" in rows.names:
         order = rows.names.index("timeStamp")
-        if Times().numbers(rows.sample().columns[order]) is None:
+        if Times().numbers(rows.sample()[order]) is None:
             notes.append(message("interop.jmeter.order"))
         else:
             roles = replace(roles, order=order)
@@ -120,9 +119,9 @@ def _names_of(rows: Rows) -> tuple[str, ...]:
     """Name the columns of a CSV without header as JMeter orders them, as far as is certain."""
     found = list(rows.names)
     found[: len(_FIRST_COLUMNS)] = _FIRST_COLUMNS[: len(found)]
-    sampled = rows.sample().columns
+    sampled = rows.sample()
     for i in range(len(_FIRST_COLUMNS), len(found)):
-        if {str(cell).strip() for cell in sampled[i].to_pylist()} <= {"true", "false"}:
+        if {cell.strip() for cell in sampled[i]} <= {"true", "false"}:
             found[i] = "success"
             break
     return tuple(found)
@@ -160,15 +159,19 @@ class _XmlRows:
         """What was left out."""
         return [message("interop.jmeter.inner", n=self._inner)] if self._inner else []
 
-    def sample(self) -> Chunk:
-        """Return rows from the beginning."""
-        chunk = next(self.chunks(dict.fromkeys(range(len(self.names)), "number")), None)
-        if chunk is None:
+    def sample(self) -> list[list[str]]:
+        """Return the attributes of the first samples, by column."""
+        rows = next(self._batches(), None)
+        if rows is None:
             raise InputError(f"{self._file} has no samples", "did the test execute a request?")
-        return chunk
+        return [_texts(rows, i) for i in range(len(self.names))]
 
     def chunks(self, wanted: Mapping[int, Want]) -> Iterator[Chunk]:
-        """Go through all samples; every column comes, as a level unless numbers are wanted."""
+        """Go through all samples, with the columns that are wanted."""
+        for rows in self._batches():
+            yield _chunk(rows, wanted)
+
+    def _batches(self) -> Iterator[list[Element]]:
         self._inner = 0
         rows: list[Element] = []
         for i, element in enumerate(xml_file.elements(self._file)):
@@ -178,10 +181,10 @@ class _XmlRows:
                 self._inner += _inner(element) if element.children else 0
                 rows.append(element)
                 if len(rows) == _BATCH:
-                    yield _chunk(rows, wanted)
+                    yield rows
                     rows = []
         if rows:
-            yield _chunk(rows, wanted)
+            yield rows
 
     def _check_root(self, root: Element) -> None:
         if root.name != "testResults":
@@ -197,12 +200,17 @@ def _inner(element: Element) -> int:
 
 
 def _chunk(rows: list[Element], wanted: Mapping[int, Want]) -> Chunk:
-    columns: dict[int, pa.Array] = {}
-    for i, attribute in enumerate(_ATTRIBUTES.values()):
-        texts = pa.array([row.attributes.get(attribute, "") for row in rows], pa.string())
-        columns[i] = texts if wanted.get(i) == "number" else texts.dictionary_encode()
+    columns: dict[int, Column] = {}
+    for i, want in wanted.items():
+        texts = _texts(rows, i)
+        columns[i] = texts if want in {"number", "time"} else Levels.of(texts)
     lines = np.array([row.line for row in rows], dtype=np.int64)
     return Chunk(columns, len(rows), lambda index: lines[index])
+
+
+def _texts(rows: list[Element], column: int) -> list[str]:
+    attribute = [*_ATTRIBUTES.values()][column]
+    return [row.attributes.get(attribute, "") for row in rows]
 
 
 UNIT = Format(

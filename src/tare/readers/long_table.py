@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tare.errors import InputError
 from tare.readers import roles as column_roles
 from tare.readers import units
-from tare.readers.cells import Cells, is_absent
+from tare.readers.cells import ABSENT, Cells, is_absent
 from tare.readers.dates import Times
 from tare.readers.gathering import Edges, Fault, Faults, Gathering, Parting, in_order
 from tare.readers.readings import failed, immeasurable, left_out
 from tare.readers.roles import SUCCESS, Roles
-from tare.readers.rows import Chunk, Rows
+from tare.readers.rows import Chunk, Column, Levels, Rows
 from tare.readers.series import Defect, FloatArray, IntArray, Series
 from tare.readers.text_file import label, shown
 from tare.results.message import Message, message
@@ -151,12 +150,13 @@ class LongTable:
         if self._roles.status is None:
             return np.ones(chunk.rows, dtype=bool)
         column = chunk.columns[self._roles.status]
-        levels = [str(one).strip().lower() for one in column.dictionary.to_pylist()]
+        assert isinstance(column, Levels)
+        levels = [level.strip().lower() for level in column.texts]
         if self._roles.codes:
             good = [self._roles.success.fullmatch(level) is not None for level in levels]
         else:
             good = [level != "false" for level in levels]
-        return np.asarray(np.array([*good, True])[np.asarray(column.indices)])
+        return np.asarray(np.array(good)[column.codes])
 
     @staticmethod
     def _tally(
@@ -186,35 +186,32 @@ class LongTable:
             values = self._in_time(column, chunk)
             untimed = np.isnan(values)
             return values, untimed if untimed.any() else None
-        if pa.types.is_integer(column.type):
-            absent = np.asarray(column.is_null()) if column.null_count else None
-            return np.asarray(column.fill_null(0)), absent
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        found = column.cast(pa.string()).fill_null("").dictionary_encode()
+        if isinstance(column, np.ndarray):
+            return column, None
+        assert isinstance(column, Levels)
         known = self._names.setdefault(i, {})
-        names = [str(name).strip() for name in found.dictionary.to_pylist()]
+        names = [name.strip() for name in column.texts]
         for name in names:
             if name not in known:
                 known[name] = _code(name)
-        codes = np.array([known[name] for name in names] or [0], dtype=np.int64)
+        codes = np.array([known[name] for name in names], dtype=np.int64)
         if len(known) > _MOST_NAMES:
             raise InputError(
                 f"{self._file}: column {self._rows.names[i]!r} has more than {_MOST_NAMES:,} names",
                 "number them, or leave the column out",
             )
-        nameless = np.array([name == "" for name in names] or [False])
-        which = np.asarray(found.indices)
-        return codes[which], nameless[which] if nameless.any() else None
+        nameless = np.array([name in ABSENT for name in names])[column.codes]
+        return codes[column.codes], nameless if nameless.any() else None
 
-    def _in_time(self, column: pa.Array, chunk: Chunk) -> FloatArray:
+    def _in_time(self, column: Column, chunk: Chunk) -> FloatArray:
         numbers = self._times.numbers(column)
         if numbers is None:
             line = int(chunk.lines(np.array([0]))[0])
+            first = column[0] if isinstance(column, list) else ""
             name = label(self._rows.names[self._roles.order or 0])
             raise InputError(
                 f"{self._file}, {self._rows.place} {line}: {name!r} holds neither numbers nor"
-                f" dates ({shown(str(column[0].as_py()))})",
+                f" dates ({shown(first)})",
                 "--order names a column of numbers, or of dates such as 2026-05-01T12:00:00",
             )
         return numbers
@@ -331,7 +328,7 @@ def _code(name: str) -> int:
 
     ``01`` is 1, as in a column, or a part of one, that has nothing but numbers.
     """
-    if name.isdecimal() and len(name) < 18:
+    if name.removeprefix("-").isdecimal() and len(name) < 18:
         return int(name)
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return -1 - (int.from_bytes(digest, "little") >> 1)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import numpy as np
+from numpy.typing import NDArray
 
+from tare import extras
 from tare.errors import InputError
 from tare.readers.csv_rows import MOST_COLUMNS
-from tare.readers.rows import Chunk, Want, consecutive
+from tare.readers.rows import Chunk, Column, Levels, Quantities, Want, consecutive
+from tare.readers.series import FloatArray
 from tare.readers.text_file import shown
 from tare.results.message import Message
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DType = TypeVar("DType", bound=np.generic)
 
 MAGIC = b"PAR1"
 #: Most bytes of the description at a file's end; that of 10,000 columns is about 1 MiB a group.
@@ -28,6 +35,10 @@ class ParquetRows:
     place = "row"
 
     def __init__(self, file: Path) -> None:
+        extras.need("pyarrow")
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         self._file = file
         _check_footer(file)
         try:
@@ -52,14 +63,10 @@ class ParquetRows:
         """Nothing: Parquet says what it holds."""
         return []
 
-    def sample(self) -> Chunk:
-        """Return the first rows as text."""
+    def sample(self) -> list[list[str]]:
+        """Return the cells of the first rows, by column."""
         for batch in self._batches(list(range(len(self.names))), 1000):
-            columns = {
-                i: batch.column(i) if _plain(batch.column(i).type) else _texts(batch.column(i))
-                for i in range(len(self.names))
-            }
-            return Chunk(columns, batch.num_rows, consecutive(1))
+            return [_listed(_texts(column)) for column in batch.columns]
         raise InputError(f"{self._file} has no rows", _REDO)
 
     def chunks(self, wanted: Mapping[int, Want]) -> Iterator[Chunk]:
@@ -72,6 +79,8 @@ class ParquetRows:
             first += batch.num_rows
 
     def _batches(self, indices: list[int], rows: int) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
         names = [self.names[i] for i in indices]
         try:
             batches = self._source.iter_batches(rows, columns=names)
@@ -104,8 +113,10 @@ def _damaged(file: Path, error: Exception) -> InputError:
     return InputError(f"{file} is no whole Parquet file: {shown(str(error), 200)}", _REDO)
 
 
-def _plain(type_: pa.DataType) -> bool:
+def _is_number(type_: pa.DataType) -> bool:
     """Whether a column holds numbers, which truth values are not."""
+    import pyarrow as pa
+
     return bool(
         pa.types.is_integer(type_)
         or pa.types.is_floating(type_)
@@ -114,27 +125,70 @@ def _plain(type_: pa.DataType) -> bool:
     )
 
 
-def _as_wanted(column: pa.Array, want: Want) -> pa.Array:
+def _as_wanted(column: pa.Array, want: Want) -> Column:
+    import pyarrow as pa
+
     type_ = column.type
-    if want == "level":
-        return _texts(column).dictionary_encode()
-    if pa.types.is_duration(type_):
-        scale = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[type_.unit]
-        return pc.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), scale)
-    if want == "integer" and pa.types.is_integer(type_) and not pa.types.is_uint64(type_):
-        return column.cast(pa.int64())
-    if want == "number" and _plain(type_):
-        return column.cast(pa.float64(), safe=False)
-    if want == "number" and pa.types.is_timestamp(type_):
-        return column.cast(pa.timestamp("ns"), safe=False)
-    return _texts(column)
+    is_int64 = pa.types.is_integer(type_) and not pa.types.is_uint64(type_)
+    if want == "integer" and is_int64 and not column.null_count:
+        return _view(column.cast(pa.int64()), np.int64)
+    if want in {"number", "time"} and _is_number(type_):
+        numbers, absent = _floats(column)
+        return numbers if want == "time" else _quantities(numbers, absent)
+    if want == "time" and pa.types.is_timestamp(type_):
+        stamps = column.cast(pa.timestamp("ns"), safe=False).cast(pa.int64())
+        nat = np.datetime64("NaT").astype(np.int64)
+        return _view(stamps.fill_null(int(nat)), np.int64).view("datetime64[ns]")
+    texts = _texts(column)
+    if want in {"number", "time"}:
+        return _listed(texts)
+    found = texts.dictionary_encode()
+    return Levels(_view(found.indices, np.int32), _listed(found.dictionary))
+
+
+def _quantities(numbers: FloatArray, absent: NDArray[np.bool_]) -> Quantities:
+    """Tell NaN that was written from what is absent."""
+    written = np.isnan(numbers) & ~absent
+    return Quantities(
+        numbers, Levels(written.astype(np.int32), ["", "nan"]) if written.any() else None
+    )
+
+
+def _floats(column: pa.Array) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return numbers, durations in seconds, and which are absent; those are NaN."""
+    import pyarrow as pa
+
+    scale = 1.0
+    if pa.types.is_duration(column.type):
+        scale = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
+        column = column.cast(pa.int64())
+    column = column.cast(pa.float64(), safe=False)
+    if not column.null_count:
+        return _view(column, np.float64) / scale, np.zeros(len(column), bool)
+    absent = np.asarray(column.is_null())
+    return _view(column.fill_null(np.nan), np.float64) / scale, absent
+
+
+def _view(column: pa.Array, dtype: type[DType]) -> NDArray[DType]:
+    """Return numbers without nulls as NumPy sees them; Arrow's own conversion imports pandas."""
+    buffer = column.buffers()[1]
+    if buffer is None:
+        return np.empty(0, dtype)
+    return np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
 
 
 def _texts(column: pa.Array) -> pa.Array:
     """Write values as text; what has none, such as a list, is as if absent."""
+    import pyarrow as pa
+
     try:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        return pc.fill_null(column.cast(pa.string()), "")
+        return column.cast(pa.string()).fill_null("")
     except (pa.ArrowException, pa.ArrowNotImplementedError):
         return pa.array([""] * len(column))
+
+
+def _listed(texts: pa.Array) -> list[str]:
+    listed: list[str] = texts.to_pylist()
+    return listed

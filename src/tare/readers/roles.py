@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tare.errors import InputError
 from tare.readers import units
-from tare.readers.cells import ABSENT, is_number, texts
+from tare.readers.cells import ABSENT, is_number
 from tare.readers.dates import Times
 from tare.readers.rows import Rows, Want
 from tare.readers.series import EACH_ROW, Columns
@@ -40,6 +40,12 @@ _EXECUTIONS = {
     "execution", "fork", "process", "rep", "repeat", "repetition", "replicate", "run", "trial",
 }  # fmt: skip
 _INSIDE = {"index", "invocation", "iter", "iteration", "round", "row", "sample", "seq", "step"}
+#: Words of columns of parameters, which may have consecutive integers as well.
+_PARAMETERS = {
+    "batch", "client", "clients", "connections", "core", "cores", "cpu", "cpus", "depth", "jobs",
+    "level", "load", "n", "node", "nodes", "procs", "quota", "rate", "scale", "size", "thread",
+    "threads", "users", "worker", "workers",
+}  # fmt: skip
 #: Columns that say how a program ended, by their names without punctuation; 0 is success.
 _EXIT_CODES = {"exitcode", "exitstatus", "exitval", "exitvalue", "returncode", "retcode"}
 #: Names that are those of exit codes only where most are 0.
@@ -48,11 +54,13 @@ _PERHAPS_EXIT_CODES = {"exit", "rc"}
 _TRUE, _FALSE = r"true|yes|y|1(?:\.0*)?", r"false|no|n|0(?:\.0*)?"
 _GOOD = (
     r"ok(?:ay)?|success|succeeded|successful|pass|passed|done|finished|complete|completed|"
-    r"correct|solved"
+    r"correct|solved|ac|accepted|(?:un)?sat(?:isfiable)?|optimal|(?:in)?feasible"
 )
 _BAD = (
     r"fail|failed|failure|error|timeout|timed[ _-]?out|crash|crashed|killed|aborted|exception|"
-    r"wrong|incorrect|oom|out[ _-]?of[ _-]?memory|tle|mle|sig[a-z]+"
+    r"wrong|incorrect|oom|out[ _-]?of[ _-]?memory|tle|mle|sig[a-z]+|unknown|memout|abort|segfault|"
+    r"(?:time|memory|output)[ _-]?limit(?:[ _-]?exceeded)?|(?:run(?:time)?|compil\w+)[ _-]?error|"
+    r"wrong[ _-]?answer|no[ _-]?output|rejected|dnf|wa|rte|re|ce|ole|pe"
 )
 #: Names of columns that say that a row succeeded, that it failed, and how it ended.
 _SUCCEEDED = {"success", "succeeded", "successful", "ok", "passed", "valid"}
@@ -69,6 +77,8 @@ _NUMBER = {"id", "idx", "no", "nr", "num", "number"}
 _CODE = re.compile(r"[-+]?\d{1,10}(?:\.0*)?")
 #: The exit code of success.
 SUCCESS = re.compile(r"[-+]?0+(?:\.0*)?")
+#: Exit codes of a solver of satisfiability that answered; 0 is none of them.
+_SOLVED = re.compile(r"10|20")
 #: Name of a first column without one, as exported data frames have for their index.
 _UNNAMED = "c1"
 #: Digits of what still counts something.
@@ -138,7 +148,7 @@ class Roles:
             if i is not None:
                 wanted[i] = "integer"
         if self.order is not None:
-            wanted[self.order] = "number"
+            wanted[self.order] = "time"
         levels = self.keys if self.status is None else (*self.keys, self.status)
         wanted.update(dict.fromkeys(levels, "level"))
         wanted[self.value] = "number"
@@ -157,7 +167,8 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
     each_row = columns.trial == EACH_ROW and EACH_ROW not in rows.names
     trial = None if each_row else columns.trial
     named = [name for name in (columns.value, *keys, columns.order) if name is not None]
-    twice = next((name for name in named if named.count(name) > 1), None)
+    numbered = {columns.trial, columns.block} & {columns.value} - {None}
+    twice = next((name for name in named if named.count(name) > 1 or name in numbered), None)
     if twice is not None:
         raise InputError(
             f"column {twice!r} cannot be two things at once", "name each column for one purpose"
@@ -188,7 +199,7 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         guessed=columns.value is None,
         recognised=recognised,
         apart=() if keys else levels,
-        pooled=levels if keys else (),
+        pooled=tuple(i for i in levels if len({*rows.sample()[i]}) > 1) if keys else (),
         rows_are_trials=each_row,
         drop_missing=columns.drop_missing,
         status=status,
@@ -212,6 +223,9 @@ def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
     for name, i, cells in named:
         good = sum(SUCCESS.fullmatch(cell) is not None for cell in cells)
         ends = all(_CODE.fullmatch(cell) or re.fullmatch(_BAD, cell) for cell in cells)
+        answered = sum(_SOLVED.fullmatch(cell) is not None for cell in cells)
+        if name in _EXIT_CODES and ends and not good and 2 * answered > len(cells):
+            return i, _SOLVED
         if name in _EXIT_CODES and ends and (good or all(map(_CODE.fullmatch, cells))):
             return i, SUCCESS
         if name in _PERHAPS_EXIT_CODES and ends and 2 * good > len(cells):
@@ -221,7 +235,7 @@ def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
         (_SUCCEEDED, _TRUE, _FALSE, _TRUE),
         (_FAILED, _FALSE, _TRUE, f"{_FALSE}|{absent}"),
         (_ENDED, _GOOD, _BAD, _GOOD),
-        (_HTTP, r"[123]\d\d", r"[45]\d\d|0", r"[123]\d\d"),
+        (_HTTP, r"[123]\d\d(?:\.0*)?", rf"(?:[45]\d\d|0)(?:\.0*)?|{_BAD}", r"[123]\d\d(?:\.0*)?"),
     ):
         for name, i, cells in named:
             # Only 1 among failures, or only 0 among successes, is as likely a count.
@@ -234,7 +248,7 @@ def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
                 return i, re.compile(said)
     for name, i, cells in named:
         # A text in some rows alone is what went wrong in them.
-        text = len(cells) < rows.sample().rows and not any(map(is_number, cells))
+        text = len(cells) < len(rows.sample()[i]) and not any(map(is_number, cells))
         if name in _FAILED and text:
             return i, re.compile(absent)
     return None
@@ -300,11 +314,7 @@ def _index(file: Path, names: Sequence[str], name: str) -> int:
 
 def _sampled(rows: Rows) -> list[list[str]]:
     """Return what stands in the first rows of each column, without cells that hold nothing."""
-    columns = rows.sample().columns
-    return [
-        [c for c in map(str, columns[i].to_pylist()) if c.strip() not in ABSENT]
-        for i in range(len(rows.names))
-    ]
+    return [[c for c in column if c.strip() not in ABSENT] for column in rows.sample()]
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:
@@ -329,25 +339,36 @@ def _counters(rows: Rows, taken: set[int]) -> set[int]:
     All columns of numbers are such where no other is left for the values: then none is.
     """
     found, others = set(), 0
+    sampled = rows.sample()
+    series = [*zip(*(sampled[i] for i in _of_levels(rows, set())), strict=True)]
     for i, cells in enumerate(_sampled(rows)):
         if i in taken or not cells or not _is_numeric(cells):
             continue
         words = _words(rows.names[i]) - _NUMBER
         is_index = i == 0 and rows.names[0] == _UNNAMED
         is_named = len(words) == 1 and words <= _EXECUTIONS | _INSIDE
-        if _is_counting(cells) and (is_named or is_index or _numbers_rows(rows, i)):
+        if _is_counting(cells) and (
+            is_named or is_index or _numbers_rows(rows.names[i], cells, series)
+        ):
             found.add(i)
         else:
             others += 1
     return found if others or taken else set()
 
 
-def _numbers_rows(rows: Rows, column: int) -> bool:
-    """Whether consecutive integers number the rows of each series, whatever their name."""
-    keys = (column, *_of_levels(rows, {column}))
-    sampled = rows.sample().columns
-    series = Counter(zip(*(sampled[i].to_pylist() for i in keys), strict=True))
-    return rows.sample().rows >= _LEAST_ROWS and max(series.values()) == 1
+def _numbers_rows(name: str, cells: Sequence[str], series: Sequence[tuple[str, ...]]) -> bool:
+    """Whether the rows of each series have consecutive integers, whatever the column's name."""
+    if _PARAMETERS.intersection(_split(name)) or units.of_column(name)[1] is not None:
+        return False
+    if len(cells) < _LEAST_ROWS or (series and len(series) != len(cells)):
+        return False
+    last: dict[tuple[str, ...], int] = {}
+    for of, cell in zip(series or [()] * len(cells), cells, strict=True):
+        number = int(cell)
+        if last.setdefault(of, number - 1) != number - 1:
+            return False
+        last[of] = number
+    return True
 
 
 def _is_counting(cells: Sequence[str]) -> bool:
@@ -364,17 +385,17 @@ def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
         if i in taken or not cells or _is_numeric(cells):
             continue
         recurs = 2 * len({cell.strip() for cell in cells}) <= len(cells)
-        if recurs and Times().numbers(texts(cells)) is None:
+        if recurs and Times().numbers(cells) is None:
             yield i
 
 
 def _parameters(rows: Rows, taken: set[int], keys: Sequence[int]) -> Iterator[int]:
     """Find columns of whole numbers that recur within a series, all about equally often."""
-    columns = rows.sample().columns
+    columns = rows.sample()
     for i, cells in enumerate(_sampled(rows)):
         if i in taken or not cells or not _are_levels(cells):
             continue
-        levels = zip(*(columns[k].to_pylist() for k in (*keys, i)), strict=True)
+        levels = zip(*(columns[k] for k in (*keys, i)), strict=True)
         often = [*Counter(levels).values()]
         # The sample may end within the rows of the last level.
         complete = often[:-1] if len(often) > 2 else often
@@ -384,9 +405,9 @@ def _parameters(rows: Rows, taken: set[int], keys: Sequence[int]) -> Iterator[in
 
 def _are_rounds(rows: Rows, column: int, keys: Sequence[int]) -> bool:
     """Whether rows with the same number follow each other, and have the same series each time."""
-    cells = [rows.sample().columns[i].to_pylist() for i in (column, *keys)]
+    cells = [rows.sample()[i] for i in (column, *keys)]
     rounds = [[*group] for _, group in itertools.groupby(zip(*cells, strict=True), lambda r: r[0])]
-    series = [sorted(map(str, (row[1:] for row in group))) for group in rounds]
+    series = [sorted(row[1:] for row in group) for group in rounds]
     # The sample may end within a round.
     alike = all(one == series[0] for one in series[:-1])
     return alike and len(rounds) == len({*cells[0]}) > 1 and len({*series[0]}) > 1
@@ -407,9 +428,19 @@ def _likeliest(columns: Mapping[str, Sequence[str]]) -> str:
         if not _words(name) & (_EXECUTIONS | _INSIDE) and not (is_index and name == _UNNAMED)
     ]
     amounts = (name for name in no_counts if _AMOUNTS.intersection(_split(name)))
-    # Whole numbers that recur are levels of a parameter.
-    names = [name for name in no_counts if not _are_levels(columns[name])] or [*columns]
-    no_times = [name for name in names if not _TIMES.intersection(_split(name))]
+    # Whole numbers that recur are levels of a parameter, unless they have a unit.
+    names = [
+        name
+        for name in no_counts
+        if units.of_column(name)[1] is not None or not _are_levels(columns[name])
+    ] or [*columns]
+    # A time with a unit is a duration, unless it is called a timestamp.
+    no_times = [
+        name
+        for name in names
+        if _TIMES.isdisjoint(_split(name))
+        or (_TIMES.intersection(_split(name)) == {"time"} and units.of_column(name)[1] is not None)
+    ]
     measured = (name for name in no_times if units.of_column(name)[1] is not None)
     return next(amounts, None) or next(measured, None) or next(iter(no_times), names[0])
 

@@ -2,19 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 
-from tare.readers.series import IntArray
+from tare.readers.series import FloatArray, IntArray
 from tare.results.message import Message
 
-#: What a column is wanted for. Numbers come as float64 where all of a chunk are, otherwise as
-#: text; levels and texts come as text, levels as a dictionary of few.
-Want = Literal["number", "integer", "level"]
+#: What a column is converted to. ``number``: quantities. ``time``: an array of numbers or of dates,
+#: otherwise texts. ``integer``: an array of int64, otherwise levels. ``level``: levels.
+Want = Literal["number", "time", "integer", "level"]
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A column of texts, of which each is stored once.
+
+    Attributes
+    ----------
+    codes : int32 array, shape (n,)
+        Indices of ``texts``.
+    texts : list of str
+        In order of first appearance.
+    """
+
+    codes: NDArray[np.int32]
+    texts: list[str]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Levels:
+        """Find the distinct texts of a column."""
+        known: dict[str, int] = {}
+        codes = [known.setdefault(text, len(known)) for text in texts]
+        return cls(np.array(codes, dtype=np.int32), [*known])
+
+
+@dataclass(frozen=True, eq=False)
+class Quantities:
+    """A column of numbers with the texts behind them, which are units for example.
+
+    Attributes
+    ----------
+    numbers : float array, shape (n,)
+        NaN where a cell begins with no number.
+    rests : Levels or None
+        What follows each number, or the whole cell where there is no number; without white space
+        around it. None if nothing follows any number, and cells without a number are empty.
+    """
+
+    numbers: FloatArray
+    rests: Levels | None = None
+
+
+Column = NDArray[Any] | Quantities | Levels | list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,14 +66,14 @@ class Chunk:
 
     Attributes
     ----------
-    columns : mapping of int to Array
+    columns : mapping of int to Column
         By the index of the column; equally long.
     rows : int
     lines : callable
         Indices of rows of this chunk to the lines of the file that they begin at.
     """
 
-    columns: Mapping[int, pa.Array]
+    columns: Mapping[int, Column]
     rows: int
     lines: Callable[[IntArray], IntArray]
 
@@ -53,15 +96,15 @@ class Rows(Protocol):
     def notes(self) -> list[Message]:
         """What was odd about it, complete once the chunks have been read."""
 
-    def sample(self) -> Chunk:
-        """Return some rows from the beginning, with every column as text."""
+    def sample(self) -> list[list[str]]:
+        """Return the cells of some rows from the beginning, by column."""
 
     def chunks(self, wanted: Mapping[int, Want]) -> Iterator[Chunk]:
         """Go through all rows, with the columns that are wanted."""
 
 
 def consecutive(first: int) -> Callable[[IntArray], IntArray]:
-    """Return the places of rows that stand one a line, from a first."""
+    """Return the lines of rows, by index, where each row is one line from ``first`` on."""
 
     def lines(index: IntArray) -> IntArray:
         return np.asarray(index, dtype=np.int64) + first

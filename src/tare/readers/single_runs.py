@@ -75,10 +75,14 @@ def _failures(notes: Sequence[Message], runs: int) -> Message:
     A run without failures has no note, and counts as many executions as the first that has one.
     """
     reasons: Counter[str] = Counter()
+    said: dict[str, Said] = {}
     others: list[Said] = []
     for why in (why for note in notes for why in _list(note.args["why"])):
         if isinstance(why, Message) and why.id == FAILED_WITH:
-            reasons[str(why.args["why"])] += _number(why.args["n"])
+            reason = why.args["why"]
+            # Messages have no hash.
+            said[repr(reason)] = reason if isinstance(reason, Message | str) else repr(reason)
+            reasons[repr(reason)] += _number(why.args["n"])
         elif isinstance(why, Message | str) and why not in others:
             others.append(why)
     totals = [_number(note.args["total"]) for note in notes]
@@ -87,7 +91,7 @@ def _failures(notes: Sequence[Message], runs: int) -> Message:
         sum(totals) + (runs - len(notes)) * totals[0],
         str(notes[0].args["what"]),
         [
-            *failed_with(reasons, str),
+            *failed_with(reasons, said.__getitem__),
             *others,
         ],
     )

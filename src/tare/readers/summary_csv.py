@@ -96,11 +96,8 @@ def read(file: Path, columns: Columns) -> Imported:
             f"{file} has the columns of no tool's statistics that is known here",
             "read it as any table: --format table",
         )
-    sampled = rows.sample().columns
-    texts = [
-        dict(zip(rows.names, map(str, cells), strict=True))
-        for cells in zip(*(sampled[i].to_pylist() for i in range(len(rows.names))), strict=True)
-    ]
+    cells = zip(*rows.sample(), strict=True)
+    texts = [dict(zip(rows.names, row, strict=True)) for row in cells]
     series = told_apart(_series(tool, row) for row in texts)
     return Imported(
         file=file,

@@ -32,7 +32,7 @@ def recognises(head: bytes, file: Path) -> bool:
 def read(file: Path, columns: Columns) -> Imported:
     """Read the column of values, parted by the levels of others."""
     rows = _open(file, columns)
-    if rows.names[0] == "tool" and str(rows.sample().columns[0][0]).strip() == "run set":
+    if rows.names[0] == "tool" and rows.sample()[0][0].strip() == "run set":
         raise InputError(
             f"{file} is a table of BenchExec's table-generator, with a header of three lines",
             "tare audit RESULTS.xml.bz2   (the results that it was made from)",

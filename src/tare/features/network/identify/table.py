@@ -12,7 +12,7 @@ from tare.features.network.identify.clock import in_time
 from tare.networks.shaping.trace import Trace, Traced
 from tare.readers import roles as column_roles
 from tare.readers import units
-from tare.readers.cells import Cells, parsed
+from tare.readers.cells import Cells, split
 from tare.readers.csv_rows import CsvRows
 from tare.readers.dates import Times
 from tare.readers.gathering import Parting
@@ -57,8 +57,8 @@ def table(
 
 def _ascending(rows: Rows) -> str | None:
     """Return the first column if it holds ascending numbers, as flent's is called like the test."""
-    sampled = [parsed(str(cell)) for cell in rows.sample().columns[0].to_pylist()]
-    numbers = [cell[0] for cell in sampled if cell is not None and cell[1] is None]
+    sampled = [split(cell) for cell in rows.sample()[0]]
+    numbers = [number for number, rest in sampled if not rest]
     is_time = len(numbers) == len(sampled) > 1 and bool((np.diff(numbers) > 0).all())
     return rows.names[0] if is_time else None
 
