@@ -14,7 +14,7 @@ from tare.errors import ExperimentError, StoreError
 from tare.experiment.specification import Cell
 from tare.features.network.fingerprint import search
 from tare.features.network.plan import command, rests, spending
-from tare.features.network.plan.rests import Bucket, Spending
+from tare.features.network.plan.rests import Bucket, TrialTraffic
 from tare.results.columns import Columns
 from tare.results.message import message
 from tare.workloads.specification import WorkloadSpec
@@ -23,9 +23,9 @@ from tare.workloads.specification import WorkloadSpec
 BUCKET = Bucket(high_bps=10e9, low_bps=1e9, budget_bits=5000e9, refill_bps=1e9)
 
 
-def spends(*gbit: float, seconds: float | None = 100.0) -> list[Spending]:
+def spends(*gbit: float, seconds: float | None = 100.0) -> list[TrialTraffic]:
     return [
-        Spending(cell=f"w{i}", bits=1e9 * one, seconds=seconds, source="given")
+        TrialTraffic(cell=f"w{i}", bits=1e9 * one, seconds=seconds, source="given")
         for i, one in enumerate(gbit)
     ]
 

@@ -21,7 +21,8 @@ from tare.features.network.identify.identifying import identify
 from tare.features.network.measure.caveats import advice, blamed, caveats
 from tare.features.network.measure.summary import summaries
 from tare.networks.recording import folder, starved
-from tare.networks.recording.starved import lacks, of_intervals
+from tare.networks.recording.intervals import of_intervals
+from tare.networks.recording.starved import Work, lacks, of_course
 from tare.networks.shaping.trace import QUANTUM_BITS
 
 N = 60
@@ -45,8 +46,12 @@ def some(**at: Interval) -> list[Interval]:
     return [at.get(f"i{number}", interval(number)) for number in range(N)]
 
 
+def work_of(intervals: list[Interval], streams: int) -> Work:
+    return of_course(of_intervals("out", intervals), streams)
+
+
 def ends(intervals: list[Interval]) -> tuple[list[int], list[int]]:
-    found = starved.starved(of_intervals(intervals, 1))
+    found = starved.starved(work_of(intervals, 1))
     return np.flatnonzero(found.sender).tolist(), np.flatnonzero(found.receiver).tolist()
 
 
@@ -111,7 +116,7 @@ def test_what_the_kernel_does_not_tell_says_nothing() -> None:
         interval(i, 0.6e9, busy=None, sender_waited=None, receiver_waited=None) for i in range(N)
     ]
     assert ends(absent) == ([], [])
-    work = of_intervals(absent, 1)
+    work = work_of(absent, 1)
     assert lacks(work, starved.starved(work)) == ()
     assert starved.waited(work) == {}
     assert ends([]) == ([], [])
@@ -119,13 +124,13 @@ def test_what_the_kernel_does_not_tell_says_nothing() -> None:
 
 def test_several_streams_wait_each_for_itself() -> None:
     one = interval(30, 0.9e9, busy=360, sender_waited=40)
-    work = of_intervals([one] * N, 4)
+    work = work_of([one] * N, 4)
     assert work.sender == pytest.approx(0.1)
     assert work.dry == pytest.approx(0.1)
 
 
 def test_how_much_is_reported() -> None:
-    work = of_intervals(
+    work = work_of(
         [interval(i, 0.7e9, busy=70, sender_waited=60) if i % 4 == 0 else interval(i)
          for i in range(N)], 1,
     )  # fmt: skip
@@ -133,7 +138,7 @@ def test_how_much_is_reported() -> None:
     assert lack.end == "sender"
     assert lack.waited == pytest.approx(0.15)
     assert lack.intervals == pytest.approx(0.25)
-    few = of_intervals(some(i30=interval(30, 0.7e9, busy=70, sender_waited=60)), 1)
+    few = work_of(some(i30=interval(30, 0.7e9, busy=70, sender_waited=60)), 1)
     assert lacks(few, starved.starved(few)) == ()
 
 

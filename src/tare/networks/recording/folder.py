@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tare.agent.record import Connected, Direction, Ended, Interval
 from tare.errors import StoreError
 from tare.networks.recording import lines, starved, writer
-from tare.networks.recording.intervals import Columns, Course
+from tare.networks.recording.intervals import Columns, IntervalTable
 from tare.networks.recording.lines import Phase
 from tare.networks.recording.starved import Lack
 from tare.networks.recording.timeline import Reader
@@ -44,7 +43,7 @@ class Measured:
     connected : tuple of (float, Connected)
     gaps : tuple of (float, float, Said)
         When nothing was measured, and why.
-    courses : dict of str to Course
+    courses : dict of str to IntervalTable
         By direction.
     notes : tuple of Message
         What was wrong with the trace.
@@ -60,7 +59,7 @@ class Measured:
     phases_over: frozenset[int]
     connected: tuple[tuple[float, Connected], ...]
     gaps: tuple[tuple[float, float, Said], ...]
-    courses: dict[Direction, Course]
+    courses: dict[Direction, IntervalTable]
     notes: tuple[Message, ...]
     ended: Ended | None = None
 
@@ -89,7 +88,7 @@ class Measured:
         return left
 
 
-def _spent_s(course: Course, phase: int) -> float:
+def _spent_s(course: IntervalTable, phase: int) -> float:
     of_it = course.phase == phase
     return float((course.end_s[of_it] - course.start_s[of_it]).sum())
 
@@ -157,54 +156,36 @@ def trace(source: Path | Measured, direction: Direction | None = None) -> Trace:
     """
     measured = read(source) if isinstance(source, Path) else source
     course = chosen(measured, direction)
-    ip6 = measured.asked.host.count(":") > 1
     return carried(
-        (course.start_s, course.end_s, course.on_s),
-        course.acked_bytes,
-        course.segment_bytes,
-        sends=course.sends,
-        starved=starved.starved(starved.of_course(course, measured.asked.streams)).either,
+        course,
+        streams=measured.asked.streams,
         pings=measured.asked.pings,
-        ip6=ip6,
+        ip6=measured.asked.host.count(":") > 1,
     )
 
 
-def carried(
-    times: tuple[Floats, Floats, Floats],
-    acked_bytes: Floats,
-    segment_bytes: Floats,
-    *,
-    sends: NDArray[np.bool_],
-    starved: NDArray[np.bool_],
-    pings: int | None,
-    ip6: bool,
-) -> Trace:
+def carried(course: IntervalTable, *, streams: int, pings: int | None, ip6: bool) -> Trace:
     """Return what was carried, whether it is still measured or is read from a folder.
 
     Parameters
     ----------
-    times : (ndarray, ndarray, ndarray)
-        Start and end of each interval, and how long data was to be sent in it, seconds.
-    acked_bytes, segment_bytes : ndarray
-    sends : ndarray of bool
-        Intervals that are no rests, as :func:`~tare.networks.recording.intervals.sends` says.
-    starved : ndarray of bool
-        Those in which an end had no CPU.
+    course : IntervalTable
+    streams : int
     pings : int or None
         Round trips a second beside the data.
     ip6 : bool
         Whether headers are those of IP version 6.
     """
-    start_s, end_s, on_s = times
-    segments = segment_bytes[segment_bytes > 0]
+    segments = course.segment_bytes[course.segment_bytes > 0]
     wire = wire_bits(float(np.median(segments)) if len(segments) else 0.0, ip6=ip6)
+    round_trips = ping_bits(pings, course.end_s - course.start_s, ip6=ip6)
     return Trace(
-        start_s=start_s,
-        end_s=end_s,
-        bits=8 * acked_bytes + ping_bits(pings, end_s - start_s, ip6=ip6) / wire,
-        on_s=np.where(sends, on_s, 0.0),
+        start_s=course.start_s,
+        end_s=course.end_s,
+        bits=8 * course.acked_bytes + round_trips / wire,
+        on_s=np.where(course.sends, course.on_s, 0.0),
         wire=wire,
-        starved=starved,
+        starved=starved.starved(starved.of_course(course, streams)).either,
     )
 
 
@@ -230,7 +211,7 @@ def ping_bits(pings: int | None, seconds: Floats, *, ip6: bool) -> Floats:
     return 8.0 * size * (pings or 0) * seconds
 
 
-def chosen(measured: Measured, direction: Direction | None = None) -> Course:
+def chosen(measured: Measured, direction: Direction | None = None) -> IntervalTable:
     """Return what was seen in a direction; by default in the first that was measured.
 
     Raises

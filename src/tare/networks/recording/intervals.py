@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -24,7 +24,7 @@ QUANTILES = (0.5, 0.9, 0.99)
 
 
 @dataclass(frozen=True)
-class Course:
+class IntervalTable:
     """What was seen in one direction, interval by interval; NaN: not told.
 
     Attributes
@@ -87,11 +87,6 @@ class Course:
             return np.where(self.on_s > 0, 8 * self.acked_bytes / self.on_s, np.nan)
 
 
-def column(values: Iterable[float | None]) -> Floats:
-    """Make a column of what was told interval by interval; NaN: not told."""
-    return np.array([_NAN if value is None else value for value in values], dtype=float)
-
-
 def sends(phase: NDArray[np.int64], on_s: Floats, round_trip_s: Floats) -> NDArray[np.bool_]:
     """Say which intervals sent for long enough; the others are rests.
 
@@ -129,8 +124,10 @@ _plain_of = attrgetter(*_PLAIN)
 class Columns:
     """Collects the intervals of one direction."""
 
-    def __init__(self, direction: Direction) -> None:
+    def __init__(self, direction: Direction, *, round_trips: bool = True) -> None:
+        """Begin without intervals; ``round_trips``: whether their histograms are kept."""
         self._direction = direction
+        self._keeps_round_trips = round_trips
         # Row by row: one call appends them all.
         self._plain = array("d")
         self._phase = array("q")
@@ -142,15 +139,17 @@ class Columns:
         self._plain.extend([_NAN if value is None else value for value in _plain_of(one)])
         self._plain.extend((start_s, end_s, one.on_ns / 1e9))
         self._phase.append(one.id)
+        if not self._keeps_round_trips:
+            return
         self._smoothed.add(one.smoothed_rtt, (one.id, True))
         self._round_trips.add(one.round_trips, (one.id, _is_loaded(one)))
 
-    def course(self) -> Course:
+    def course(self) -> IntervalTable:
         """Return all of them."""
         names = (*_PLAIN, "start_s", "end_s", "on_s")
         rows = np.array(self._plain).reshape(-1, len(names))
         smoothed, round_trips = self._smoothed.quantiles(), self._round_trips.quantiles()
-        return Course(
+        return IntervalTable(
             direction=self._direction,
             phase=np.array(self._phase, dtype=np.int64),
             smoothed_ns=smoothed,
@@ -160,6 +159,18 @@ class Columns:
             idle=_of(self._round_trips, loaded=False),
             **{name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(names)},
         )
+
+
+def of_intervals(direction: Direction, some: Sequence[Interval]) -> IntervalTable:
+    """Return intervals that an agent reported, without their round trips.
+
+    Seconds count from the first one.
+    """
+    columns = Columns(direction, round_trips=False)
+    origin_ns = some[0].start_ns if some else 0
+    for one in some:
+        columns.add((one.start_ns - origin_ns) / 1e9, (one.end_ns - origin_ns) / 1e9, one)
+    return columns.course()
 
 
 def _is_loaded(one: Interval) -> bool | None:

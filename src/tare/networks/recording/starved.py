@@ -7,7 +7,6 @@ differs from that of its neighbours by no more than what the wait explains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,9 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.agent.record import Interval
 from tare.networks.recording.histogram import Floats
-from tare.networks.recording.intervals import Course, column
+from tare.networks.recording.intervals import IntervalTable
 from tare.networks.shaping.trace import QUANTUM_BITS
 from tare.results.message import Amount, Chosen, Message, message
 
@@ -90,42 +88,21 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
     intervals: float
 
 
-def of_course(course: Course, streams: int) -> Work:
+def of_course(course: IntervalTable, streams: int) -> Work:
     """Return what the ends of a measurement did."""
-    return _work(
-        course.on_s,
-        course.acked_bytes,
-        (course.busy_ns, course.receiver_limited_ns),
-        (course.sender_waited_ns, course.receiver_waited_ns),
-        streams,
-    )
-
-
-def of_intervals(some: Sequence[Interval], streams: int) -> Work:
-    """Return the same of intervals as an agent reports them."""
-    return _work(
-        column(one.on_ns / 1e9 for one in some),
-        column(one.acked_bytes for one in some),
-        (column(one.busy_ns for one in some), column(one.receiver_limited_ns for one in some)),
-        (column(one.sender_waited_ns for one in some),
-         column(one.receiver_waited_ns for one in some)),
-        streams,
-    )  # fmt: skip
-
-
-def _work(
-    on_s: Floats,
-    acked_bytes: Floats,
-    kernel_ns: tuple[Floats, Floats],
-    waited_ns: tuple[Floats, Floats],
-    streams: int,
-) -> Work:
     with np.errstate(divide="ignore", invalid="ignore"):
-        on_ns = np.where(on_s > 0, 1e9 * on_s, np.nan)
+        on_ns = np.where(course.on_s > 0, 1e9 * course.on_s, np.nan)
         busy, limited, sender, receiver = (
-            column / (on_ns * streams) for column in (*kernel_ns, *waited_ns)
+            column / (on_ns * streams)
+            for column in (
+                course.busy_ns,
+                course.receiver_limited_ns,
+                course.sender_waited_ns,
+                course.receiver_waited_ns,
+            )
         )
-        return Work(on_s, 8e9 * acked_bytes / on_ns, 1 - busy, limited, sender, receiver)
+        rate_bps = 8e9 * course.acked_bytes / on_ns
+        return Work(course.on_s, rate_bps, 1 - busy, limited, sender, receiver)
 
 
 def starved(work: Work) -> Starved:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tare.features.network.measure.summary import Summary, summaries
 from tare.networks.recording.folder import Measured
-from tare.networks.recording.intervals import Course
+from tare.networks.recording.intervals import IntervalTable
 from tare.results.message import Message, message
 from tare.units import chosen, scale_for
 
@@ -20,7 +20,7 @@ class Series:
 
     name: str
     measured: Measured
-    course: Course
+    course: IntervalTable
 
 
 @dataclass(frozen=True)

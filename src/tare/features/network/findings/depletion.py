@@ -28,7 +28,7 @@ State = Literal["drained", "changing", "steady", "reset", "inconclusive"]
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class LevelTrials:
     """The trials of one level in order of time.
 
     Attributes
@@ -88,7 +88,7 @@ def tokens_of(rung: Rung) -> FloatArray | None:
 
 
 @lru_cache(maxsize=4)
-def courses(networks: Networks) -> tuple[Course, ...]:
+def courses(networks: Networks) -> tuple[LevelTrials, ...]:
     """Look at every level whose trials could take something from one another."""
     shared = carried(networks.results)
     some = [
@@ -132,11 +132,11 @@ def _course(
     reference: str | None,
     p: float,
     networks: Networks,
-) -> Course:
+) -> LevelTrials:
     tokens = tokens_of(rung)
     rest, lasting = _rest(rung, networks), _lasting(tokens)
     state = _state(rung, found, p, tokens, networks)
-    return Course(
+    return LevelTrials(
         ladder, rung, tokens, reference, found, p, early(rung.values), state, rest, lasting
     )
 

@@ -45,7 +45,7 @@ class HostSpending:
 
 
 @dataclass(frozen=True, eq=False)
-class Spending:
+class LevelTraffic:
     """What the hosts sent in the trials of one level."""
 
     rung: Rung
@@ -82,24 +82,24 @@ class Need:
         Of each of the spendings.
     bits : float or None
         Most that a trial in which no bucket was empty took out of one; None where there is none.
-    most : Spending or None
+    most : LevelTraffic or None
         Where that was.
     """
 
     ladder: Ladder
-    spendings: tuple[Spending, ...]
+    spendings: tuple[LevelTraffic, ...]
     states: tuple[State, ...]
     bits: float | None
-    most: Spending | None
+    most: LevelTraffic | None
 
     @property
-    def enough(self) -> Spending | None:
+    def enough(self) -> LevelTraffic | None:
         """The smallest budget that is enough, as all larger ones are."""
         first = next((i for i, s in enumerate(self.states) if s != "enough"), len(self.states))
         return self.spendings[first - 1] if first else None
 
     @property
-    def short(self) -> Spending | None:
+    def short(self) -> LevelTraffic | None:
         """The largest budget that was depleted."""
         return next(iter(self.of("dry")), None)
 
@@ -110,7 +110,7 @@ class Need:
             return False
         return all((s.rung.level.budget_bits or 0) < self.bits for s in self.of("dry"))
 
-    def of(self, state: State) -> tuple[Spending, ...]:
+    def of(self, state: State) -> tuple[LevelTraffic, ...]:
         """Return the budgets in one state, from the largest on."""
         known = zip(self.spendings, self.states, strict=True)
         return tuple(spent for spent, its in known if its == state)
@@ -154,7 +154,7 @@ def _falls(rung: Rung) -> Iterator[Fall]:
         yield Fall(int(trial), int(host), int(start), int(most[at]), int(most[at] - tokens[at]))
 
 
-def spending(rung: Rung) -> Spending | None:
+def spending(rung: Rung) -> LevelTraffic | None:
     """Sum up what the hosts of one level sent; None where nothing was counted."""
     if not rung.use:
         return None
@@ -166,7 +166,7 @@ def spending(rung: Rung) -> Spending | None:
         sent = quantile_interval(rows["sent_bytes"] * 8.0, tick=0.0)
         dry = int((rows["times_dry"] > 0).sum())
         hosts.append(HostSpending(host, sent, most.get(host), dry))
-    return Spending(rung, tuple(hosts))
+    return LevelTraffic(rung, tuple(hosts))
 
 
 def dry_trials(rung: Rung) -> set[int]:
@@ -200,7 +200,7 @@ def needs(networks: Networks) -> tuple[Need, ...]:
     return tuple(made)
 
 
-def _state(spent: Spending, bits: float | None, vs_largest: list[Slowed]) -> State:
+def _state(spent: LevelTraffic, bits: float | None, vs_largest: list[Slowed]) -> State:
     """Judge one budget by what trials took from any, or else by its own trials alone."""
     if spent.dry:
         return "dry"

@@ -9,7 +9,7 @@ import numpy as np
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.network_cells import applies, networks_of
 from tare.experiment.results import Results
-from tare.features.network.findings.depletion import Course, State, courses
+from tare.features.network.findings.depletion import LevelTrials, State, courses
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Duration, Message, message
@@ -50,7 +50,7 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def _answer(found: Sequence[Course]) -> Iterator[Message]:
+def _answer(found: Sequence[LevelTrials]) -> Iterator[Message]:
     """Say level by level what more trials would do; levels of which the same is true at once."""
     slowing = [c for c in found if c.state in ("drained", "changing")]
     for c in slowing:
@@ -68,7 +68,7 @@ def _answer(found: Sequence[Course]) -> Iterator[Message]:
         yield _open(open_)
 
 
-def _slowing(c: Course) -> Iterator[Message]:
+def _slowing(c: LevelTrials) -> Iterator[Message]:
     if c.state == "changing":
         yield message("network_repetitions.changing", level=c.level, ratio=c.ratio, p=p_value(c.p))
         return
@@ -88,7 +88,7 @@ def _slowing(c: Course) -> Iterator[Message]:
     yield from _misled(c)
 
 
-def _misled(c: Course) -> Iterator[Message]:
+def _misled(c: LevelTrials) -> Iterator[Message]:
     """Say how far the first trials misled, as CLOUDNET's Figure 19 does."""
     e = c.early
     if e is None:
@@ -106,7 +106,7 @@ def _misled(c: Course) -> Iterator[Message]:
         yield message("network_repetitions.wider", times=e.narrowing, first=e.n)
 
 
-def _remedy(drained: Sequence[Course]) -> Message:
+def _remedy(drained: Sequence[LevelTrials]) -> Message:
     """Say what would make the trials alike: the longest idle period, of those that are known."""
     known = [(c.rest_s, c) for c in drained if c.rest_s is not None]
     if not known:
@@ -121,7 +121,7 @@ def _remedy(drained: Sequence[Course]) -> Message:
     )
 
 
-def _steady(c: Course) -> Iterator[Message]:
+def _steady(c: LevelTrials) -> Iterator[Message]:
     e = c.early
     yield message("network_repetitions.steady", level=c.level, ratio=c.ratio)
     if e is not None and e.narrowing < 1:
@@ -135,7 +135,7 @@ def _steady(c: Course) -> Iterator[Message]:
         yield message("network_repetitions.lasting", level=c.level, trials=c.lasting)
 
 
-def _open(some: Sequence[Course]) -> Message:
+def _open(some: Sequence[LevelTrials]) -> Message:
     """Say what is missing for those that are inconclusive."""
     n = min(c.rung.n for c in some)
     if n < FEWEST:
@@ -149,7 +149,7 @@ def _open(some: Sequence[Course]) -> Message:
     )
 
 
-def _verdict(found: Sequence[Course]) -> Answer:
+def _verdict(found: Sequence[LevelTrials]) -> Answer:
     states = {c.state for c in found if c.rung.level.bucket is not None}
     if "drained" in states:
         return "no"
@@ -157,7 +157,7 @@ def _verdict(found: Sequence[Course]) -> Answer:
     return "inconclusive" if open_ else "yes"
 
 
-def _settle(found: Sequence[Course]) -> Message | None:
+def _settle(found: Sequence[LevelTrials]) -> Message | None:
     """Say what would settle it; None: nothing has to, or nothing would."""
     few = [c for c in found if c.state == "inconclusive" and c.rung.level.bucket is not None]
     if not few:
@@ -167,13 +167,13 @@ def _settle(found: Sequence[Course]) -> Message | None:
     return message("settle.more")
 
 
-def _caveats(found: Sequence[Course]) -> Iterator[Message]:
+def _caveats(found: Sequence[LevelTrials]) -> Iterator[Message]:
     buckets = [c for c in found if c.rung.level.bucket is not None]
     if any(c.depletion is not None and c.reference is None for c in buckets):
         yield message("network_repetitions.machine")
 
 
-def _estimates(c: Course) -> Iterator[Estimate]:
+def _estimates(c: LevelTrials) -> Iterator[Estimate]:
     d = c.depletion
     if d is not None:
         yield Estimate(
@@ -190,7 +190,7 @@ def _estimates(c: Course) -> Iterator[Estimate]:
         )
 
 
-def _table(found: Sequence[Course]) -> Table:
+def _table(found: Sequence[LevelTrials]) -> Table:
     words: dict[State, str] = {
         "drained": "depletes itself",
         "changing": "changes",

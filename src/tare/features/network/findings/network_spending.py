@@ -10,8 +10,8 @@ from tare.experiment.results import Results
 from tare.features.network.findings.need import (
     FEWEST_TRIALS,
     RARELY,
+    LevelTraffic,
     Need,
-    Spending,
     State,
     needs,
     slowdowns_vs_largest,
@@ -106,7 +106,7 @@ def _decided(need: Need, networks: Networks) -> Iterator[bool]:
     yield not _open(slowdowns_vs_largest(networks, need.ladder))
 
 
-def _why_open(need: Need, spent: Spending) -> Message:
+def _why_open(need: Need, spent: LevelTraffic) -> Message:
     """Say of a budget why it is not known whether it is enough."""
     lasted = _lasted(spent)
     if (
@@ -123,7 +123,7 @@ def _why_open(need: Need, spent: Spending) -> Message:
     return message("network_spending.few", lasted=lasted, least=FEWEST_TRIALS)
 
 
-def _lasted(spent: Spending) -> Message:
+def _lasted(spent: LevelTraffic) -> Message:
     """Say in how many trials a budget was not depleted, and in which share it may be."""
     return message(
         "network_spending.lasted",

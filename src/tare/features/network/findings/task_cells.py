@@ -10,23 +10,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tare.errors import TareError
 from tare.experiment.findings.network_cells import FACTOR, levels_of
 from tare.experiment.results import Results
-from tare.experiment.store.trial_files import columns_of
 from tare.networks.shaping.specification import Bucket, parse
 from tare.results.columns import Columns
 from tare.results.message import Levels
 from tare.statistics.holm import holm
 from tare.statistics.statistic import FloatArray, median
 from tare.statistics.stragglers import chance, fewest_trials, leaders
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 #: By which a straggler is beyond the median of the other hosts.
 BEYOND = 1.25
@@ -236,11 +232,11 @@ def tasks_seen(results: Results) -> TasksSeen:
     uses = dict(results.network_use.groups("trial"))
     buckets = {level: _bucket(results, level) for level in _levels(results)}
     trials: dict[int, list[TaskTrial]] = {}
-    for table in results.task_files.each(counts, found.lost):
-        trial = table["trial"][0].as_py()
+    for tasks in results.task_files.each(counts, found.lost):
+        trial = int(tasks["trial"][0])
         bucket = buckets.get(str(rows[trial].get(FACTOR)))
         log = logs.get(trial, results.network_log.rows([]))
-        one = _trial(trial, table, uses.get(trial), empty_times(log, bucket))
+        one = _trial(trial, tasks, uses.get(trial), empty_times(log, bucket))
         trials.setdefault(rows[trial]["cell"], []).append(one)
     found.cells = tuple(_cells(results, rows, trials, buckets))
     return found
@@ -306,9 +302,8 @@ def empty_times(log: Columns, bucket: Bucket | None) -> dict[int, EmptyTime]:
 
 
 def _trial(
-    trial: int, table: pa.Table, use: Columns | None, empty: dict[int, EmptyTime]
+    trial: int, rows: Columns, use: Columns | None, empty: dict[int, EmptyTime]
 ) -> TaskTrial:
-    rows = columns_of(table)
     good = rows.where(failed=False)
     waits = good.rows(~np.isnan(good["wait_ns"]))
     lasted = waits.reduced("host", "duration_ns", np.sum)

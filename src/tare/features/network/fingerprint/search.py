@@ -24,7 +24,7 @@ from tare.features.network.measure.client import WRITE_BYTES, Ends
 from tare.features.network.measure.ended import EndedError
 from tare.networks.recording import starved
 from tare.networks.recording.folder import carried, wire_bits
-from tare.networks.recording.intervals import column, sends
+from tare.networks.recording.intervals import of_intervals
 from tare.networks.recording.lines import Happening
 from tare.networks.recording.starved import Lack
 from tare.networks.shaping.trace import Trace
@@ -80,7 +80,7 @@ class Found:
 
 
 @dataclass
-class Course:
+class LiveTrace:
     """Intervals of one direction, as they come."""
 
     direction: str = "out"
@@ -127,7 +127,7 @@ class Course:
 
 def lacks_of(intervals: Sequence[Interval], streams: int = 1) -> tuple[Lack, ...]:
     """Return the ends that had no CPU while data was sent, the worst first."""
-    work = starved.of_intervals(intervals, streams)
+    work = starved.of_course(of_intervals("out", intervals), streams)
     return starved.lacks(work, starved.starved(work))
 
 
@@ -138,28 +138,9 @@ def trace_of(
     *,
     ip6: bool = False,
 ) -> Trace:
-    """Return intervals as a trace of what was on the wire, as a bucket counts it.
-
-    It is the trace that their folder gives, so that what is said while it is measured is said of
-    what is kept, too.
-    """
-    origin_ns = intervals[0].start_ns if intervals else 0
-    on_s = column(one.on_ns / 1e9 for one in intervals)
-    phase = np.array([one.id for one in intervals], dtype=np.int64)
-    payload = carried(
-        (
-            column((one.start_ns - origin_ns) / 1e9 for one in intervals),
-            column((one.end_ns - origin_ns) / 1e9 for one in intervals),
-            on_s,
-        ),
-        column(one.acked_bytes for one in intervals),
-        column(one.segment_bytes for one in intervals),
-        sends=sends(phase, on_s, column(one.min_rtt_ns for one in intervals) / 1e9),
-        starved=starved.starved(starved.of_intervals(intervals, streams)).either,
-        pings=pings,
-        ip6=ip6,
-    )
-    return on_the_wire(payload)
+    """Return intervals as a trace of what was on the wire, as a bucket counts it."""
+    course = of_intervals("out", intervals)
+    return on_the_wire(carried(course, streams=streams, pings=pings, ip6=ip6))
 
 
 def search(
@@ -196,7 +177,7 @@ def search(
     Found
         Also where it was interrupted, or the other end was lost.
     """
-    course = Course(direction, streams, ends.pings, ends.ip6)
+    course = LiveTrace(direction, streams, ends.pings, ends.ip6)
     one = _Search(ends, bounds, teller, course, keeper, clock)
     cut_short = False
     failure: AgentError | None = None
@@ -230,7 +211,7 @@ def search(
 
 
 def _identified(
-    course: Course, key: dict[str, str]
+    course: LiveTrace, key: dict[str, str]
 ) -> tuple[Identification | None, Message | None]:
     if not any(one.on_ns > 0 for one in course.intervals):
         return None, message("net.take.nothing_sent")
@@ -243,7 +224,7 @@ class _Search:
         ends: Ends,
         bounds: Bounds,
         teller: Bar,
-        course: Course,
+        course: LiveTrace,
         keeper: Writer | None,
         clock: Callable[[], float],
     ) -> None:

@@ -28,8 +28,8 @@ from tare.features.network.fingerprint import figures, stages, starving
 from tare.features.network.fingerprint.search import (
     INTERVAL_S,
     Bounds,
-    Course,
     Found,
+    LiveTrace,
     search,
 )
 from tare.features.network.identify.identifying import identify
@@ -245,8 +245,8 @@ def _phase(
     seconds: float,
     on_s: float | None = None,
     **more: int,
-) -> Course:
-    course = Course(wanted.direction, wanted.streams, ends.pings, ends.ip6)
+) -> LiveTrace:
+    course = LiveTrace(wanted.direction, wanted.streams, ends.pings, ends.ip6)
     try:
         for happening in ends.phase(seconds, on_s, **more):
             course.add(happening)

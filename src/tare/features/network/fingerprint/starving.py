@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from tare.agent.record import Interval
 from tare.experiment.fingerprints.network.document import Starved
 from tare.features.network.fingerprint.search import lacks_of
-from tare.networks.recording.starved import Lack, late_share, of_intervals, waited
+from tare.networks.recording.intervals import of_intervals
+from tare.networks.recording.starved import Lack, late_share, of_course, waited
 
 #: How often a phase is measured at most.
 TRIES = 3
@@ -68,7 +69,7 @@ def of_round_trips(some: Sequence[Interval], figures: tuple[str, ...]) -> Distur
 
 def of_times(some: Sequence[Interval], streams: int, figures: tuple[str, ...]) -> Disturbances:
     """Return whether round trips under load waited, or the ends that send and acknowledge."""
-    found = waited(of_intervals(some, streams))
+    found = waited(of_course(of_intervals("out", some), streams))
     return of_round_trips(some, figures) or tuple(
         Starved(figures=figures, end=end, waited=min(1.0, share), intervals=None, tries=1)
         for end, share in found.items()

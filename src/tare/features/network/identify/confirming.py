@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tare.experiment.fingerprints.network.identified import Shape
 from tare.features.network.identify.bursts import Observed
 from tare.features.network.identify.messages import bits_of, rate_of, share_of, stamp
-from tare.features.network.identify.spending import Spending
+from tare.features.network.identify.spending import Balance
 from tare.features.network.identify.steady import changing, falls_within
 from tare.networks.shaping.trace import QUANTUM_BITS
 from tare.results.message import Duration, Message, message
@@ -106,7 +106,7 @@ class _Returns:
         return np.asarray(apart <= self.allowed(gathered))
 
 
-def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
+def judged(seen: Observed, levels: Levels, spent: Balance) -> Verdict:
     """Say whether a fall is a bucket that ran empty."""
     fell = _fell(spent)
     if len(seen.starts) == 1 and changing(seen, int(levels.fall[0])):
@@ -123,7 +123,7 @@ def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
     return _brought_back(spent, fell)
 
 
-def _fell(spent: Spending) -> Message:
+def _fell(spent: Balance) -> Message:
     low = None if spent.hidden else rate_of(spent.low_bps)
     if spent.falls_s <= spent.begin_s and low is not None:
         return message("net.fall.empty", low=low)
@@ -131,7 +131,7 @@ def _fell(spent: Spending) -> Message:
     return message("net.fall.after", time=after, high=rate_of(spent.high_bps), low=low)
 
 
-def _lost_height(seen: Observed, levels: Levels, spent: Spending) -> str | None:
+def _lost_height(seen: Observed, levels: Levels, spent: Balance) -> str | None:
     """Return at which of the rates plateaus lose height; None: they do not."""
     depth = spent.high_bps - spent.low_bps
     low_from = np.minimum(levels.fall + 1, seen.ends)
@@ -140,7 +140,7 @@ def _lost_height(seen: Observed, levels: Levels, spent: Spending) -> str | None:
     return "low" if falls_within(seen, low_from, seen.ends, depth) else None
 
 
-def _once(seen: Observed, levels: Levels, spent: Spending, fell: Message) -> Verdict:
+def _once(seen: Observed, levels: Levels, spent: Balance, fell: Message) -> Verdict:
     """Judge a fall after which no rest was followed by another."""
     last = int(np.flatnonzero(levels.dry)[-1])
     rest = _half_full(spent)
@@ -152,14 +152,14 @@ def _once(seen: Observed, levels: Levels, spent: Spending, fell: Message) -> Ver
     return Verdict("drop", (fell, message("net.fall.once")), next_rest_s=rest)
 
 
-def _half_full(spent: Spending) -> float | None:
+def _half_full(spent: Balance) -> float | None:
     """Return a rest that would fill half of it, if it is a bucket."""
     if spent.first is None or spent.low_bps <= 0:
         return None
     return max(0.0, 0.5 * spent.first.beyond(spent.low_bps) / spent.low_bps) or None
 
 
-def _returns(spent: Spending) -> _Returns:
+def _returns(spent: Balance) -> _Returns:
     """Return what came back where there was a rest at all."""
     rest = np.array(
         [
@@ -182,7 +182,7 @@ def _returns(spent: Spending) -> _Returns:
     ).only(rest > 0)
 
 
-def _brought_back(spent: Spending, fell: Message) -> Verdict:
+def _brought_back(spent: Balance, fell: Message) -> Verdict:
     """Judge what rests brought back."""
     back = _returns(spent)
     if len(back) == 0:
@@ -196,7 +196,7 @@ def _brought_back(spent: Spending, fell: Message) -> Verdict:
     return _as_boost(spent, back, fell) or _otherwise(spent, back, fell)
 
 
-def _as_bucket(spent: Spending, back: _Returns, fell: Message) -> Verdict | None:
+def _as_bucket(spent: Balance, back: _Returns, fell: Message) -> Verdict | None:
     """Return that it is a bucket, or would be if another rest agreed; None: it is none."""
     filling, closer = refilling(spent.refills), refilling(spent.agreed)
     if filling is None:
@@ -243,7 +243,7 @@ def _varied(rests: FloatArray) -> bool:
     return len(rests) >= 2 and float(rests.max()) >= UNEQUAL * float(rests.min())
 
 
-def _another(spent: Spending, back: _Returns) -> float:
+def _another(spent: Balance, back: _Returns) -> float:
     """Return a rest of another length than those that were, which does not fill it."""
     longest, shortest = float(back.rest.max()), float(back.rest.min())
     half = _half_full(spent)
@@ -251,7 +251,7 @@ def _another(spent: Spending, back: _Returns) -> float:
     return longer if half is not None and longer <= 1.6 * half else longest / (2 * UNEQUAL)
 
 
-def _as_boost(spent: Spending, back: _Returns, fell: Message) -> Verdict | None:
+def _as_boost(spent: Balance, back: _Returns, fell: Message) -> Verdict | None:
     """Return that every burst begins alike, however long it rested; None: they differ."""
     each = float(np.median(back.sent))
     if each <= 0 or float(back.match(np.full(len(back), each)).mean()) < _MOSTLY:
@@ -282,11 +282,11 @@ def _as_boost(spent: Spending, back: _Returns, fell: Message) -> Verdict | None:
     return None
 
 
-def _error(spent: Spending) -> float:
+def _error(spent: Balance) -> float:
     return 0.0 if spent.first is None else spent.first.error
 
 
-def _otherwise(spent: Spending, back: _Returns, fell: Message) -> Verdict:
+def _otherwise(spent: Balance, back: _Returns, fell: Message) -> Verdict:
     """Judge what fits neither a bucket nor a boost."""
     low = spent.low_bps
     shares = back.sent / (low * back.rest)
@@ -310,7 +310,7 @@ def _otherwise(spent: Spending, back: _Returns, fell: Message) -> Verdict:
     return Verdict("contention", (fell, unlike, message("net.fall.shared")))
 
 
-def _nothing_back(spent: Spending, back: _Returns, fell: Message) -> Verdict:
+def _nothing_back(spent: Balance, back: _Returns, fell: Message) -> Verdict:
     rest, low, high = float(back.rest.max()), spent.low_bps, spent.high_bps
     least = 2 * _SEEN * float(back.error.min())
     if low * rest < least:

@@ -12,7 +12,7 @@ from tare.features.network.identify.bursts import Observed, observe
 from tare.features.network.identify.confirming import Verdict, judged
 from tare.features.network.identify.estimates import estimate, of_level
 from tare.features.network.identify.messages import rate_of, share_of
-from tare.features.network.identify.spending import Spending, spending
+from tare.features.network.identify.spending import Balance, spending
 from tare.features.network.identify.steady import BACK, comes_back, contended, outages, steady
 from tare.features.network.identify.tokens import Tokens, tokens_of
 from tare.networks.shaping.trace import Trace
@@ -92,7 +92,7 @@ class _Document:
     seen: Observed
     key: Mapping[str, str]
 
-    def of_fall(self, spent: Spending, verdict: Verdict) -> Identification:
+    def of_fall(self, spent: Balance, verdict: Verdict) -> Identification:
         """Fill in what a fall says, and what a bucket does."""
         reasons = (*verdict.reasons, *outages(self.seen))
         if verdict.kind in ("stepped", "contention"):

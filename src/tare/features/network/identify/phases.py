@@ -12,7 +12,7 @@ from tare.experiment.fingerprints.network.identified import Estimate, Identifica
 from tare.features.network.identify.bursts import Observed, drained_at, observe
 from tare.features.network.identify.estimates import of_level
 from tare.features.network.identify.identifying import identify
-from tare.features.network.identify.spending import Spending, spending
+from tare.features.network.identify.spending import Balance, spending
 from tare.networks.shaping.trace import QUANTUM_BITS, Trace
 from tare.results.message import Amount, Duration, Message, message
 from tare.statistics.levels import two_levels
@@ -96,7 +96,7 @@ def _back(seen: Observed, sent_s: float, most_s: float) -> Next:
     return _more(seen, sent_s, 2 * most_s, message("net.search.until_fall"))
 
 
-def _after_low(seen: Observed, spent: Spending, found: Identification, precision: float) -> Next:
+def _after_low(seen: Observed, spent: Balance, found: Identification, precision: float) -> Next:
     if spent.hidden:
         return _send(seen, message("net.search.hidden"))
     rests = len(spent.refills)
@@ -125,7 +125,7 @@ def _enough(found: Identification, rests: int, precision: float) -> Message | No
     return message("net.search.enough", n=rests) if rests >= _RESTS else None
 
 
-def _rest_s(seen: Observed, spent: Spending, found: Identification, precision: float) -> float:
+def _rest_s(seen: Observed, spent: Balance, found: Identification, precision: float) -> float:
     """Return a rest that is long enough to be seen, and too short to fill the bucket."""
     high, low = spent.high_bps, spent.low_bps
     noise = float(np.std(spent.high.rates)) / high

@@ -29,7 +29,7 @@ _UNCLEAR = 1.92
 
 
 @dataclass(frozen=True, eq=False)
-class Spending:
+class Balance:
     """A trace as a bucket would have it.
 
     Attributes
@@ -76,7 +76,7 @@ class Spending:
     hidden: bool
 
 
-def spending(seen: Observed, levels: Levels) -> Spending:
+def spending(seen: Observed, levels: Levels) -> Balance:
     """Balance what was sent between moments of emptiness."""
     n = len(seen.index)
     position = np.arange(n)
@@ -111,7 +111,7 @@ def spending(seen: Observed, levels: Levels) -> Spending:
             meanwhile.append(float(resting[since:at].sum()))
     first = books.stretch((begin, float(seen.sent[begun_at])), moments[0], None)
     share = _scatter(refills, low_bps)
-    return Spending(
+    return Balance(
         high=high,
         low=Plateau(np.empty(0), np.empty(0)) if hidden else low,
         high_bps=high_bps,

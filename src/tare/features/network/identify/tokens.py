@@ -11,7 +11,7 @@ from tare.features.network.identify.bursts import Observed
 from tare.features.network.identify.confirming import Verdict
 from tare.features.network.identify.estimates import DRAWS, normal, of_draws
 from tare.features.network.identify.messages import bits_of, rate_of
-from tare.features.network.identify.spending import Spending
+from tare.features.network.identify.spending import Balance
 from tare.results.message import Duration, Message, message
 from tare.statistics.bucket import Refilling
 from tare.statistics.statistic import FloatArray
@@ -30,14 +30,14 @@ class Tokens:
     reasons: tuple[Message, ...] = ()
 
 
-def tokens_of(seen: Observed, spent: Spending, verdict: Verdict) -> Tokens:
+def tokens_of(seen: Observed, spent: Balance, verdict: Verdict) -> Tokens:
     """Say of a fall what is known of the bucket."""
     if verdict.filling is None:
         return Tokens(reasons=_conditional(spent) if verdict.kind == "drop" else ())
     return _filled(seen, spent, verdict.filling)
 
 
-def _conditional(spent: Spending) -> tuple[Message, ...]:
+def _conditional(spent: Balance) -> tuple[Message, ...]:
     """Say what a bucket would have held, if it was one."""
     first = spent.first
     if first is None or first.sent <= 0:
@@ -61,7 +61,7 @@ def _conditional(spent: Spending) -> tuple[Message, ...]:
     )
 
 
-def _filled(seen: Observed, spent: Spending, filling: Refilling) -> Tokens:
+def _filled(seen: Observed, spent: Balance, filling: Refilling) -> Tokens:
     rate = normal(filling.rate, filling.rate_error, 0)
     start, start_draws = _start(spent, filling, rate)
     if filling.capacity is not None:
@@ -84,9 +84,7 @@ def _filled(seen: Observed, spent: Spending, filling: Refilling) -> Tokens:
     )
 
 
-def _start(
-    spent: Spending, filling: Refilling, rate: FloatArray
-) -> tuple[float | None, FloatArray]:
+def _start(spent: Balance, filling: Refilling, rate: FloatArray) -> tuple[float | None, FloatArray]:
     """Return what was in the bucket at first."""
     first = spent.first
     if first is None:
@@ -96,7 +94,7 @@ def _start(
 
 
 def _most(
-    spent: Spending, filling: Refilling, rate: FloatArray, start: tuple[float | None, FloatArray]
+    spent: Balance, filling: Refilling, rate: FloatArray, start: tuple[float | None, FloatArray]
 ) -> tuple[float, FloatArray]:
     """Return the most that was seen in the bucket: at first, or after its longest rest."""
     rested = [one for one in spent.refills if one.rest_s]
@@ -109,7 +107,7 @@ def _most(
 
 def _left(
     seen: Observed,
-    spent: Spending,
+    spent: Balance,
     rate: float,
     rates: FloatArray,
     budget: tuple[float, FloatArray],

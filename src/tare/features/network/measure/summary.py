@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tare.agent.record import Direction
 from tare.networks.recording.folder import Measured
 from tare.networks.recording.histogram import Floats, Times
-from tare.networks.recording.intervals import Course
+from tare.networks.recording.intervals import IntervalTable
 from tare.networks.recording.lines import VERSION, Phase, pattern
 from tare.networks.recording.starved import Lack, lacks, late_share, no_cpu, of_course, starved
 from tare.render.words import sentences, text
@@ -127,7 +127,7 @@ def groups(measured: Measured) -> list[list[Phase]]:
     return list(same.values())
 
 
-def sending(course: Course, phases: Sequence[Phase]) -> NDArray[np.bool_]:
+def sending(course: IntervalTable, phases: Sequence[Phase]) -> NDArray[np.bool_]:
     """Say which intervals are of some phases and sent for most of what they could."""
     mine = np.isin(course.phase, [phase.id for phase in phases])
     on_s = np.where(mine, course.on_s, 0.0)
@@ -147,7 +147,7 @@ def largest_change(rates: Floats, start_s: Floats, end_s: Floats) -> float | Non
     return float(np.max(np.abs(after[some] / before[some] - 1)))
 
 
-def _summary(measured: Measured, course: Course, phases: Sequence[Phase]) -> Summary | None:
+def _summary(measured: Measured, course: IntervalTable, phases: Sequence[Phase]) -> Summary | None:
     used = sending(course, phases)
     if not used.any():
         return None
@@ -204,7 +204,7 @@ def _variation(rates: Floats) -> float | None:
     return float(rates.std(ddof=1)) / mean if len(rates) > 1 and mean > 0 else None
 
 
-def _retransmit_share(course: Course, mine: NDArray[np.bool_]) -> float | None:
+def _retransmit_share(course: IntervalTable, mine: NDArray[np.bool_]) -> float | None:
     segments = float(np.nansum(course.segments[mine]))
     if not segments:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -232,7 +232,7 @@ def _latency(by_phase: dict[int, Times], ids: Sequence[int]) -> Latency | None:
 
 
 def _late(
-    course: Course, mine: NDArray[np.bool_], by_phase: dict[int, Times], ids: Sequence[int]
+    course: IntervalTable, mine: NDArray[np.bool_], by_phase: dict[int, Times], ids: Sequence[int]
 ) -> float | None:
     some = [by_phase[one] for one in ids if one in by_phase]
     together_ns, n = sum(one.sum_ns for one in some), sum(len(one) for one in some)
@@ -240,19 +240,19 @@ def _late(
     return late_share(float(np.nansum(course.round_trips_waited_ns[mine])), together_ns, n)
 
 
-def _share(course: Course, mine: NDArray[np.bool_], held_ns: Floats) -> float | None:
+def _share(course: IntervalTable, mine: NDArray[np.bool_], held_ns: Floats) -> float | None:
     known = mine & np.isfinite(held_ns) & np.isfinite(course.busy_ns)
     busy = float(course.busy_ns[known].sum())
     return min(1.0, float(held_ns[known].sum()) / busy) if busy > 0 else None
 
 
-def _cpus(course: Course, mine: NDArray[np.bool_], cpu_ns: Floats) -> float | None:
+def _cpus(course: IntervalTable, mine: NDArray[np.bool_], cpu_ns: Floats) -> float | None:
     known = mine & np.isfinite(cpu_ns)
     on_ns = 1e9 * float(course.on_s[known].sum())
     return float(cpu_ns[known].sum()) / on_ns if on_ns > 0 else None
 
 
-def _busy(course: Course, mine: NDArray[np.bool_], streams: int) -> float | None:
+def _busy(course: IntervalTable, mine: NDArray[np.bool_], streams: int) -> float | None:
     known = mine & np.isfinite(course.busy_ns)
     on_ns = 1e9 * float(course.on_s[known].sum()) * streams
     return min(1.0, float(course.busy_ns[known].sum()) / on_ns) if on_ns > 0 else None

@@ -21,7 +21,7 @@ from tare.units import chosen
 if TYPE_CHECKING:
     from tare.experiment.fingerprints.network.document import NetworkFingerprint
     from tare.experiment.pipeline import Prepared
-    from tare.features.network.plan.rests import RestPlan, Spending, TrialPlan
+    from tare.features.network.plan.rests import RestPlan, TrialPlan, TrialTraffic
 
 #: So many times what an experiment sends is searched, so that a bucket of that size is not missed.
 _FURTHER = 1.1
@@ -74,7 +74,7 @@ def plan(
         _show(made, prepared, fingerprint, found)
 
 
-def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], list[Message]]:
+def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[TrialTraffic], list[Message]]:
     """Return what each cell spends, and what makes that less certain."""
     from tare.experiment import store
     from tare.features.network.plan import measured as measuring

@@ -49,7 +49,7 @@ class Bucket(msgspec.Struct, frozen=True, kw_only=True):
         return fast / self.high_bps + (spent_bits - fast) / self.low_bps
 
 
-class Spending(msgspec.Struct, frozen=True, kw_only=True):
+class TrialTraffic(msgspec.Struct, frozen=True, kw_only=True):
     """What a trial of one cell sends."""
 
     cell: str
@@ -169,7 +169,7 @@ def _high(figure: Figure) -> float:
 
 def plan(
     bucket: Bucket | None,
-    spendings: Sequence[Spending],
+    spendings: Sequence[TrialTraffic],
     n: int | None,
     seen_bits: float | None = None,
 ) -> RestPlan:
@@ -179,7 +179,7 @@ def plan(
     ----------
     bucket : Bucket or None
         None: none was seen.
-    spendings : sequence of Spending
+    spendings : sequence of TrialTraffic
         One a cell.
     n : int or None
         Trials of each cell.
@@ -218,7 +218,7 @@ def plan(
     )
 
 
-def _trial(bucket: Bucket, one: Spending) -> TrialPlan:
+def _trial(bucket: Bucket, one: TrialTraffic) -> TrialPlan:
     draws = bucket.drawn_bits(one.bits)
     return TrialPlan(
         cell=one.cell,
@@ -231,7 +231,7 @@ def _trial(bucket: Bucket, one: Spending) -> TrialPlan:
     )
 
 
-def _without(spendings: Sequence[Spending], n: int | None, seen_bits: float) -> RestPlan:
+def _without(spendings: Sequence[TrialTraffic], n: int | None, seen_bits: float) -> RestPlan:
     trials = tuple(
         TrialPlan(
             cell=one.cell, spends_bits=one.bits, draws_bits=None, suffices=None, rest_s=0.0,

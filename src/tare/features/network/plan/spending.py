@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tare.errors import ExperimentError, StoreError
 from tare.experiment.results import Results
 from tare.experiment.specification import NO_NETWORK, Cell
-from tare.features.network.plan.rests import Spending
+from tare.features.network.plan.rests import TrialTraffic
 from tare.results.message import Amount, Chosen, Message, message
 
 #: A background of more than this share of what a trial sends is worth a word.
@@ -19,7 +19,7 @@ _HEADERS = 0.046
 _ELSEWHERE = ("network",)
 
 
-def given(cells: Sequence[Cell], bits: Mapping[str, float]) -> list[Spending]:
+def given(cells: Sequence[Cell], bits: Mapping[str, float]) -> list[TrialTraffic]:
     """Return what each cell spends as it was given.
 
     Parameters
@@ -49,7 +49,9 @@ def given(cells: Sequence[Cell], bits: Mapping[str, float]) -> list[Spending]:
                 f"--spend {cell.workload.name}=10Gbit",
             )
         source = message("net.plan_source.given")
-        found.append(Spending(cell=_told(cell, cells), bits=amount, seconds=None, source=source))
+        found.append(
+            TrialTraffic(cell=_told(cell, cells), bits=amount, seconds=None, source=source)
+        )
     return found
 
 
@@ -74,10 +76,10 @@ class Count:
     background_bps: float
 
 
-def counted(cells: Sequence[Cell], counts: Mapping[int, Count]) -> list[Spending]:
+def counted(cells: Sequence[Cell], counts: Mapping[int, Count]) -> list[TrialTraffic]:
     """Return what each cell spends as an interface counted it, by the number of the cell."""
     return [
-        Spending(
+        TrialTraffic(
             cell=_told(cell, cells),
             bits=counts[cell.cell].bits,
             seconds=counts[cell.cell].seconds,
@@ -109,7 +111,7 @@ def doubts(counts: Iterable[Count]) -> list[Message]:
     return said
 
 
-def measured(cells: Sequence[Cell], results: Results, name: str) -> list[Spending]:
+def measured(cells: Sequence[Cell], results: Results, name: str) -> list[TrialTraffic]:
     """Return what each cell spends by an earlier session of the same workloads.
 
     Of each trial the host counts that sent most, since each has a bucket of its own; of several
@@ -149,7 +151,7 @@ def measured(cells: Sequence[Cell], results: Results, name: str) -> list[Spendin
                 own = own.where(**{factor: level}) or own
         seconds = float(own["duration_ns"].mean() / 1e9) if "duration_ns" in own else None
         found.append(
-            Spending(
+            TrialTraffic(
                 cell=_told(cell, cells),
                 bits=float(own["bits"].max()),
                 seconds=seconds,

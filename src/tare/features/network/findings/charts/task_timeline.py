@@ -12,7 +12,6 @@ import numpy as np
 from tare.errors import StoreError
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.results import Results
-from tare.experiment.store.trial_files import columns_of
 from tare.features.network.findings.task_cells import TaskCell, tasks_seen
 from tare.features.network.findings.task_stragglers import QUESTION, stragglers
 from tare.registry import Description
@@ -84,7 +83,7 @@ def _drawn(results: Results) -> list[_Drawn]:
         log = results.network_log.where(trial=trial)
         assert results.task_files is not None
         try:
-            rows = columns_of(results.task_files.read(trial, counts[trial]))
+            rows = results.task_files.read(trial, counts[trial])
         except StoreError:
             continue
         found.append(_Drawn(cell, trial, rows, log, tuple(hosts) or _sends_most(log)))
