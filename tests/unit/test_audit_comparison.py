@@ -191,6 +191,40 @@ def test_each_of_two_parameters_inside_a_command_is_compared(
         assert [c.key for c in found] == [{other: one} for one in levels]
 
 
+def test_conditions_that_differ_with_the_compared_levels_are_kept_or_named() -> None:
+    rng = np.random.default_rng(3)
+    some = [
+        audited({"lang": lang, "threads": n, "size": s}, rng.normal(1, 0.01, 20))
+        for lang, s, n in (
+            ("go", "s", "1"),
+            ("go", "l", "2"),
+            ("rust", "s", "4"),
+            ("rust", "l", "8"),
+        )
+    ]
+    with pytest.raises(InputError, match="differ in lang alone"):
+        compare_series(some, ("lang",), Question())
+    hosts = [audited({"version": v, "host": h}, rng.normal(1, 0.01, 20)) for v, h in ("1a", "2b")]
+    (compared,) = compare_series(hosts, ("version",), Question())
+    confounded = [one for one in compared.matched.cautions if one.id == "audit.paired.confounded"]
+    assert [one.args for one in confounded] == [{"key": "host", "first": "a", "second": "b"}]
+
+
+def test_series_of_one_level_are_not_compared() -> None:
+    rng = np.random.default_rng(3)
+    some = [audited({"v": v}, rng.normal(1, 0.01, 20)) for v in ("old", "old", "new")]
+    found = compare_series(some, ("v",), Question())
+    assert [(c.a, c.b) for c in found] == [("old", "new")] * 2
+
+
+@pytest.mark.parametrize(("factor", "doubted"), [(1000, True), (1 / 1100, True), (400, False)])
+def test_a_factor_of_1000_may_be_one_of_units(factor: float, doubted: bool) -> None:
+    values = np.random.default_rng(3).normal(1, 0.01, 20)
+    some = [audited({"v": "a"}, values), audited({"v": "b"}, factor * values[::-1])]
+    (compared,) = compare_series(some, ("v",), Question())
+    assert (compared.unit_doubt is not None) == doubted
+
+
 def test_what_is_measured_differently_is_not_compared() -> None:
     rng = np.random.default_rng(4)
     some = [

@@ -17,6 +17,7 @@ from tare.features.audit.messages import headline, shared
 from tare.features.audit.next_steps import follow_up
 from tare.features.audit.question import Question
 from tare.readers import Columns
+from tare.render.words import text
 
 #: Means of six processes of one benchmark, in ns.
 LEVELS = [1000, 1004, 997, 1002, 999, 1001]
@@ -167,11 +168,77 @@ def test_each_file_of_several_runs_is_one_trial_of_its_folder(tmp_path: Path) ->
     assert len(one_folder.series) == 12
 
 
+def table(folder: Path, name: str, level: float) -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    rows = [f"{level * r:.6f}" for r in ROUNDS]
+    file.write_text("\n".join(["time_s", *rows]))
+    return file
+
+
+def test_tables_of_other_names_are_of_other_programs(tmp_path: Path) -> None:
+    files = [
+        table(tmp_path / folder, f"{name}.csv", factor * level)
+        for folder, factor in (("old", 1.0), ("new", 1.1))
+        for name, level in (("sort", 1), ("hash", 5))
+    ]
+    found = audited(files, compare=("folder",))
+    assert [one.key["file"] for one in found.series] == ["sort.csv", "hash.csv"] * 2
+    assert [c.location.ratio for c in found.comparisons] == pytest.approx([1.1, 1.1])
+    runs = [table(tmp_path / v, f"run{i}.csv", i) for v in ("a", "b") for i in range(1, 8)]
+    assert [one.n for one in audited(runs, compare=("folder",)).series] == [7, 7]
+
+
+def test_the_only_file_of_a_folder_is_one_execution(tmp_path: Path) -> None:
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+    files = [hyperfine(tmp_path / "before", i, x) for i, x in enumerate(LEVELS)]
+    found = audited([*files, hyperfine(tmp_path / "after", 0, 1000)], compare=("folder",))
+    assert [one.n for one in found.series] == [6, 1]
+    assert found.comparisons[0].location.low is None
+
+
+def test_copies_of_one_file_are_not_several_executions(tmp_path: Path) -> None:
+    first = google(tmp_path, 0, LEVELS[0])
+    copies = [Path(shutil.copy(first, tmp_path / f"copy{i}.json")) for i in range(5)]
+    with pytest.raises(InputError, match=r"copy0\.json has the same values as .*run0\.json"):
+        audited([first, *copies])
+
+
+def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InputError, match="cannot read"):
+        audited([tmp_path / "loop"])
+
+
+def test_reasons_of_failures_in_several_files_are_counted_together(tmp_path: Path) -> None:
+    files = []
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        for i, level in enumerate(LEVELS):
+            codes = [int(name == "new" and k < 3) for k in range(12)]
+            result = {"command": "p", "times": list(level * ROUNDS), "exit_codes": codes}
+            files.append(tmp_path / name / f"run{i}.json")
+            files[-1].write_text(json.dumps({"results": [result]}))
+    old, new = audited(files, compare=("folder",)).series
+    assert old.partly_failed is None
+    assert text(new.partly_failed).startswith(
+        "18 of 72 runs failed and are left out: exit code 1 (18)"
+    )
+
+
 def test_files_of_one_folder_are_to_be_separated_by_version(tmp_path: Path) -> None:
-    files = [hyperfine(tmp_path, i, x) for i, x in enumerate([*LEVELS, *LEVELS])]
-    command = follow_up(audited(files), has_page=True).args["command"]
-    assert command.id == "audit.next.folders"
-    assert command.args["command"] == "tare audit --compare folder old/*.json new/*.json"
+    def proposed(files: list[Path]) -> str:
+        command = follow_up(audited(files), has_page=True).args["command"]
+        assert command.id == "audit.next.folders"
+        return str(command.args["command"])
+
+    levels = [*LEVELS, *(x + 0.5 for x in LEVELS)]
+    files = [hyperfine(tmp_path, i, x) for i, x in enumerate(levels)]
+    assert proposed(files) == "tare audit --compare folder old/*.json new/*.json"
+    # A shell would obey the ending of these names.
+    odd = [file.rename(file.with_name(f"{file.stem}.json;touch x;#")) for file in files]
+    assert proposed(odd) == "tare audit --compare folder old/* new/*"
 
 
 def test_more_executions_are_numbered_after_those_there_are(tmp_path: Path) -> None:
@@ -180,8 +247,9 @@ def test_more_executions_are_numbered_after_those_there_are(tmp_path: Path) -> N
         (tmp_path / name).mkdir()
         files += [google(tmp_path / name, i, x) for i, x in enumerate(LEVELS[:3])]
     typed = str(follow_up(audited(files), has_page=True).args["command"])
-    assert typed.startswith("for i in $(seq 4 6); do for v in old new; do (cd $v; ")
-    assert typed.endswith("tare audit --compare folder old/run*.json new/run*.json")
+    old, new = tmp_path / "old", tmp_path / "new"
+    assert typed.startswith(f"for i in $(seq 3 5); do for v in {old} {new}; do (cd $v; ")
+    assert typed.endswith(f"tare audit --compare folder {old}/run*.json {new}/run*.json")
 
 
 def test_files_that_are_alone_in_their_folders_are_executions_of_one(tmp_path: Path) -> None:

@@ -193,6 +193,15 @@ def test_a_tool_of_functions_is_run_again_and_not_replaced(tmp_path: Path) -> No
     assert "(cd $v; python BENCHMARK.py -p 1 -o run$i.json)" in str(found.args["command"])
 
 
+@pytest.mark.parametrize("command", ["sleep *", "sleep {1,2}", "echo ~", "echo a#b", "echo !x"])
+def test_what_a_shell_expands_is_given_to_a_shell(tmp_path: Path, command: str) -> None:
+    times = list(np.random.default_rng(1).normal(1, 0.3, 20))
+    file = tmp_path / "h.json"
+    file.write_text(json.dumps({"results": [{"command": command, "times": times}]}))
+    found = follow_up(audit([file], Question()), has_page=True)
+    assert str(found.args["command"]).endswith(f"--shell sh '{command}'")
+
+
 def test_levels_that_are_numbers_are_sorted_as_numbers() -> None:
     rows = [{"cores": n, "platform": p} for p in ("vm", "bare") for n in ("16", "2", "4")]
     found = in_order(rows, dict)

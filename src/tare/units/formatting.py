@@ -33,6 +33,10 @@ _CHOSEN_BYTES = sorted(
 #: Units that a wait is told in, two of them side by side: from twice the larger one on.
 _WAITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 #: Digits of a value, however narrow its interval.
+#: Value below which decimal places are counted from the first digit on.
+_SMALLEST = 1e-3
+#: Largest bound over smallest of a ratio that is worth printing.
+_WIDEST = 1e6
 _MOST_DIGITS = 5
 _MOST_PLACES = 5
 #: From here on, nobody counts the digits.
@@ -111,6 +115,9 @@ def interval(unit: str, estimate: float, low: float, high: float) -> str:
     As many digits as the interval supports, but no more than five.
     """
     scale, name = scale_for([estimate], unit)
+    if 0 < abs(estimate / scale) < _SMALLEST:
+        told, *ends = (significant(value / scale, _MOST_DIGITS) for value in (estimate, low, high))
+        return f"{told} {name}".rstrip() + f" [{', '.join(ends)}]"
     places = places_of_width([(high - low) / scale])
     if estimate:
         places = min(places, _places(abs(estimate / scale), _MOST_DIGITS))
@@ -240,7 +247,7 @@ def change(ratio: float) -> str:
 
 def change_interval(ratio: float, low: float | None, high: float | None) -> str:
     """Write a ratio with its interval, all in one form: "+3.0 % [+2.1, +3.9]"."""
-    if low is None or high is None:
+    if low is None or high is None or high > _WIDEST * low:
         return f"{change(ratio)} (no interval)"
     places = _places_of_ratio(ratio, low, high)
     if any(_is_factor(x) for x in (ratio, low, high)):

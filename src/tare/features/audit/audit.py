@@ -30,7 +30,9 @@ from tare.features.audit.task_sets import (
 )
 from tare.features.audit.variance import VarianceAudit, explain
 from tare.readers import Columns, Imported, Series, read, recognise, require_used
-from tare.results.message import Said, message
+from tare.render.escaping import on_one_line
+from tare.render.words import text
+from tare.results.message import Message, Said, message
 from tare.statistics.trust import Verdict, verdict_of_all
 
 __all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "Sizing", "audit"]
@@ -114,9 +116,17 @@ class Audit:
         return sets == len(self.series) and all(one.is_single for one in self.task_sets)
 
     @property
+    def doubts(self) -> tuple[Message, ...]:
+        """Reasons to doubt the whole that are not those of one series."""
+        failed = [on_one_line(str(f.path)) for f in self.files if not f.imported.series]
+        runs = (message("audit.headline.runs", names=failed),) if failed else ()
+        return (*runs, *(said for c in self.comparisons if (said := c.unit_doubt) is not None))
+
+    @property
     def verdict(self) -> Verdict:
         """Verdict of all series together."""
-        return verdict_of_all([s.trust for s in self.series])
+        found = verdict_of_all([s.trust for s in self.series])
+        return "DOUBT" if found == "TRUST" and self.doubts else found
 
     @property
     def exit_code(self) -> int:
@@ -153,18 +163,24 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     question = question or Question()
     seen: set[Path] = set()
     for file in files:
-        if file.resolve() in seen:
+        try:
+            path = file.resolve()
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"cannot read {file}: {error}", "name a file of results") from error
+        if path in seen:
             raise InputError(f"{file} is named twice", "name each file once")
-        seen.add(file.resolve())
+        seen.add(path)
     require_used(files, question.columns, question.format)
     asked = _without_file(question.columns) if len(files) > 1 else question.columns
-    imported = _read_all(files, asked, question.format, tell)
     named = (*question.columns.group, *question.columns.compare)
+    imported = _read_all(files, asked, question.format, tell)
+    if FOLDER in named:
+        _require_each_folder(imported)
     sets = FOLDER in named or (FILE not in named and are_sets(imported))
     if sets:
         imported = [_with_folder(one) for one in imported]
     found = pool(imported, apart=FILE in named, sets=sets, named=FOLDER in named)
-    keys = _keys(found)
+    keys = _keys(found, folders=sets)
     require_keys(keys, named)
     apart = varied(keys)
     series = []
@@ -188,7 +204,13 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
 def _read_all(
     files: Sequence[Path], columns: Columns, format: str | None, tell: Tell
 ) -> list[Imported]:
-    """Read files; those of failed runs have no series, but there are others."""
+    """Read files; those of failed runs have no series.
+
+    Raises
+    ------
+    FailedRunError
+        If all files are of failed runs.
+    """
     imported = []
     failed: list[FailedRunError] = []
     for i, file in enumerate(files):
@@ -203,6 +225,24 @@ def _read_all(
     if len(failed) == len(imported):
         raise failed[0]
     return imported
+
+
+def _require_each_folder(imported: Sequence[Imported]) -> None:
+    """Refuse a folder without a successful run, which would be missing from a comparison.
+
+    Raises
+    ------
+    InputError
+        Names the folder.
+    """
+    measured = {one.file.parent for one in imported if one.series}
+    lost = next((one for one in imported if one.file.parent not in measured), None)
+    if lost is not None:
+        why = text(lost.notes[0])
+        raise InputError(
+            f"{lost.file.parent} has no successful run; of {lost.file.name}, {why}",
+            "find out why they fail, and measure again",
+        )
 
 
 def _name(
@@ -244,10 +284,14 @@ def _beside(found: Audit, tell: Tell) -> Audit:
     )
 
 
-def _keys(found: Sequence[Read]) -> list[dict[str, str]]:
-    """Return the keys of series, with their file unless all files have the same one in common."""
+def _keys(found: Sequence[Read], *, folders: bool) -> list[dict[str, str]]:
+    """Return the keys of series, with their file unless all files have the same one in common.
+
+    ``folders``: the folder of a file is a key, so that files of two folders have the same name.
+    """
     sources = dict.fromkeys(one.files for one in found)
-    short = _short([files[0] for files in sources])
+    firsts = [files[0] for files in sources]
+    short = {f: on_one_line(f.name) for f in firsts} if folders else _short(firsts)
     several = len(sources) > 1
     return [
         {
@@ -277,4 +321,4 @@ def _short(files: Sequence[Path]) -> dict[Path, str]:
     """Name files by their last part where that tells them apart."""
     names = [file.name for file in files]
     unique = len(set(names)) == len(names)
-    return {file: file.name if unique else str(file) for file in files}
+    return {file: on_one_line(file.name if unique else str(file)) for file in files}

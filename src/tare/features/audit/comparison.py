@@ -34,6 +34,10 @@ from tare.units import chosen, counted, factor
 
 #: Keys of where a series was read: the file, of several, and its folder, if that is named.
 FILE, FOLDER = "file", "folder"
+#: Key of a command line, in which the levels of its parameters stand.
+COMMAND = "command"
+#: Ratios of medians this close to a power of 1000 or 1024, as a factor, may be of two units.
+_UNITS, _CLOSE = (1e3, 1024.0, 1e6, 1024.0**2, 1e9, 1024.0**3), 1.25
 #: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
 MOST_COMPARED = 2000
 #: Values up to which STABILITY's bootstrap is repeated as published.
@@ -125,6 +129,15 @@ class ComparisonAudit:
         return HIGHER if d.middle > 0 else LOWER
 
     @property
+    def unit_doubt(self) -> Message | None:
+        """That the two may be in different units, where a power of 1000 is between them."""
+        one, other = abs(self.first.median.estimate), abs(self.second.median.estimate)
+        ratio = max(one, other) / min(one, other) if min(one, other) > 0 else 1.0
+        if not any(unit / _CLOSE <= ratio <= unit * _CLOSE for unit in _UNITS):
+            return None
+        return message("audit.headline.units", first=self.a, second=self.b, times=round(ratio))
+
+    @property
     def words(self) -> Words:
         """What verdicts on the quantity that is compared are called."""
         return _WORDS[self.first.series.lower_is_better]
@@ -214,7 +227,8 @@ def _paired(
 ) -> Iterator[tuple[SeriesAudit, SeriesAudit]]:
     """Put all with each other, or all others with the reference where one was named."""
     if reference is None:
-        yield from combinations(group, 2)
+        pairs = combinations(group, 2)
+        yield from ((a, b) for a, b in pairs if level(a.key, columns) != level(b.key, columns))
         return
     first = [s for s in group if level(s.key, columns) == reference]
     yield from ((one, other) for one in first for other in group if other not in first)
@@ -254,6 +268,7 @@ def _compare(
     location, refusal = locate(a, b, matched, question)
     said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
     over_tasks = a.is_over_tasks and b.is_over_tasks
+    matched = replace(matched, because=(*matched.because, *_confounded(a, b, columns)))
     if over_tasks:
         matched = _by_task(matched, apart=a.files != b.files)
     key = _common(a.key, b.key, columns)
@@ -276,6 +291,14 @@ def _compare(
         margin=question.margin,
         confidence=question.confidence,
     )
+
+
+def _confounded(a: SeriesAudit, b: SeriesAudit, columns: Sequence[str]) -> Iterator[Message]:
+    """Say which other conditions may make the difference."""
+    left_out = {FILE, FOLDER, COMMAND, *columns}
+    for key in sorted((a.key.keys() & b.key.keys()) - left_out):
+        if a.key[key] != b.key[key]:
+            yield message("audit.paired.confounded", key=key, first=a.key[key], second=b.key[key])
 
 
 def _common(a: Mapping[str, str], b: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
@@ -462,26 +485,19 @@ def _by_file(alike: Sequence[SeriesAudit], columns: Sequence[str]) -> list[list[
 
 
 def _following(some: Sequence[SeriesAudit], columns: Sequence[str]) -> set[str]:
-    """Keys whose levels the other keys determine, such as a command with its parameters.
+    """Keys whose levels the compared ones determine; a command's, all its parameters.
 
-    Left among the conditions, they would leave no two series to compare: a key follows where each
-    level of the compared columns has one level of it, or each of its levels has one level of the
-    compared columns and the compared columns with all other keys have one level of it.
+    Left among the conditions, they would leave no two series to compare.
     """
     keys = [k for k in dict.fromkeys(k for s in some for k in s.key) if k not in columns]
-    levels = {key: {s.key.get(key) for s in some} for key in keys}
-    found: set[str] = set()
-    # A command has more levels than each of its parameters, which stay as conditions.
-    for key in sorted(keys, key=lambda k: -len(levels[k])):
-        others = [k for k in keys if k not in {key, FILE, *found}]
-        if _determine(some, columns, (key,)):
-            follows = len(levels[key]) > 1
-        else:
-            follows = _determine(some, (key,), columns) and _determine(
-                some, (*columns, *others), (key,)
-            )
-        if follows:
-            found.add(key)
+    found = {
+        key
+        for key in keys
+        if len({s.key.get(key) for s in some}) > 1 and _determine(some, columns, (key,))
+    }
+    others = [key for key in keys if key not in {COMMAND, FILE, *found}]
+    if COMMAND in keys and _determine(some, (*columns, *others), (COMMAND,)):
+        found.add(COMMAND)
     return found
 
 

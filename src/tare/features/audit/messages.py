@@ -19,6 +19,7 @@ from tare.features.audit.task_sets import SolvedComparison, TaskSet
 from tare.features.audit.variance import VarianceAudit
 from tare.readers.readings import number
 from tare.readers.series import Timeline
+from tare.render.escaping import on_one_line
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
 from tare.statistics.changes import changes
 from tare.statistics.factorial import Effect
@@ -104,11 +105,14 @@ class Shared:
         Of those that have it.
     varies : bool
         Whether the numbers differ.
+    n : int
+        How many have it; several may have the same name.
     """
 
     said: Said
     names: tuple[str, ...]
     varies: bool
+    n: int
 
     def of(self, noun: Noun, total: int) -> Said:
         """Say the sentence once, and for how many it holds."""
@@ -116,7 +120,7 @@ class Shared:
             return self.said
         return message(
             f"audit.shared.{noun}",
-            n=len(self.names),
+            n=self.n,
             total=total,
             name=self.names[0],
             varies=self.varies,
@@ -128,19 +132,20 @@ def shared(
     some: Sequence[T], sentences: Callable[[T], Sequence[Said]], name: Callable[[T], str]
 ) -> list[Shared]:
     """Put what differs in its values only together, the most frequent first."""
-    found: dict[object, list[tuple[Said, str]]] = {}
-    for one in some:
+    found: dict[object, list[tuple[Said, int]]] = {}
+    for place, one in enumerate(some):
         for said in sentences(one):
-            found.setdefault(_kind(said), []).append((said, name(one)))
+            found.setdefault(_kind(said), []).append((said, place))
     groups = [
         Shared(
             said=alike[0][0],
-            names=tuple(dict.fromkeys(who for _, who in alike)),
+            names=tuple(dict.fromkeys(name(some[place]) for _, place in alike)),
             varies=any(said != alike[0][0] for said, _ in alike),
+            n=len({place for _, place in alike}),
         )
         for alike in found.values()
     ]
-    return sorted(groups, key=lambda g: -len(g.names))
+    return sorted(groups, key=lambda g: -g.n)
 
 
 def _kind(said: Said) -> object:
@@ -219,6 +224,8 @@ def headline(audit: Audit) -> Message:
             needs=FEWEST,
             compared=any(c.first.is_over_tasks for c in audit.comparisons),
         )
+    if audit.doubts and audit.count("TRUST") == total:
+        return message("audit.headline.whole", doubts=audit.doubts[:_NAMED])
     if audit.verdict == "TRUST" and worst < total:
         doubtful = [s.name for s in audit.series if s.trust.verdict != "TRUST"]
         return message(
@@ -258,8 +265,6 @@ def headline(audit: Audit) -> Message:
 def _partly_failed(audit: Audit) -> Message | None:
     """Count the failed runs of series that are doubtful since some of their runs failed."""
     counts = [(s.name, s.partly_failed) for s in audit.series]
-    if runs := [f.path.name for f in audit.files if not f.imported.series]:
-        return message("audit.headline.runs", names=runs[:_NAMED], others=len(runs[_NAMED:]))
     known = [(name, said) for name, said in counts if said is not None]
     if not known:
         return None
@@ -507,7 +512,7 @@ def specifications(files: Sequence[FileAudit]) -> list[Message]:
     return [
         message(
             "audit.specification.file",
-            file=some[0].path.name if len(some) == 1 else None,
+            file=on_one_line(some[0].path.name) if len(some) == 1 else None,
             n=len(some),
             format=format_,
             missing=missing,

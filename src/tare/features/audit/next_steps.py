@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import shutil
 from collections.abc import Sequence
@@ -28,8 +29,20 @@ _MOVING = {
     f"trust.{one}"
     for one in ("drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift")
 }
-#: Key whose levels do unlike work, so that nobody asks which is faster.
-_UNLIKE = "benchmark"
+#: Keys whose levels do unlike work, so that nobody asks which is faster.
+_UNLIKE = frozenset({
+    "benchmark", "case", "dataset", "function", "group", "input", "instance", "problem", "query",
+    "size", "task", "test",
+})  # fmt: skip
+#: Keys whose levels are alternatives, which are compared.
+_ALTERNATIVES = frozenset({
+    "algo", "algorithm", "branch", "commit", "compiler", "config", "configuration", "engine",
+    "impl", "implementation", "platform", "solver", "system", "team", "tool", "variant", "version",
+})  # fmt: skip
+#: Pairs from which ranks show a difference of pairs that may be autocorrelated.
+_ENOUGH_PAIRS = 13
+#: Characters that a shell expands, besides those that need one.
+_EXPANDED = re.compile(r"[*?\[\]{}~#!]")
 #: Commands of a file that stand in a command line.
 _MOST_COMMANDS = 3
 
@@ -44,12 +57,19 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
     better = next((found for step in steps if (found := step(audit)) is not None), None)
     if better is not None:
         return better
-    keys = [key for key in varied(s.key for s in audit.series) if key != _UNLIKE]
-    if len(audit.series) > 1 and not audit.question.columns.compare and keys:
-        return _next("compare", again("audit", {"--compare": keys[-1]}))
-    if not has_page:
+    key = _compared(audit)
+    if len(audit.series) > 1 and not audit.question.columns.compare and key is not None:
+        return _next("compare", again("audit", {"--compare": key}))
+    if not has_page or _repeat(audit) is not None:
         return _next("page", again("audit", {"--report": "audit.html"}))
     return _pairs("paired", audit)
+
+
+def _compared(audit: Audit) -> str | None:
+    """Return the key whose levels are worth comparing; None where all do unlike work."""
+    keys = [key for key in varied(s.key for s in audit.series) if key.lower() not in _UNLIKE]
+    alternatives = [key for key in keys if key.lower() in _ALTERNATIVES]
+    return next(iter([*alternatives[-1:], *keys[-1:]]), None)
 
 
 def _identify(audit: Audit) -> Message | None:
@@ -76,11 +96,47 @@ def _executions(audit: Audit) -> Message | None:
     if reasons & {"trust.executions", "trust.few", "trust.one"}:
         repeat = _repeat(audit)
         if repeat is not None:
-            had = _executions_had(audit)
-            if _folders(audit):
-                return _next("alternate", repeat.versions(had + 1, max(had + 1, FEWEST)))
-            return _next("executions", repeat.executions(had + 1, max(had + 1, FEWEST)))
+            return _more_executions("executions", repeat, audit, FEWEST)
+        return _tasks(audit)
     return None
+
+
+def _tasks(audit: Audit) -> Message | None:
+    """Return what compares alternatives in pairs of tasks, where a table has few runs of each."""
+    columns, keys = audit.question.columns, varied(s.key for s in audit.series)
+    compared = _compared(audit)
+    unlike = [key for key in keys if key.lower() in _UNLIKE]
+    is_table = all(file.imported.format == "table" for file in audit.files)
+    if not is_table or compared is None or not unlike or columns.block or len(audit.files) > 1:
+        return None
+    pairs: dict[str, str | None] = {"--compare": compared, "--block": unlike[0], "--trial": "row"}
+    return _next("tasks_paired", again("audit", pairs, ("--group",)))
+
+
+def _more_executions(
+    why: str, repeat: Repeat, audit: Audit, total: int, runs: int | None = None
+) -> Message:
+    """Return what measures further executions, until each series has ``total`` of them."""
+    had = min((len(s.files) if len(s.files) > 1 else 0 for s in audit.series), default=0)
+    more = max(1, total - had)
+    stem, last = _numbered(audit) if had else (None, 0)
+    target = Chosen(audit.question.precision)
+    if not _folders(audit):
+        command = repeat.executions(last + 1, last + more, stem or "run")
+        return _next(why, command, target=target, runs=runs)
+    folders = list(dict.fromkeys(str(file.path.parent) for file in audit.files))
+    known = folders if len(folders) == 2 and had else _VERSIONS
+    return _next("alternate", repeat.versions(last + 1, last + more, stem or "run", known))
+
+
+def _numbered(audit: Audit) -> tuple[str | None, int]:
+    """Return the name that all files have in common but for a number, and the largest number."""
+    found = [re.fullmatch(r"([A-Za-z_-]+)(\d{1,9})(\.\w+)?", f.path.name) for f in audit.files]
+    numbers = [int(one[2]) for one in found if one is not None]
+    stems = {one[1] for one in found if one is not None}
+    if len(numbers) < len(found) or len(stems) != 1:
+        return None, 0
+    return stems.pop(), max(numbers)
 
 
 def _failed(audit: Audit, failed: Sequence[SeriesAudit]) -> Message:
@@ -131,10 +187,15 @@ def _folders(audit: Audit) -> bool:
     return all(key == keys[0] for key in keys)
 
 
+#: Folders of two versions of a program.
+_VERSIONS = ("old", "new")
+
+
 def _audit_of_folders(audit: Audit) -> str:
     """Return an audit that compares two folders, with files named as those of this one."""
     suffixes = {file.path.suffix for file in audit.files}
-    pattern = f"*{suffixes.pop()}" if len(suffixes) == 1 else "*"
+    is_plain = len(suffixes) == 1 and all(re.fullmatch(r"\.\w+", one) for one in suffixes)
+    pattern = f"*{suffixes.pop()}" if is_plain else "*"
     return f"tare audit --compare folder old/{pattern} new/{pattern}"
 
 
@@ -142,9 +203,13 @@ def _rounds(audit: Audit) -> Message | None:
     """Return options that pair the trials of each round; None if the table has no rounds."""
     columns = audit.question.columns
     rounds = {file.imported.rounds for file in audit.files}
-    keys = columns.compare or varied(s.key for s in audit.series)[-1:]
+    compared = _compared(audit)
+    keys = columns.compare or ((compared,) if compared is not None else ())
     numbers = rounds.pop()
     if rounds or numbers is None or not keys or columns.block is not None:
+        return None
+    # Fewer pairs, whose order tare did not randomise, conclude less than unpaired values.
+    if min(s.n for s in audit.series) < _ENOUGH_PAIRS:
         return None
     pairs = {"--compare": ",".join(keys), "--block": numbers, "--trial": columns.trial or "row"}
     return _next("rounds", again("audit", pairs))
@@ -192,7 +257,10 @@ def _cure(audit: Audit) -> Message | None:
         if several and not interleaved:
             return _pairs("moving", audit)
         return _next("disturbed", "tare doctor")
-    if any(one.id != "audit.paired.few" for c in audit.comparisons for one in c.matched.cautions):
+    cautions = {one.id for c in audit.comparisons for one in c.matched.cautions}
+    # The audit cannot see that files were measured alternately, as Next proposes.
+    settled = _repeat(audit) is not None and all(c.verdict.conclusive for c in audit.comparisons)
+    if cautions - {"audit.paired.few", "audit.paired.confounded"} and not settled:
         return _rounds(audit) or _pairs("paired", audit)
     return None
 
@@ -206,6 +274,10 @@ def _more(audit: Audit) -> Message | None:
         return None
     target = audit.question.precision
     runs = max((s.runs_needed or 0 for s in short), default=0)
+    if (repeat := _repeat(audit)) is not None:
+        # Without an estimate: twice as many.
+        total = runs or 2 * max(s.n for s in audit.series)
+        return _more_executions("precise", repeat, audit, total, runs or None)
     typed = _precise(audit, runs)
     told = runs if isinstance(typed, str) and runs else None
     return _next("precise", typed, target=Chosen(target), runs=told)
@@ -214,13 +286,6 @@ def _more(audit: Audit) -> Message | None:
 def _precise(audit: Audit, runs: int) -> Said:
     """Return what brings the precision: of series whose commands are unknown, no command."""
     found = _commands(audit)
-    repeat = _repeat(audit)
-    if repeat is not None:
-        had = _executions_had(audit)
-        # Without an estimate: twice as many.
-        last = max(runs or 2 * max(s.n for s in audit.series), had + 1)
-        versions = _folders(audit)
-        return (repeat.versions if versions else repeat.executions)(had + 1, last)
     if len(audit.series) == 1 or len(found) == 1:
         precision = chosen(audit.question.precision).replace(" ", "")
         return _run(found, "--precision", precision)
@@ -246,10 +311,15 @@ def _pairs(why: str, audit: Audit) -> Message:
     repeat = _repeat(audit)
     if repeat is None:
         return _next(why, _compare(audit))
-    more = _more_pairs(audit)
-    had = _executions_had(audit) if more else 0
+    more, n = _more_pairs(audit), max((s.n for s in audit.series), default=0)
+    if not {FILE, FOLDER}.issuperset(audit.question.columns.compare):
+        return _more_executions("executions", repeat, audit, max(n + more, FEWEST))
+    if more and _folders(audit):
+        return _more_executions(why, repeat, audit, n + more)
     fewest = FEWEST + math.ceil(math.log2(max(1, len(audit.comparisons))))
-    return _next("alternate", repeat.versions(had + 1, max(had + more, fewest)))
+    # Files that are audited are not written again.
+    stem = "turn" if _numbered(audit)[0] == "run" else "run"
+    return _next("alternate", repeat.versions(1, max(n + more, fewest), stem, _VERSIONS))
 
 
 def _more_pairs(audit: Audit) -> int:
@@ -261,14 +331,14 @@ def _compare(audit: Audit) -> str:
     found = _commands(audit)
     if not 1 < len(found) <= _MOST_COMMANDS:
         return "tare compare 'CMD A' 'CMD B'"
-    shell = ["--shell", "sh"] if any(map(shell_syntax, found)) else []
+    shell = ["--shell", "sh"] if any(map(_needs_shell, found)) else []
     return shlex.join(["tare", "compare", *shell, *found])
 
 
 def _run(commands: Sequence[str], *options: str) -> str:
     """Return a ``tare run`` of commands; of an unknown one with a placeholder."""
     typed = shlex.join(["tare", "run", *options])
-    if any(map(shell_syntax, commands)):
+    if any(map(_needs_shell, commands)):
         return f"{typed} --shell sh {shlex.join(commands)}"
     if len(commands) > 1:
         # Where a command is one word, the next could be its argument.
@@ -288,8 +358,13 @@ def _commands(audit: Audit) -> list[str]:
     return found if all(map(_can_run, found)) else []
 
 
+def _needs_shell(command: str) -> bool:
+    """Whether a shell expands something in a command, or obeys it."""
+    return shell_syntax(command) is not None or _EXPANDED.search(command) is not None
+
+
 def _can_run(command: str) -> bool:
-    if shell_syntax(command) is not None:
+    if _needs_shell(command):
         return True
     try:
         program = split(command)[0]

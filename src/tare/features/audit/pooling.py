@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
+from tare.errors import InputError
 from tare.features.audit.pairing import FEWEST
 from tare.readers import Imported, Series, TaskRuns
 from tare.readers.single_runs import identity, is_single, join
@@ -57,19 +61,45 @@ def pool(
     alike: dict[Hashable, list[tuple[Imported, Series]]] = {}
     for one in imported:
         for series in one.series:
-            key = _identity(one, series)
-            if key is None and named and series.task is None:
-                key = one.format, one.subject, identity(series)
+            key = _identity_in_folder(one, series) if named else _identity(one, series)
             alone: Hashable = id(series)
             alike.setdefault(alone if apart or key is None else key, []).append((one, series))
     fewest = 2 if sets else FEWEST
     found: list[Read] = []
+    # A folder with one file has one execution, where others have one per file.
+    of_files = named and any(len(group) > 1 for group in alike.values())
     for group in alike.values():
+        _refuse_copies(group)
+        if of_files and len(group) == 1 and group[0][1].task is None:
+            one, series = group[0]
+            whole = replace(series, trial=np.zeros(len(series.values), dtype=np.int64), block=None)
+            found.append(Read((one.file,), whole, one.executions))
+            continue
         if len(group) > 1 and (is_single(group[0][1]) or len(group) >= fewest):
             found.append(_pooled(group))
         else:
             found += [Read((one.file,), series, one.executions) for one, series in group]
     return found
+
+
+def _refuse_copies(group: Sequence[tuple[Imported, Series]]) -> None:
+    """Refuse files with the same values: copies of one execution are not several.
+
+    Raises
+    ------
+    InputError
+        Names two such files.
+    """
+    seen: dict[bytes, Path] = {}
+    for one, series in group:
+        if len(series.values) < FEWEST or np.ptp(series.values) == 0:
+            continue
+        first = seen.setdefault(series.values.tobytes(), one.file)
+        if first != one.file:
+            raise InputError(
+                f"{one.file} has the same values as {first}: it is a copy",
+                "leave copies out; each execution has a file of its own",
+            )
 
 
 def are_sets(imported: Sequence[Imported]) -> bool:
@@ -84,6 +114,18 @@ def are_sets(imported: Sequence[Imported]) -> bool:
         if any(_identity(one, series) is not None for series in one.series)
     )
     return len(folders) > 1 and min(folders.values()) > 1
+
+
+def _identity_in_folder(one: Imported, series: Series) -> Hashable | None:
+    """Return what files of one folder have in common that a user calls executions of one program.
+
+    Hosts may differ. Tables do not name their program, so the names of files tell programs apart,
+    but for the number of the run.
+    """
+    if series.task is not None:
+        return _identity(one, series)
+    stem = re.sub(r"\d+", "", one.file.name) if one.format == "table" else ""
+    return one.format, stem, identity(series)
 
 
 def _identity(one: Imported, series: Series) -> Hashable | None:

@@ -18,7 +18,7 @@ from tare.features.audit.task_sets import TaskSet
 from tare.readers.readings import failures, number
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
-from tare.results.message import Chosen, Message, message
+from tare.results.message import Chosen, Message, Said, message
 from tare.units import percent, quantile_name, quantity
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
@@ -179,12 +179,18 @@ def _show_reasons(audit: Audit, whole: str) -> None:
     for said in (said for s in audit.series[:_MOST_NOTES] for _, said in words.inside(s)):
         _line("Inside", sentence(said))
     # Below comparisons only what is missing from them.
-    notes = (lambda s: failures(s.notes)) if audit.comparisons else (lambda s: s.notes)
+    notes = _of_compared if audit.comparisons else (lambda s: s.notes)
     for note in words.shared(audit.series, notes, lambda s: s.name)[:_MOST_NOTES]:
         _line("Note", sentence(note.of("series", total)), "dim")
     if not audit.comparisons:
         for said in words.restless(audit):
             _line("CONFIRM", sentence(said))
+
+
+def _of_compared(s: SeriesAudit) -> list[Said]:
+    """Return the notes on failures, and on files that were pooled."""
+    pooled = [n for n in s.notes if isinstance(n, Message) and n.id == "audit.trust.pooled"]
+    return [*failures(s.notes), *pooled]
 
 
 def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:
