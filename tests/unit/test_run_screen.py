@@ -94,3 +94,12 @@ def test_what_ends_otherwise_names_no_budget(reason: journal.StopReason) -> None
 def test_a_budget_that_reached_its_target_needs_no_reason() -> None:
     line = first_line(summary(np.tile(STEADY, 2), "budget", neighbours=0.5))
     assert args(line, "run.time")["ended"] is None
+
+
+@pytest.mark.parametrize(("n", "level"), [(2, None), (3, 0.75), (4, 0.875), (5, 0.9375), (6, None)])
+def test_the_extremes_of_three_to_five_trials_are_an_interval_at_their_own_level(
+    n: int, level: float | None
+) -> None:
+    spread = args(first_line(summary(STEADY[:n], "budget")), "run.time")["spread"]
+    found = spread.args["level"]
+    assert (None if found is None else found.value) == level

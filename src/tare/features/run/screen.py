@@ -57,6 +57,8 @@ CONTAINERS = ("docker", "runc")
 RESERVE = 1.2
 #: Share of the CPUs from which on other programs explain that a target was not reached.
 NOTABLE_NEIGHBOURS = 0.05
+#: Numbers of trials too few for a 95 % interval, whose extremes are one at their own level.
+_EXTREMES = range(3, 6)
 #: Numbers of processes, by which the same warning would be another one each time.
 _PIDS = re.compile(r" \(\d+\)")
 #: Sources of a wall time of which it is said what is timed (``run.timed``).
@@ -403,7 +405,10 @@ def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
     if len(values) > 1:
         several = len(values) >= FEWEST_FOR_QUANTILES
         ends = p10_and_p90(values) if several else (float(values.min()), float(values.max()))
-        spread = message(f"run.{'range' if several else 'ends'}", range=units.span("ns", *ends))
+        # The median is between the extremes of n trials but for all n on one side of it.
+        level = Chosen(1 - 2.0 ** (1 - len(values))) if len(values) in _EXTREMES else None
+        name = "range" if several else "ends"
+        spread = message(f"run.{name}", range=units.span("ns", *ends), level=level)
     return message(
         "run.time",
         figure=str(time),
