@@ -11,15 +11,15 @@ from typing import Any, Literal
 import columns
 import msgspec
 import numpy as np
-import pyarrow as pa
 import synthetic
 
 from tare.applications import requests
 from tare.experiment.results import Counted, Results
 from tare.experiment.samples import Samples
-from tare.experiment.session.trial_rows import write
+from tare.experiment.store.row_file import write
 from tare.experiment.store.trial_files import TrialFiles
 from tare.registry import Parameter
+from tare.results.columns import Columns, objects
 from tare.workloads.application import Application, Driver, Image, Ready, Service
 from tare.workloads.specification import WorkloadSpec
 
@@ -70,20 +70,14 @@ def application(
 class Held(TrialFiles):
     """Requests that are in no file."""
 
-    def __init__(self, tables: Mapping[int, pa.Table]) -> None:
+    def __init__(self, tables: Mapping[int, Columns]) -> None:
         super().__init__(Path("nowhere"), requests.REQUESTS)
         self._tables = tables
 
-    def read(self, trial: int, counted: Counted) -> pa.Table:
-        table = self._tables[trial]
-        assert table.num_rows == counted.rows
-        table = table.add_column(0, "trial", pa.array([trial] * table.num_rows, pa.int64()))
-        response = pa.array(requests.response_ns(table), pa.int64())
-        texts = {name: table[name].dictionary_encode() for name in ("label", "error")}
-        table = table.drop_columns([*texts]).append_column("response_ns", response)
-        for name, column in texts.items():
-            table = table.append_column(name, column)
-        return table
+    def read(self, trial: int, counted: Counted) -> Columns:
+        rows = self._tables[trial]
+        assert len(rows) == counted.rows
+        return requests.REQUESTS.derived(rows.inserted(0, trial=[trial] * len(rows)))
 
 
 @dataclass(frozen=True)
@@ -127,7 +121,7 @@ def make(
         tables[trial["trial"]] = table
         if folder is not None:
             write(requests.REQUESTS, table, folder, trial["trial"])
-        counts[trial["trial"]] = table.num_rows
+        counts[trial["trial"]] = len(table)
         samples += _samples(trial["trial"], one, table)
     kept = Samples({key: part for key, part in made.sample_table if key.metric not in _GONE})
     results = dataclasses.replace(
@@ -139,17 +133,19 @@ def make(
     return Made(results, folder, counts)
 
 
-def _requests(one: Served, rng: np.random.Generator) -> pa.Table:
+def _requests(one: Served, rng: np.random.Generator) -> Columns:
     n = round(one.rate * one.seconds)
     intended = 10**12 + (np.arange(n) * 1e9 / one.rate).astype(np.int64)
     took = (one.median_ns * np.exp(one.spread * rng.standard_normal(n))).astype(np.int64)
     errors = ["timeout" if one.fails and i % one.fails == 0 else None for i in range(n)]
     labels = [one.labels[i % len(one.labels)] for i in range(n)]
-    return pa.table([intended, intended + one.late_ns, took, labels, errors],
-                    schema=requests.SCHEMA)  # fmt: skip
+    return Columns({
+        "intended_ns": intended, "start_ns": intended + one.late_ns, "duration_ns": took,
+        "label": labels, "error": objects(errors),
+    })  # fmt: skip
 
 
-def _samples(trial: int, one: Served, table: pa.Table) -> list[tuple[Any, ...]]:
+def _samples(trial: int, one: Served, table: Columns) -> list[tuple[Any, ...]]:
     load = requests.load(table)
     found = {
         "response_mean_ns": load.mean_ns, "response_p50_ns": load.p50_ns,

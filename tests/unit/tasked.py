@@ -13,13 +13,13 @@ import columns
 import msgspec
 import networked
 import numpy as np
-import pyarrow as pa
 
 from tare.applications import tasks
 from tare.experiment.metrics import TASKS
 from tare.experiment.results import Counted, Results
 from tare.experiment.store.trial_files import TrialFiles
 from tare.networks.shaping.specification import Bucket, parse
+from tare.results.columns import Columns
 
 BUCKET = "bucket high=1Gbit low=100Mbit budget=5Gbit"
 NS = 10**9
@@ -52,14 +52,14 @@ class Job:
 class Held(TrialFiles):
     """Tasks that are in no file."""
 
-    def __init__(self, tables: Mapping[int, pa.Table]) -> None:
+    def __init__(self, tables: Mapping[int, Columns]) -> None:
         super().__init__(Path("nowhere"), tasks.TASKS)
         self._tables = tables
 
-    def read(self, trial: int, counted: Counted) -> pa.Table:
-        table = self._tables[trial]
-        assert table.num_rows == counted.rows
-        return table.add_column(0, "trial", pa.array([trial] * table.num_rows, pa.int64()))
+    def read(self, trial: int, counted: Counted) -> Columns:
+        rows = self._tables[trial]
+        assert len(rows) == counted.rows
+        return rows.inserted(0, trial=[trial] * len(rows))
 
 
 def make(
@@ -84,7 +84,7 @@ def make(
         tables[trial] = table
         use += [(trial, *row) for row in of_hosts]
         log += [(trial, *row) for row in moments]
-        for metric, value in (("tasks", table.num_rows), ("tasks_failed", 0)):
+        for metric, value in (("tasks", len(table)), ("tasks_failed", 0)):
             samples.append((trial, 0, 0, "measured", metric, TASKS, value))
     return dataclasses.replace(
         base,
@@ -129,7 +129,7 @@ class _Sender:
 
 def _trial(
     job: Job, bucket: Bucket | None, rng: np.random.Generator, log_s: float
-) -> tuple[pa.Table, list[tuple[object, ...]], list[tuple[object, ...]]]:
+) -> tuple[Columns, list[tuple[object, ...]], list[tuple[object, ...]]]:
     hosts = range(1, job.hosts + 1)
     unlucky = int(rng.integers(1, job.hosts + 1))
     begins = {**job.begins, **({unlucky: 0.05} if job.begins_by_chance else {})}
@@ -164,8 +164,11 @@ def _trial(
                 wait = last * float(rng.uniform(0.9, 1.0))
                 ends.append(task(host, f"reduce {number}", slot, wait, read))
         now = max(ends) + 0.01
-    schema = pa.schema([*tasks.KEPT][1:])
-    table = pa.Table.from_pylist(rows, schema=schema).sort_by([("start_ns", "ascending")])
+    names = [*tasks.TASKS.columns]
+    made = Columns.of_rows(names, [[row[name] for name in names] for row in rows])
+    if not job.waits:
+        made = made.with_columns(wait_ns=np.full(len(made), np.nan))
+    table = made.sorted_by("start_ns")
     use, log = [], []
     for host, sender in senders.items():
         dry = sum(end - start for start, end in sender.spells)

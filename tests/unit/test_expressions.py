@@ -27,11 +27,11 @@ def _longer(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 #: No expression matches an empty text.
 PATTERNS = st.recursive(ATOMS, _longer, max_leaves=6)
-TEXTS = st.text("abxX1 \né\0", max_size=30)
+TEXTS = st.text("abxX1 \né", max_size=30)
 
 
 def from_duckdb(pattern: str, text: str, group: int, which: int) -> str | None:
-    arguments = [text.replace("\0", "\ufffd"), "(?m)" + pattern, group]
+    arguments = [text, "(?m)" + pattern, group]
     (found,) = duckdb.execute(
         f"select regexp_extract_all($1, $2, $3)[{which}]", arguments
     ).fetchone()  # type: ignore[misc]

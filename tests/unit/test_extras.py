@@ -35,6 +35,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("extra", "words"),
     [
         ("tables", "export {demo} --file {out}/all.duckdb"),
+        ("tables", "export {demo} --file {out}/all.parquet"),
+        ("tables", "audit {root}/tests/data/interop/table/c5.parquet"),
         ("images", "experiment report {demo} --report {out}/a.md"),
         ("images", "experiment report {demo} --charts svg --out {out}/charts"),
         ("images", "run -n 3 --report {out}/a.md -- true"),

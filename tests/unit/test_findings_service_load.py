@@ -8,12 +8,11 @@ import json
 import journals
 import msgspec
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 import served
 from served import MS, Served
 
+from tare.applications.requests import REQUESTS
 from tare.cli import console
 from tare.experiment import pipeline
 from tare.experiment.findings import disturbance, service_load
@@ -25,6 +24,7 @@ from tare.experiment.findings.service_cells import Driven, driven
 from tare.experiment.report import page
 from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
+from tare.experiment.store import row_file
 from tare.features.run.screen import summarize
 from tare.readers import read, tare_folder
 from tare.readers.series import Columns
@@ -150,7 +150,7 @@ def test_one_label_needs_no_table():
 
 def test_requests_that_are_missing_are_said(tmp_path):
     made = served.make(tmp_path)
-    (tmp_path / "requests" / "3.parquet").unlink()
+    (tmp_path / "requests" / "3.msgpack.zst").unlink()
     finding = found(made.results)
     lost = next(one for one in finding.caveats if one.id == "service_load.lost")
     assert (lost.args["lost"], lost.args["trials"]) == (1, 16)
@@ -159,11 +159,11 @@ def test_requests_that_are_missing_are_said(tmp_path):
 
 def test_requests_that_contradict_the_journal_are_named_on_terminal_page_and_in_json(tmp_path):
     made = served.make(tmp_path, Served(fails=50), trials=6)
-    path = tmp_path / "requests" / "3.parquet"
-    table = pyarrow.parquet.read_table(path)
+    with (tmp_path / "requests" / "3.msgpack.zst").open("rb") as file:
+        rows = row_file.read(file, REQUESTS, 3)
     # As many requests, but none of them failed.
-    good = table.set_column(5, "error", pa.nulls(table.num_rows, pa.string()))
-    pyarrow.parquet.write_table(good, path)
+    good = rows.with_columns(error=[None] * len(rows))
+    row_file.write(REQUESTS, good, tmp_path, 3)
     said = "0 of its requests failed, by the journal 6"
     findings = all_findings(made.results, SUPPLIES.findings())
     page_ = page.make(made.results, findings, ORIGIN)

@@ -57,7 +57,7 @@ def test_tasks_are_kept_and_counted(tmp_path: Path, printed: Any) -> None:
         ("tasks", "tasks", 1), ("tasks_failed", "tasks", 0),
     }  # fmt: skip
     assert all(isinstance(s, record.Sample) and s.trial == 3 for s in kept)
-    assert (tmp_path / "tasks" / "3.parquet").exists()
+    assert (tmp_path / "tasks" / "3.msgpack.zst").exists()
 
 
 def test_what_is_no_task_of_the_trial_is_why_it_is_not_valid(tmp_path: Path, printed: Any) -> None:

@@ -7,12 +7,16 @@ import dataclasses
 import io
 import json
 import os
+import random
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import columns
 import journals
+import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
@@ -23,108 +27,201 @@ from served import Served
 import tare
 from tare.applications.requests import REQUESTS
 from tare.applications.rows import LONGEST
-from tare.errors import StoreError
+from tare.errors import StoreError, TareError
 from tare.experiment.results import Counted
 from tare.experiment.store import export as exporting
+from tare.experiment.store import row_file
 from tare.experiment.store import trial_files as of_store
+from tare.experiment.store.row_file import zstd
 from tare.experiment.store.trial_files import TrialFiles
 from tare.render.escaping import ORDERS
+from tare.results.columns import Columns, column
 
-KEPT = REQUESTS.kept
 GOOD = {
-    "trial": [1, 1], "intended_ns": [10, 20], "start_ns": [10, 25], "duration_ns": [5, 5],
-    "label": ["a", "b"], "error": [None, "no"],
+    "intended_ns": [10, 20], "start_ns": [10, 25], "duration_ns": [5, 5], "label": ["a", "b"],
+    "error": [None, "no"],
 }  # fmt: skip
+#: Types of a file of an older version.
+PARQUET = {
+    "trial": pa.int64(), "intended_ns": pa.int64(), "start_ns": pa.int64(),
+    "duration_ns": pa.int64(), "label": pa.string(), "error": pa.string(),
+}  # fmt: skip
+Put = Callable[..., TrialFiles]
 
 
-def put(folder: Path, schema: pa.Schema = KEPT, **columns: Any) -> TrialFiles:
+def now(folder: Path, **columns: Any) -> TrialFiles:
+    made = Columns({name: column(values) for name, values in {**GOOD, **columns}.items()})
+    row_file.write(REQUESTS, made, folder, 1)
+    return TrialFiles(folder, REQUESTS)
+
+
+def before(folder: Path, **columns: Any) -> TrialFiles:
     (folder / "requests").mkdir(exist_ok=True)
-    table = pa.table({**GOOD, **columns}, schema=schema)
+    values = {"trial": [1] * len(columns.get("label", GOOD["label"])), **GOOD, **columns}
+    table = pa.table({k: pa.array(v, PARQUET.get(k)) for k, v in values.items()})
     pyarrow.parquet.write_table(table, folder / "requests" / "1.parquet")
     return TrialFiles(folder, REQUESTS)
+
+
+@pytest.fixture(params=[now, before])
+def put(request: pytest.FixtureRequest) -> Put:
+    """Write the requests of trial 1 as this version, or an older one, does."""
+    return request.param
+
+
+def of_trial(folder: Path) -> Path:
+    (found,) = (folder / "requests").iterdir()
+    return found
 
 
 def refused(files: TrialFiles, count: int = 2, errors: int = 1) -> str:
     with pytest.raises(StoreError) as error:
         files.read(1, Counted(count, errors))
     assert "trial 1" in error.value.message
-    return error.value.message.rpartition("parquet: ")[2]
+    return re.split(r"(?:parquet|zst): ", error.value.message)[-1]
 
 
-def test_response_times_are_added(tmp_path):
-    table = put(tmp_path).read(1, Counted(2, 1))
-    assert table["response_ns"].to_pylist() == [5, 10]
-    assert table["error"].to_pylist() == [None, "no"]
+def test_response_times_are_added(tmp_path, put):
+    rows = put(tmp_path).read(1, Counted(2, 1))
+    assert rows.names == (
+        "trial", "intended_ns", "start_ns", "duration_ns", "response_ns", "label", "error",
+    )  # fmt: skip
+    assert rows["response_ns"].tolist() == [5, 10]
+    assert rows["error"].tolist() == [None, "no"]
 
 
 @pytest.mark.parametrize(
     "columns",
     [
-        {"trial": [1, 2]},
-        {"trial": [1, None]},
         {"start_ns": [10, 19]},
         {"intended_ns": [-1, 20]},
+        {"intended_ns": [None, 20]},
         {"duration_ns": [5, 1 << 62]},
         {"label": ["a", None]},
         {"label": ["a", "x" * (LONGEST + 1)]},
         {"error": [None, "x" * (LONGEST + 1)]},
     ],
 )
-def test_what_no_trial_can_have_made_is_refused(tmp_path, columns):
+def test_what_no_trial_can_have_made_is_refused(tmp_path, put, columns):
     assert refused(put(tmp_path, **columns))
 
 
-def test_other_columns_are_refused(tmp_path):
-    wrong = KEPT.set(1, pa.field("intended_ns", pa.float64()))
-    assert "columns" in refused(put(tmp_path, wrong))
-    named = pa.schema([*list(KEPT)[:-1], pa.field("why", pa.string())])
-    assert "column" in refused(put(tmp_path, named, why=[None, None]))
+def test_rows_of_another_trial_are_refused(tmp_path):
+    assert "another trial" in refused(before(tmp_path, trial=[1, 2]))
+    (tmp_path / "requests" / "1.parquet").unlink()
+    now(tmp_path)
+    of_trial(tmp_path).rename(tmp_path / "requests" / "2.msgpack.zst")
+    with pytest.raises(StoreError, match="another trial"):
+        TrialFiles(tmp_path, REQUESTS).read(2, Counted(2, 1))
 
 
-def test_a_text_that_is_none_is_refused(tmp_path):
+def changed(folder: Path, **fields: Any) -> TrialFiles:
+    """Write the file of this version with other fields in it."""
+    files = now(folder)
+    path = of_trial(folder)
+    stored = msgspec.msgpack.decode(zstd.decompress(path.read_bytes()))
+    for name, value in fields.items():
+        merged = isinstance(value, dict)
+        stored[name] = {**stored[name], **value} if merged else value
+    path.write_bytes(zstd.compress(msgspec.msgpack.encode(stored)))
+    return files
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"columns": {"more": b""}}, "columns are not"),
+        ({"columns": {"label": b"\0" * 7}}, "label has not 2 values"),
+        ({"columns": {"label": b"\2\0\0\0" * 2}}, "text that is not in the file"),
+        ({"columns": {"label": b"\xfe\xff\xff\xff" * 2}}, "text that is not in the file"),
+        ({"columns": {"error": b"\0\0\0\0" * 2}, "texts": {"error": []}}, "text that is not"),
+        ({"rows": 0}, "it has 0 rows"),
+        ({"rows": -2}, "it has -2 rows"),
+        ({"rows": 3}, "has not 3 values"),
+        ({"rows": "2"}, "Expected `int`"),
+        ({"other": 1}, "unknown field"),
+        ({"texts": {"label": [b"\xff"]}}, "Expected `str`"),
+    ],
+)
+def test_other_content_is_refused(tmp_path, fields, why):
+    assert why in refused(changed(tmp_path, **fields))
+
+
+def test_files_that_unpack_to_more_are_refused(tmp_path, monkeypatch):
+    files = now(tmp_path)
+    of_trial(tmp_path).write_bytes(zstd.compress(bytes(1 << 22)))
+    monkeypatch.setattr(row_file, "MOST_UNPACKED", 1 << 20)
+    assert refused(files) == "unpacked, it is too large"
+
+
+def test_what_is_cut_off_or_followed_by_more_is_refused(tmp_path):
+    files = now(tmp_path)
+    path = of_trial(tmp_path)
+    data = path.read_bytes()
+    path.write_bytes(data[:-1])
+    assert refused(files) == "it is cut off"
+    path.write_bytes(data + data)
+    assert refused(files) == "something follows it"
+
+
+def test_other_columns_of_an_older_version_are_refused(tmp_path):
+    files = before(tmp_path)
+    named = pa.table({**{name: pa.array([1, 1], type_) for name, type_ in PARQUET.items()
+                         if type_ != pa.string()}, "why": ["a", "b"]})  # fmt: skip
+    pyarrow.parquet.write_table(named, of_trial(tmp_path))
+    assert "columns" in refused(files)
+    floats = pa.table({**GOOD, "trial": [1, 1], "intended_ns": [1.0, 2.0]})
+    pyarrow.parquet.write_table(floats.select([*PARQUET]), of_trial(tmp_path))
+    assert "columns" in refused(files)
+
+
+def test_a_text_of_an_older_version_that_is_not_utf_8_is_refused(tmp_path):
     broken = pa.array([b"a", b"\xff\xfe"]).view(pa.string())
-    assert "UTF8" in refused(put(tmp_path, label=broken))
+    assert "UTF8" in refused(before(tmp_path, label=broken))
 
 
-def test_fewer_requests_than_the_journal_has_are_refused(tmp_path):
+def test_an_older_version_needs_the_extra_that_reads_parquet(tmp_path, monkeypatch):
+    files = before(tmp_path)
+    monkeypatch.setattr("tare.extras.find_spec", lambda name: None)
+    with pytest.raises(TareError, match="Parquet files need the extra 'tables'"):
+        files.read(1, Counted(2, 1))
+
+
+def test_fewer_requests_than_the_journal_has_are_refused(tmp_path, put):
     assert "2 of 3 requests" in refused(put(tmp_path), count=3)
 
 
-def test_other_errors_than_the_journal_has_are_refused(tmp_path):
+def test_other_errors_than_the_journal_has_are_refused(tmp_path, put):
     assert refused(put(tmp_path), errors=0) == "1 of its requests failed, by the journal 0"
 
 
-def test_too_many_rows_are_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(of_store, "MOST_ROWS", 1)
-    assert "rows" in refused(put(tmp_path))
+def test_a_large_file_is_not_read(tmp_path, put, monkeypatch):
     monkeypatch.setattr(of_store, "MOST_BYTES", 10)
     assert "bytes" in refused(put(tmp_path))
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"\xff" * 500 + b"PAR1"])
-def test_damaged_files_are_refused(tmp_path, content):
+def test_damaged_files_are_refused(tmp_path, put, content):
     files = put(tmp_path)
-    (tmp_path / "requests" / "1.parquet").write_bytes(content)
+    of_trial(tmp_path).write_bytes(content)
     assert refused(files)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_flipped_bytes_are_refused_or_read(tmp_path, seed):
-    import random
-
+def test_flipped_bytes_are_refused_or_read(tmp_path, put, seed):
     files, chance = put(tmp_path), random.Random(seed)
-    path = tmp_path / "requests" / "1.parquet"
+    path = of_trial(tmp_path)
     data = bytearray(path.read_bytes())
     for _ in range(5):
         data[chance.randrange(len(data))] = chance.randrange(256)
     path.write_bytes(data)
     with contextlib.suppress(StoreError):
-        assert files.read(1, Counted(2, 1)).num_rows == 2
+        assert len(files.read(1, Counted(2, 1))) == 2
 
 
-def test_links_and_pipes_are_not_followed(tmp_path):
+def test_links_and_pipes_are_not_followed(tmp_path, put):
     files = put(tmp_path)
-    path = tmp_path / "requests" / "1.parquet"
+    path = of_trial(tmp_path)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     assert refused(files)
@@ -136,7 +233,7 @@ def test_links_and_pipes_are_not_followed(tmp_path):
     assert refused(files)
 
 
-def test_a_folder_that_is_a_link_is_not_followed(tmp_path):
+def test_a_folder_that_is_a_link_is_not_followed(tmp_path, put):
     files = put(tmp_path)
     (tmp_path / "requests").rename(tmp_path / "elsewhere")
     (tmp_path / "requests").symlink_to(tmp_path / "elsewhere")
@@ -174,17 +271,6 @@ def test_all_requests_are_exported(stored, tmp_path):
     assert (csv["response_ns"] == csv["start_ns"] + csv["duration_ns"] - csv["intended_ns"]).all()
 
 
-def test_a_file_of_very_many_texts_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(of_store, "_MOST_TEXT", 50_000)
-    n = 1000
-    numbers = {name: list(range(n)) for name in ("intended_ns", "start_ns", "duration_ns")}
-    labels = [f"{i} {'x' * 100}" for i in range(n)]
-    files = put(tmp_path, trial=[1] * n, label=labels, error=[None] * n, **numbers)
-    assert "label" in refused(files, n)
-    few = put(tmp_path, trial=[1] * n, label=["x" * 100] * n, error=[None] * n, **numbers)
-    assert few.read(1, Counted(n, 0)).num_rows == n
-
-
 def test_python_has_them_as_a_frame(stored):
     folder, made = stored
     frame = tare.open(folder).requests()
@@ -204,7 +290,7 @@ def test_a_factor_has_a_column_of_its_own_also_where_it_is_called_like_one(store
 
 def test_what_is_missing_is_said_once_the_rest_is_written(stored, tmp_path):
     folder, made = stored
-    gone = folder / "requests" / "2.parquet"
+    gone = folder / "requests" / "2.msgpack.zst"
     kept = gone.read_bytes()
     gone.unlink()
     try:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +16,9 @@ from tare.applications import tasks
 from tare.applications.rows import RowsError
 from tare.errors import StoreError
 from tare.experiment.results import Counted
-from tare.experiment.session.trial_rows import write
+from tare.experiment.store.row_file import write
 from tare.experiment.store.trial_files import TrialFiles
+from tare.results.columns import Column, Columns
 
 HEAD = "host,start_ns,duration_ns,stage,task,read_bytes,written_bytes,wait_ns,error"
 HOSTS = tasks.names_of(["10.0.0.1", "10.0.0.2"])
@@ -32,8 +32,12 @@ def csv(*rows: str, head: str = HEAD) -> bytes:
     return "\n".join([head, *rows, ""]).encode()
 
 
-def read(data: bytes, format_: tasks.Format = "tasks", offset_ns: int = BEGAN) -> pa.Table:
+def read(data: bytes, format_: tasks.Format = "tasks", offset_ns: int = BEGAN) -> Columns:
     return tasks.read(data, format_, HOSTS, offset_ns, WHOLE)
+
+
+def listed(column: Column) -> list[Any]:
+    return [None if value != value else value for value in column.tolist()]
 
 
 def why(data: bytes, format_: tasks.Format = "tasks", offset_ns: int = BEGAN) -> str:
@@ -75,25 +79,25 @@ def test_tasks_start_from_the_begin_of_the_trial() -> None:
         f"host2,{BEGAN + 800},1,reduce,0,5,0,1,",
     )
     table = read(data)
-    assert table["host"].to_pylist() == [1, 2, 2]
-    assert table["start_ns"].to_pylist() == [100, 500, 800]
-    assert table["failed"].to_pylist() == [True, False, False]
-    assert table["wait_ns"].to_pylist() == [0, 30, 1]
-    assert table["local_bytes"].null_count == 3
-    assert set(table["offset_ns"].to_pylist()) == {BEGAN}
+    assert listed(table["host"]) == [1, 2, 2]
+    assert listed(table["start_ns"]) == [100, 500, 800]
+    assert listed(table["failed"]) == [True, False, False]
+    assert listed(table["wait_ns"]) == [0, 30, 1]
+    assert listed(table["local_bytes"]) == [None] * 3
+    assert set(listed(table["offset_ns"])) == {BEGAN}
 
 
 def test_what_is_not_written_is_not_known() -> None:
     table = read(csv(f"1,{BEGAN},5,s,t", head="host,start_ns,duration_ns,stage,task"))
-    assert table["wait_ns"].to_pylist() == [None]
-    assert table["failed"].to_pylist() == [False]
+    assert listed(table["wait_ns"]) == [None]
+    assert listed(table["failed"]) == [False]
 
 
 def test_each_file_of_a_directory_has_the_header() -> None:
     one = csv(f"1,{BEGAN},5,s,t,0,0,0,")
-    assert read(one + one).num_rows == 2
+    assert len(read(one + one)) == 2
     # Hosts without tasks leave the header alone; what reads the files ends each with a newline.
-    assert read(b"\n" + csv() + b"\n" + csv() + csv() + one + csv().rstrip(b"\n")).num_rows == 1
+    assert len(read(b"\n" + csv() + b"\n" + csv() + csv() + one + csv().rstrip(b"\n"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -107,7 +111,9 @@ def test_each_file_of_a_directory_has_the_header() -> None:
         (f"1,{BEGAN},5,s,t,0,{1 << 61},0,", "tasks.value"),
         (f"1,{BEGAN},5,s,t,0,0,-1,", "tasks.value"),
         ("1,-9000000000000000000,5,s,t,0,0,0,", "tasks.value"),
-        (f"1,{BEGAN},NaN,s,t,0,0,0,", "tasks.value"),
+        (f"1,{BEGAN},,s,t,0,0,0,", "tasks.value"),
+        (f"1,{BEGAN},NaN,s,t,0,0,0,", "tasks.unread"),
+        (f"1,{BEGAN},1_0,s,t,0,0,0,", "tasks.unread"),
         (f"1,{10**30},5,s,t,0,0,0,", "tasks.unread"),
         (f"1,{BEGAN},5,s", "tasks.unread"),
         (f"1,{BEGAN - 2 * 10**9},5,s,t,0,0,0,", "tasks.outside"),
@@ -144,15 +150,15 @@ def test_spark_is_read_with_its_clock() -> None:
     retried = ended(info={"Task ID": 8, "Host": "10.0.0.1", "Failed": True})
     retried |= {"Stage Attempt ID": 1, "Task Metrics": None}
     table = read(spark(added, ended(), retried), "spark", EPOCH_MS * 10**6)
-    assert table["host"].to_pylist() == [1, 2]
-    assert table["stage"].to_pylist() == ["3.1", "3"]
-    assert table["start_ns"].to_pylist() == [100 * 10**6] * 2
-    assert table["duration_ns"].to_pylist() == [250 * 10**6] * 2
-    assert table["read_bytes"].to_pylist() == [None, 1000]
-    assert table["local_bytes"].to_pylist() == [None, 10]
-    assert table["written_bytes"].to_pylist() == [None, 77]
-    assert table["wait_ns"].to_pylist() == [None, 40 * 10**6]
-    assert table["failed"].to_pylist() == [True, False]
+    assert listed(table["host"]) == [1, 2]
+    assert listed(table["stage"]) == ["3.1", "3"]
+    assert listed(table["start_ns"]) == [100 * 10**6] * 2
+    assert listed(table["duration_ns"]) == [250 * 10**6] * 2
+    assert listed(table["read_bytes"]) == [None, 1000]
+    assert listed(table["local_bytes"]) == [None, 10]
+    assert listed(table["written_bytes"]) == [None, 77]
+    assert listed(table["wait_ns"]) == [None, 40 * 10**6]
+    assert listed(table["failed"]) == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +196,7 @@ def test_whatever_is_left_is_read_or_refused(data: bytes) -> None:
     for start in (b"", csv(), spark(ended())):
         for format_ in ("tasks", "spark"):
             with contextlib.suppress(RowsError):
-                assert read(start + data, format_, EPOCH_MS * 10**6).num_rows  # type: ignore[arg-type]
+                assert len(read(start + data, format_, EPOCH_MS * 10**6))  # type: ignore[arg-type]
 
 
 def test_a_log_of_spark_itself_is_read() -> None:
@@ -198,10 +204,10 @@ def test_a_log_of_spark_itself_is_read() -> None:
     ends = [e for e in map(json.loads, data.splitlines()) if e["Event"] == "SparkListenerTaskEnd"]
     began = min(e["Task Info"]["Launch Time"] for e in ends) * 10**6
     table = tasks.read(data, "spark", {"localhost": 1}, began, 60 * 10**9)
-    assert table["start_ns"].to_pylist()[0] == 0
-    assert sorted(set(table["stage"].to_pylist())) == ["0", "1"]
-    assert table.num_rows == len(ends) == 7
-    written, local = (sum(table[name].to_pylist()) for name in ("written_bytes", "local_bytes"))
+    assert table["start_ns"][0] == 0
+    assert sorted(set(listed(table["stage"]))) == ["0", "1"]
+    assert len(table) == len(ends) == 7
+    written, local = (sum(table[name]) for name in ("written_bytes", "local_bytes"))
     assert written == local > 0
 
 
@@ -210,8 +216,8 @@ def test_what_is_kept_is_read_back_as_the_journal_counts_it(tmp_path: Path) -> N
     write(tasks.TASKS, table, tmp_path, 4)
     kept = TrialFiles(tmp_path, tasks.TASKS)
     found = kept.read(4, Counted(2, 1))
-    assert found.column_names == tasks.KEPT.names
-    assert found["trial"].to_pylist() == [4, 4]
+    assert found.names == ("trial", *tasks.TASKS.columns)
+    assert listed(found["trial"]) == [4, 4]
     for counted in (Counted(3, 1), Counted(2, 0)):
         with pytest.raises(StoreError, match="tasks of trial 4"):
             kept.read(4, counted)
@@ -219,10 +225,8 @@ def test_what_is_kept_is_read_back_as_the_journal_counts_it(tmp_path: Path) -> N
 
 def test_a_file_from_elsewhere_is_checked(tmp_path: Path) -> None:
     table = read(csv(f"1,{BEGAN},5,s,t,0,0,0,"))
-    for name, value in (("host", 0), ("duration_ns", -1), ("wait_ns", -1), ("failed", None)):
-        field = table.schema.field(name)
-        at = table.schema.get_field_index(name)
-        wrong = table.set_column(at, field, pa.array([value], field.type))
+    for name, value in (("host", 0), ("duration_ns", -1), ("wait_ns", -1), ("start_ns", math.nan)):
+        wrong = table.with_columns(**{name: [value]})
         write(tasks.TASKS, wrong, tmp_path, 1)
         with pytest.raises(StoreError):
             TrialFiles(tmp_path, tasks.TASKS).read(1, Counted(1, 0))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 #: ``^`` and ``$`` match at every line.
 _LINES = "(?m)"
-#: Marks what was matched; texts have it replaced.
-_MARK = b"\0"
 
 
 @cache
@@ -21,12 +20,12 @@ def groups(pattern: str) -> int:
         If the expression is not valid in Python or in RE2, which has no look-around and no back
         references.
     """
-    import pyarrow as pa
+    import re2
 
     try:
-        _matches(pattern, 0, "")
+        _compiled(pattern)
         return re.compile(pattern).groups
-    except (pa.ArrowInvalid, re.error, RecursionError, OverflowError) as error:
+    except (re2.error, re.error, RecursionError, OverflowError, UnicodeError) as error:
         raise ValueError(f"{pattern} is no regular expression: {error}") from error
 
 
@@ -52,15 +51,20 @@ def last(pattern: str, text: str) -> str | None:
 
 def _matches(pattern: str, group: int, text: str) -> list[str]:
     """Return a group of every match, the whole match for 0, in the order of the text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    found = []
+    end = -1
+    for match in _compiled(pattern).finditer(text):
+        # Python's rule, not RE2's, lets an empty match follow another one directly.
+        if match.end() > match.start() or match.start() != end:
+            found.append(match.group(group) or "")
+        end = match.end()
+    return found
 
-    mark = _MARK.decode()
-    marked = pc.replace_substring_regex(
-        pa.scalar(text.replace(mark, "\ufffd"), pa.large_string()),
-        pattern=_LINES + pattern,
-        replacement=rf"{mark}\{group}{mark}",
-    )
-    # An expression can match a part of a character.
-    parts = marked.cast(pa.large_binary()).as_py().split(_MARK)
-    return [part.decode(errors="replace") for part in parts[1::2]]
+
+@cache
+def _compiled(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(_LINES + pattern, options)

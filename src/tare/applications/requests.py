@@ -5,13 +5,12 @@ What it leaves is hostile until parsed: the measured services answer it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tare.applications.rows import (
     LONGEST,
@@ -20,8 +19,11 @@ from tare.applications.rows import (
     ColumnError,
     Kind,
     RowsError,
+    TableError,
+    Type,
     csv_pieces,
 )
+from tare.results.columns import Column, Columns, objects
 from tare.results.message import Amount, Message, message
 from tare.workloads.serving import AskedLoad
 
@@ -36,25 +38,23 @@ LEAST_NS = 1000
 #: Requests at once by users of a closed load.
 OVERLAP = 1.05
 
-SCHEMA = pa.schema(
-    [
-        ("intended_ns", pa.int64()),
-        ("start_ns", pa.int64()),
-        ("duration_ns", pa.int64()),
-        ("label", pa.string()),
-        #: Absent: it succeeded.
-        ("error", pa.string()),
-    ]
-)
+_COLUMNS: Mapping[str, Type] = MappingProxyType(
+    {
+        "intended_ns": "integer", "start_ns": "integer", "duration_ns": "integer",
+        #: An absent error: it succeeded.
+        "label": "text", "error": "text",
+    }
+)  # fmt: skip
 
 
-def read(data: bytes, format_: Literal["requests", "jmeter"]) -> pa.Table:
+def read(data: bytes, format_: Literal["requests", "jmeter"]) -> Columns:
     """Read the requests that a load generator left, in order of their intended start.
 
     Returns
     -------
-    Table
-        With ``SCHEMA``.
+    Columns
+        ``intended_ns``, ``start_ns``, ``duration_ns``, ``label`` and ``error``, which is None
+        where a request succeeded.
 
     Raises
     ------
@@ -64,20 +64,19 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> pa.Table:
     texts = _Texts()
     try:
         pieces = [texts.bounded(piece) for piece in _pieces(data, format_)]
-    except pa.ArrowInvalid as error:
+    except TableError as error:
         raise RowsError(message("serving.results.unread", why=str(error)[:LONGEST])) from None
     except ColumnError as error:
         raise RowsError(message("serving.results.column", column=error.column)) from None
-    table = pa.concat_tables(pieces) if pieces else SCHEMA.empty_table()
-    check(table)
-    return table.sort_by([("intended_ns", "ascending"), ("start_ns", "ascending")])
+    rows = Columns.concatenated(pieces)
+    check(rows)
+    return rows.sorted_by("intended_ns", "start_ns")
 
 
-def _pieces(data: bytes, format_: Literal["requests", "jmeter"]) -> Iterator[pa.Table]:
-    jmeter = format_ == "jmeter"
-    names = _JMETER if jmeter else _REQUESTS
-    as_table = _of_jmeter if jmeter else _of_requests
-    return map(as_table, csv_pieces(data, names, _OPTIONAL, newlines=jmeter))
+def _pieces(data: bytes, format_: Literal["requests", "jmeter"]) -> Iterator[Columns]:
+    if format_ == "jmeter":
+        return map(_of_jmeter, csv_pieces(data, _JMETER, _OPTIONAL))
+    return map(_of_requests, csv_pieces(data, _COLUMNS, ()))
 
 
 class _Texts:
@@ -85,112 +84,116 @@ class _Texts:
 
     def __init__(self) -> None:
         self._labels: set[str] = set()
-        self._errors: dict[str, None] = {}
+        self._errors: dict[str, str] = {}
 
-    def bounded(self, piece: pa.Table) -> pa.Table:
+    def bounded(self, piece: Columns) -> Columns:
         """Refuse too many labels, and write "another error" where there are too many errors."""
-        self._labels.update(pc.unique(piece["label"]).to_pylist())
+        self._labels.update(piece["label"])
         if len(self._labels) > MOST_LABELS:
             raise RowsError(message("serving.results.labels", most=MOST_LABELS))
-        for error in pc.unique(pc.drop_null(piece["error"])).to_pylist():
-            if len(self._errors) < MOST_ERRORS:
-                self._errors[error] = None
-        kept = pa.array([*self._errors], pa.string())
-        rare = pc.and_(pc.is_valid(piece["error"]), pc.invert(pc.is_in(piece["error"], kept)))
-        error = pc.if_else(rare, pa.scalar("another error"), piece["error"])
-        return piece.set_column(SCHEMA.names.index("error"), SCHEMA.field("error"), error)
+        errors = piece["error"].tolist()
+        for error in errors:
+            if error is not None and len(self._errors) < MOST_ERRORS:
+                self._errors[error] = error
+        kept = [error and self._errors.get(error, "another error") for error in errors]
+        return piece.with_columns(error=objects(kept))
 
 
-_REQUESTS: Mapping[str, pa.DataType] = MappingProxyType(
-    {name: SCHEMA.field(name).type for name in SCHEMA.names}
-)
-_JMETER: Mapping[str, pa.DataType] = MappingProxyType(
+_JMETER: Mapping[str, Type] = MappingProxyType(
     {
-        "timeStamp": pa.int64(), "elapsed": pa.int64(), "label": pa.string(),
-        "success": pa.string(), "responseCode": pa.string(), "responseMessage": pa.string(),
-        "failureMessage": pa.string(), "intended": pa.float64(),
+        "timeStamp": "integer", "elapsed": "integer", "label": "text", "success": "text",
+        "responseCode": "text", "responseMessage": "text", "failureMessage": "text",
+        "intended": "number",
     }
 )  # fmt: skip
 _OPTIONAL = frozenset({"responseCode", "responseMessage", "failureMessage", "intended"})
 _MS = 10**6
 
 
-def _of_requests(found: pa.Table) -> pa.Table:
-    error = found["error"]
-    kept = pc.if_else(pc.equal(error, ""), pa.scalar(None, pa.string()), error)
-    return _table(found["intended_ns"], found["start_ns"], found["duration_ns"],
-                  found["label"], kept)  # fmt: skip
+def _of_requests(found: Columns) -> Columns:
+    errors = [error or None for error in found["error"].tolist()]
+    return _rows(
+        found["intended_ns"], found["start_ns"], found["duration_ns"], found["label"], errors
+    )
 
 
-def _of_jmeter(found: pa.Table) -> pa.Table:
-    start = pc.multiply(found["timeStamp"], _MS)
+def _of_jmeter(found: Columns) -> Columns:
+    start = _ns(found["timeStamp"])
     intended = start
-    if "intended" in found.column_names:
-        exact = pc.cast(pc.multiply(found["intended"], float(_MS)), pa.int64(), safe=False)
+    if "intended" in found:
         # JMeter cuts off what is below a millisecond.
-        intended = pc.min_element_wise(pc.coalesce(exact, start), start)
-    why = pa.scalar("failed")
-    for name in ("responseCode", "responseMessage", "failureMessage"):
-        if name in found.column_names:
-            why = pc.if_else(pc.equal(found[name], ""), why, found[name])
-    if {"responseCode", "responseMessage"} <= {*found.column_names}:
-        # Where nothing was answered, what an assertion says of it is beside the point.
-        unanswered = pc.starts_with(found["responseCode"], "Non HTTP")
-        why = pc.if_else(unanswered, found["responseMessage"], why)
-    failed = pc.not_equal(pc.utf8_lower(found["success"]), "true")
-    error = pc.if_else(failed, why, pa.scalar(None, pa.string()))
-    return _table(intended, start, pc.multiply(found["elapsed"], _MS), found["label"], error)
+        exact = found["intended"] * _MS
+        known = np.isfinite(exact) & (exact < start)
+        intended = np.where(known, np.where(known, exact, 0).astype(np.int64), start)
+    texts = ("responseCode", "responseMessage", "failureMessage", "success")
+    rows = zip(*(found[name].tolist() if name in found else itertools.repeat("")
+                 for name in texts), strict=False)  # fmt: skip
+    errors = [None if success.lower() == "true" else _why(*why) for *why, success in rows]
+    return _rows(intended, start, _ns(found["elapsed"]), found["label"], errors)
 
 
-def _table(
-    intended: pa.Array, start: pa.Array, duration: pa.Array, label: pa.Array, error: pa.Array
-) -> pa.Table:
-    texts = (pc.utf8_slice_codeunits(one, 0, LONGEST) for one in (label, error))
-    return pa.table([intended, start, duration, *texts], schema=SCHEMA)
+def _ns(milliseconds: Column) -> Column:
+    """Return milliseconds as nanoseconds; impossible values remain so without an overflow."""
+    return np.clip(milliseconds, -1, MOST_NS // _MS + 1) * _MS
 
 
-def check(table: pa.Table) -> None:
-    """Look that there are requests, and that their times can be times.
+def _why(code: str, said: str, assertion: str) -> str:
+    """Return why a request of JMeter failed."""
+    # Where nothing was answered, what an assertion says of it is beside the point.
+    if code.startswith("Non HTTP") and said:
+        return said
+    return assertion or said or code or "failed"
+
+
+def _rows(
+    intended: Column, start: Column, duration: Column, labels: Column, errors: Sequence[str | None]
+) -> Columns:
+    cut = {text: text[:LONGEST] for text in {*labels.tolist(), *errors} if text is not None}
+    return Columns({
+        "intended_ns": intended,
+        "start_ns": start,
+        "duration_ns": duration,
+        "label": objects(cut[label] for label in labels),
+        "error": objects(error and cut[error] for error in errors),
+    })  # fmt: skip
+
+
+def check(rows: Columns) -> None:
+    """Check that there are requests, and that their times can be times.
 
     Raises
     ------
     RowsError
         If not.
     """
-    if not table.num_rows:
+    if not rows:
         raise RowsError(message("serving.results.empty"))
     for name, most in (
         ("intended_ns", MOST_NS),
         ("start_ns", MOST_NS),
         ("duration_ns", MOST_DURATION_NS),
     ):
-        column = table[name]
-        least, largest = pc.min_max(column).as_py().values()
-        if column.null_count or not 0 <= least <= largest <= most:
+        values = rows[name]
+        # A column with absent values is one of floating-point numbers.
+        if values.dtype != np.int64 or not 0 <= values.min() <= values.max() <= most:
             raise RowsError(message("serving.results.value", column=name))
-    if pc.any(pc.less(table["start_ns"], table["intended_ns"])).as_py():
+    if np.any(rows["start_ns"] < rows["intended_ns"]):
         raise RowsError(message("serving.results.early"))
 
 
-def _failed(table: pa.Table) -> int:
-    found: int = table.num_rows - table["error"].null_count
-    return found
-
-
-def _with_response(table: pa.Table) -> pa.Table:
-    response = pa.array(response_ns(table), pa.int64())
-    return table.add_column(table.column_names.index("label"), "response_ns", response)
+def failures(rows: Columns) -> np.ndarray:
+    """Mark the requests that failed."""
+    return np.array([error is not None for error in rows["error"].tolist()], dtype=bool)
 
 
 #: What is kept of them.
 REQUESTS = Kind(
     name="requests",
-    kept=SCHEMA.insert(0, pa.field("trial", pa.int64())),
-    texts=("label", "error"),
-    optional=("error",),
+    columns=_COLUMNS,
+    optional=frozenset({"error"}),
     check=check,
-    failed=_failed,
-    derived=_with_response,
+    failed=lambda rows: int(failures(rows).sum()),
+    derived=lambda rows: rows.inserted(rows.names.index("label"), response_ns=response_ns(rows)),
 )
 
 
@@ -226,13 +229,9 @@ class Load(NamedTuple):
         return self.errors / self.requests
 
 
-def response_ns(table: pa.Table) -> np.ndarray:
+def response_ns(rows: Columns) -> np.ndarray:
     """Return the response time of each request, from its intended start."""
-    intended, start, duration = (
-        table[name].to_numpy() for name in ("intended_ns", "start_ns", "duration_ns")
-    )
-    found: np.ndarray = start + duration - intended
-    return found
+    return rows["start_ns"] + rows["duration_ns"] - rows["intended_ns"]
 
 
 def quantiles(values: np.ndarray, wanted: Sequence[float]) -> np.ndarray:
@@ -244,28 +243,26 @@ def quantiles(values: np.ndarray, wanted: Sequence[float]) -> np.ndarray:
     return found
 
 
-def load(table: pa.Table) -> Load:
+def load(rows: Columns) -> Load:
     """Compute what a load came to from all of its requests."""
-    intended, start, duration = (
-        table[name].to_numpy() for name in ("intended_ns", "start_ns", "duration_ns")
-    )
-    response = response_ns(table).astype(float)
-    errors = table.num_rows - table["error"].null_count
+    intended, start, duration = (rows[name] for name in ("intended_ns", "start_ns", "duration_ns"))
+    response = response_ns(rows).astype(float)
+    errors = int(failures(rows).sum())
     p50, p95, p99 = quantiles(response, (0.5, 0.95, 0.99))
     end = start + duration
     span_s = (int(end.max()) - int(intended.min())) / 1e9
     # As many are answered a second as start, where each is answered before the next one is due.
     every_s = 1 / found if (found := _rate(intended)) else 0.0
-    answering_s = max(span_s, table.num_rows * every_s)
+    answering_s = max(span_s, len(rows) * every_s)
     return Load(
-        requests=table.num_rows,
+        requests=len(rows),
         errors=errors,
         mean_ns=float(response.mean()),
         p50_ns=float(p50),
         p95_ns=float(p95),
         p99_ns=float(p99),
         max_ns=float(response.max()),
-        throughput=(table.num_rows - errors) / answering_s if answering_s > 0 else 0.0,
+        throughput=(len(rows) - errors) / answering_s if answering_s > 0 else 0.0,
         rate=_rate(start),
         intended_rate=_rate(intended),
         late_ns=float(quantiles(start - intended, (0.99,))[0]),
@@ -298,9 +295,7 @@ def _rate(starts: np.ndarray) -> float:
     return (len(starts) - 1) / span_s if span_s > 0 else 0.0
 
 
-def refusal(
-    asked: AskedLoad, found: Load, table: pa.Table, counted: float | None
-) -> Message | None:
+def refusal(asked: AskedLoad, found: Load, rows: Columns, counted: float | None) -> Message | None:
     """Return why a load makes no valid trial; None: it does.
 
     Parameters
@@ -309,17 +304,17 @@ def refusal(
         With all of its numbers.
     found : Load
         What it came to.
-    table : Table
+    rows : Columns
         Its requests.
     counted : float or None
         How many the load generator counted itself; None: it does not.
     """
-    if (typical := _typical_ns(table)) is not None and typical < LEAST_NS:
+    if (typical := _typical_ns(rows)) is not None and typical < LEAST_NS:
         return message("serving.results.fast", typical=Amount(typical, "ns"))
     if counted is not None and counted != found.requests:
         return message("serving.lost", rows=found.requests, counted=round(counted))
     if found.error_share > (asked.errors or 0.0):
-        first = pc.drop_null(table["error"])[0].as_py()
+        first = next(error for error in rows["error"] if error is not None)
         return message(
             "serving.errors", errors=found.errors, requests=found.requests,
             share=Amount(found.error_share, "share"), first=first, setting=asked.setting,
@@ -332,9 +327,9 @@ def refusal(
     return None
 
 
-def _typical_ns(table: pa.Table) -> float | None:
+def _typical_ns(rows: Columns) -> float | None:
     """Return the median duration of what was answered; None: a clock was too coarse for all."""
-    durations = table["duration_ns"].filter(pc.is_null(table["error"])).to_numpy()
+    durations = rows["duration_ns"][~failures(rows)]
     # What a coarse clock counts as nothing says nothing of the unit.
     above = durations[durations > 0]
     return float(np.median(above)) if len(above) else None

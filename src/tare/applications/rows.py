@@ -1,16 +1,21 @@
-"""What a program left of a trial, a row for each thing that it did: requests, tasks.
+"""Rows that a program leaves of a trial, one per request or task.
 
-A kind of rows says what is kept of them next to the journal, one Parquet file a trial.
+A kind of rows says what is kept of them next to the journal, in one file per trial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import csv
+import io
+import itertools
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-import pyarrow as pa
-import pyarrow.csv
+import numpy as np
 
+from tare.results.columns import Column, Columns, objects
 from tare.results.message import Message
 
 #: Of a file that a program leaves: the agent passes no more on.
@@ -19,6 +24,15 @@ MOST_BYTES = 64 << 20
 LONGEST = 200
 #: Times beyond this are no times: a year in nanoseconds, and a date in some thousand years.
 MOST_DURATION_NS, MOST_NS = 366 * 86_400 * 10**9, 1 << 62
+#: Rows that are parsed at a time, so that texts of all rows are never in memory at once.
+_PIECE = 50_000
+#: Type of a column: whole numbers, numbers, texts, truth values.
+Type = Literal["integer", "number", "text", "flag"]
+#: What a cell of numbers may hold, by its type. ``int`` and ``float`` would read more.
+_NUMBERS = {
+    "integer": re.compile(r"-?[0-9]{1,19}"),
+    "number": re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"),
+}
 
 
 class RowsError(Exception):
@@ -37,6 +51,10 @@ class ColumnError(Exception):
         self.column = column
 
 
+class TableError(Exception):
+    """A text is no CSV with such columns."""
+
+
 @dataclass(frozen=True)
 class Kind:
     """One kind of rows.
@@ -44,11 +62,11 @@ class Kind:
     Attributes
     ----------
     name : str
-        Of its table, and of the folder that has a file a trial.
-    kept : Schema
-        Of such a file.
-    texts, optional : tuple of str
-        Its columns of texts that repeat, and those of them that may be absent.
+        Of its table, and of the folder that has a file per trial.
+    columns : mapping of str to str
+        Types of the columns of such a file.
+    optional : frozenset of str
+        Columns in which values may be absent.
     check : callable
         Raises RowsError where values are not possible.
     failed : callable
@@ -58,56 +76,79 @@ class Kind:
     """
 
     name: str
-    kept: pa.Schema
-    texts: tuple[str, ...]
-    optional: tuple[str, ...]
-    check: Callable[[pa.Table], None]
-    failed: Callable[[pa.Table], int]
-    derived: Callable[[pa.Table], pa.Table]
+    columns: Mapping[str, Type]
+    optional: frozenset[str]
+    check: Callable[[Columns], None]
+    failed: Callable[[Columns], int]
+    derived: Callable[[Columns], Columns]
 
 
 def csv_pieces(
-    data: bytes,
-    columns: Mapping[str, pa.DataType],
-    optional: Collection[str],
-    *,
-    newlines: bool = False,
-) -> Iterator[pa.Table]:
-    """Read a CSV with a header piece by piece: what is too much never is in memory as a whole.
+    data: bytes, columns: Mapping[str, Type], optional: Collection[str]
+) -> Iterator[Columns]:
+    """Read a CSV with a header, some thousand rows at a time.
 
     Parameters
     ----------
     data : bytes
-    columns : mapping
-        Those that are read, with their types.
+    columns : mapping of str to str
+        Those that are read, with their types. Cells of numbers without text are NaN.
     optional : collection of str
         Those that need not be there.
-    newlines : bool
-        Whether texts may have some.
 
     Raises
     ------
     ColumnError
         If a column is missing, or is there twice.
-    ArrowInvalid
+    TableError
         If it is no such CSV.
     """
-    parse = pyarrow.csv.ParseOptions(newlines_in_values=newlines)
-    with pyarrow.csv.open_csv(pa.BufferReader(data), parse_options=parse) as heads:
-        try:
-            found = heads.schema.names
-        except UnicodeDecodeError:
-            raise pa.ArrowInvalid("its header is no text in UTF-8") from None
-    there = {name: found.count(name) for name in columns}
-    for name, times in there.items():
-        if times > 1 or (not times and name not in optional):
-            raise ColumnError(name)
-    convert = pyarrow.csv.ConvertOptions(
-        column_types=dict(columns), strings_can_be_null=False,
-        include_columns=[name for name in columns if there[name]],
-    )  # fmt: skip
-    with pyarrow.csv.open_csv(
-        pa.BufferReader(data), parse_options=parse, convert_options=convert
-    ) as reader:
-        for batch in reader:
-            yield pa.Table.from_batches([batch])
+    try:
+        reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
+        header = next(reader, [])
+        if not header:
+            raise TableError("it has no header")
+        places = {name: _place(header, name, optional) for name in columns}
+        while rows := [row for row in itertools.islice(reader, _PIECE) if row]:
+            ragged = next((row for row in rows if len(row) != len(header)), None)
+            if ragged is not None:
+                raise TableError(
+                    f"a row before line {reader.line_num + 1} has {len(ragged)} values, "
+                    f"but there are {len(header)} columns"
+                )
+            cells = [*zip(*rows, strict=True)]
+            yield Columns({
+                name: _parsed(name, cells[place], columns[name])
+                for name, place in places.items()
+                if place is not None
+            })  # fmt: skip
+    except UnicodeDecodeError:
+        raise TableError("it is no text in UTF-8") from None
+    except csv.Error as error:
+        raise TableError(f"line {reader.line_num}: {error}") from None
+
+
+def _place(header: Sequence[str], name: str, optional: Collection[str]) -> int | None:
+    times = header.count(name)
+    if times > 1 or (not times and name not in optional):
+        raise ColumnError(name)
+    return header.index(name) if times else None
+
+
+def _parsed(name: str, cells: Sequence[str], kind: Type) -> Column:
+    """Return a column of cells; absent numbers are NaN."""
+    if kind == "text":
+        # One object for all cells that are alike.
+        alike: dict[str, str] = {}
+        return objects(alike.setdefault(cell, cell) for cell in cells)
+    wrong = next((one for one in cells if one and not _NUMBERS[kind].fullmatch(one)), None)
+    if wrong is not None:
+        raise TableError(f"column {name!r}: {wrong[:LONGEST]!r} is no {kind}")
+    if kind == "number":
+        return np.array([float(cell or "nan") for cell in cells])
+    try:
+        whole = np.array([int(cell or 0) for cell in cells], dtype=np.int64)
+    except OverflowError:
+        raise TableError(f"column {name!r}: a number has more than 64 bits") from None
+    absent = np.array([not cell for cell in cells])
+    return np.where(absent, np.nan, whole) if absent.any() else whole

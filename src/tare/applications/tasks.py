@@ -6,14 +6,12 @@ What a job leaves is hostile until parsed: any of its hosts may have written it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tare.applications.rows import (
     LONGEST,
@@ -22,9 +20,12 @@ from tare.applications.rows import (
     ColumnError,
     Kind,
     RowsError,
+    TableError,
+    Type,
     csv_pieces,
 )
 from tare.decoding import DecodeError, Decoder
+from tare.results.columns import Column, Columns, objects
 from tare.results.message import Amount, Message, message
 
 #: Of one trial, and of its different stages.
@@ -35,50 +36,30 @@ MOST_BYTES_OF_TASK = 1 << 60
 SLACK_NS = 10**9
 _MS = 10**6
 
-_WRITTEN = pa.schema(
-    [
-        ("host", pa.string()),
-        ("start_ns", pa.int64()),
-        ("duration_ns", pa.int64()),
-        ("stage", pa.string()),
-        ("task", pa.string()),
-        ("read_bytes", pa.int64()),
-        ("local_bytes", pa.int64()),
-        ("written_bytes", pa.int64()),
-        ("wait_ns", pa.int64()),
-        ("error", pa.string()),
-    ]
-)
 #: What a job may not know of its tasks.
 _UNKNOWN = ("read_bytes", "local_bytes", "written_bytes", "wait_ns")
-_COLUMNS: Mapping[str, pa.DataType] = MappingProxyType(
-    {name: _WRITTEN.field(name).type for name in _WRITTEN.names}
-)
-
-KEPT = pa.schema(
-    [
-        ("trial", pa.int64()),
-        ("host", pa.int32()),
-        ("stage", pa.string()),
-        ("task", pa.string()),
+_WRITTEN: Mapping[str, Type] = MappingProxyType(
+    {
+        "host": "text", "start_ns": "integer", "duration_ns": "integer", "stage": "text",
+        "task": "text", **dict.fromkeys(_UNKNOWN, "integer"), "error": "text",
+    }
+)  # fmt: skip
+_KEPT: Mapping[str, Type] = MappingProxyType(
+    {
+        "host": "integer", "stage": "text", "task": "text",
         #: From the begin of the trial.
-        ("start_ns", pa.int64()),
-        ("duration_ns", pa.int64()),
-        ("read_bytes", pa.int64()),
-        ("local_bytes", pa.int64()),
-        ("written_bytes", pa.int64()),
-        ("wait_ns", pa.int64()),
-        ("failed", pa.bool_()),
+        "start_ns": "integer",
+        "duration_ns": "integer", **dict.fromkeys(_UNKNOWN, "integer"), "failed": "flag",
         #: The begin of the trial by the clock of the tasks.
-        ("offset_ns", pa.int64()),
-    ]
-)
+        "offset_ns": "integer",
+    }
+)  # fmt: skip
 Format = Literal["tasks", "spark"]
 
 
 def read(
     data: bytes, format_: Format, hosts: Mapping[str, int], offset_ns: int, whole_ns: int
-) -> pa.Table:
+) -> Columns:
     """Read the tasks that a job left, in order of their start.
 
     Parameters
@@ -96,8 +77,10 @@ def read(
 
     Returns
     -------
-    Table
-        With ``KEPT``, but for the trial.
+    Columns
+        ``host`` (a number), ``stage``, ``task``, ``start_ns`` from the begin of the trial,
+        ``duration_ns``, ``read_bytes``, ``local_bytes``, ``written_bytes`` and ``wait_ns`` (NaN
+        where unknown), ``failed``, and ``offset_ns``.
 
     Raises
     ------
@@ -106,31 +89,25 @@ def read(
     """
     try:
         written = _spark(data, hosts) if format_ == "spark" else _csv(data)
-        table = written.combine_chunks()
-    except pa.ArrowInvalid as error:
+    except TableError as error:
         raise RowsError(message("tasks.unread", why=str(error)[:LONGEST])) from None
     except ColumnError as error:
         raise RowsError(message("tasks.column", column=error.column)) from None
-    _check_times(table, MOST_NS)
-    numbers = _numbers(table["host"], hosts)
-    start = np.asarray(table["start_ns"]).astype(np.int64) - offset_ns
-    end = start + np.asarray(table["duration_ns"])
+    _check_times(written, MOST_NS)
+    start = written["start_ns"] - offset_ns
+    end = start + written["duration_ns"]
     if start.min() < -SLACK_NS or end.max() > whole_ns + SLACK_NS:
         raise RowsError(_outside(start, end, whole_ns))
-    texts = {name: pc.utf8_slice_codeunits(table[name], 0, LONGEST) for name in ("stage", "task")}
-    made = pa.table(
-        {
-            "host": pa.array(numbers, pa.int32()),
-            **texts,
-            "start_ns": pa.array(start, pa.int64()),
-            **{name: table[name] for name in ("duration_ns", *_UNKNOWN)},
-            "failed": pc.not_equal(table["error"], ""),
-            "offset_ns": pa.array([offset_ns] * table.num_rows, pa.int64()),
-        },
-        schema=pa.schema([*KEPT][1:]),
-    )
+    made = Columns({
+        "host": _numbers(written["host"], hosts),
+        **{name: objects(text[:LONGEST] for text in written[name]) for name in ("stage", "task")},
+        "start_ns": start,
+        **written.only("duration_ns", *_UNKNOWN).columns,
+        "failed": np.array([error != "" for error in written["error"].tolist()], dtype=bool),
+        "offset_ns": np.full(len(start), offset_ns, dtype=np.int64),
+    })  # fmt: skip
     check(made)
-    return made.sort_by([("start_ns", "ascending"), ("host", "ascending")])
+    return made.sorted_by("start_ns", "host")
 
 
 def _outside(start: np.ndarray, end: np.ndarray, whole_ns: int) -> Message:
@@ -142,30 +119,30 @@ def _outside(start: np.ndarray, end: np.ndarray, whole_ns: int) -> Message:
     )
 
 
-def _numbers(names: pa.ChunkedArray, hosts: Mapping[str, int]) -> list[int]:
+def _numbers(names: Column, hosts: Mapping[str, int]) -> Column:
     """Return the number of each host."""
-    unknown = next((n for n in pc.unique(names).to_pylist() if n not in hosts), None)
+    unknown = next((name for name in names.tolist() if name not in hosts), None)
     if unknown is not None:
         raise RowsError(message("tasks.host", host=unknown[:LONGEST]))
-    return [hosts[name] for name in names.to_pylist()]
+    return np.array([hosts[name] for name in names.tolist()], dtype=np.int64)
 
 
-def _bounded(pieces: Iterable[pa.Table]) -> pa.Table:
+def _bounded(pieces: Iterable[Columns]) -> Columns:
     """Put pieces together as long as they are not too many."""
     kept, tasks = [], 0
     stages: set[str] = set()
     for piece in pieces:
-        tasks += piece.num_rows
-        stages.update(pc.unique(piece["stage"]).to_pylist())
+        tasks += len(piece)
+        stages.update(piece["stage"])
         if tasks > MOST_TASKS or len(stages) > MOST_STAGES:
             raise RowsError(message("tasks.many", tasks=MOST_TASKS, stages=MOST_STAGES))
         kept.append(piece)
     if not tasks:
         raise RowsError(message("tasks.none"))
-    return pa.concat_tables(kept)
+    return Columns.concatenated(kept)
 
 
-def _csv(data: bytes) -> pa.Table:
+def _csv(data: bytes) -> Columns:
     head, _, rest = data.lstrip(b"\r\n").partition(b"\n")
     if not head:
         raise RowsError(message("tasks.none"))
@@ -173,20 +150,15 @@ def _csv(data: bytes) -> pa.Table:
     rest = re.sub(rb"(?m)^" + re.escape(head) + rb"$\n?", b"", rest)
     rows = head + b"\n" + rest
     return _bounded(
-        _as_written(piece) for piece in csv_pieces(rows, _COLUMNS, (*_UNKNOWN, "error"))
+        _as_written(piece) for piece in csv_pieces(rows, _WRITTEN, (*_UNKNOWN, "error"))
     )
 
 
-def _as_written(found: pa.Table) -> pa.Table:
+def _as_written(found: Columns) -> Columns:
     """Give a piece the columns that it does not have."""
-    columns = []
-    for field in _WRITTEN:
-        if field.name in found.column_names:
-            columns.append(found[field.name])
-        else:
-            none = "" if field.name == "error" else None
-            columns.append(pa.array([none] * found.num_rows, field.type))
-    return pa.table(columns, schema=_WRITTEN)
+    absent = {name: np.full(len(found), np.nan) for name in _UNKNOWN}
+    error = objects([""] * len(found))
+    return Columns({**absent, "error": error, **found.columns}).only(*_WRITTEN)
 
 
 class _Event(msgspec.Struct):
@@ -245,7 +217,7 @@ _ends = Decoder[_TaskEnd](_TaskEnd)
 _added = Decoder[_ExecutorAdded](_ExecutorAdded)
 
 
-def _spark(data: bytes, hosts: Mapping[str, int]) -> pa.Table:
+def _spark(data: bytes, hosts: Mapping[str, int]) -> Columns:
     """Read Spark's event log, or several of them one after the other."""
     return _bounded(_pieces(_task_ends(data, hosts)))
 
@@ -277,7 +249,7 @@ def _task_ends(data: bytes, hosts: Mapping[str, int]) -> Iterator[_TaskEnd]:
             raise RowsError(message("tasks.event", line=number, why=why)) from None
 
 
-def _pieces(ends: Iterable[_TaskEnd]) -> Iterator[pa.Table]:
+def _pieces(ends: Iterable[_TaskEnd]) -> Iterator[Columns]:
     rows: list[tuple[object, ...]] = []
     for end in ends:
         rows.append(_row(end))
@@ -288,12 +260,21 @@ def _pieces(ends: Iterable[_TaskEnd]) -> Iterator[pa.Table]:
         yield _of_rows(rows)
 
 
-def _of_rows(rows: list[tuple[object, ...]]) -> pa.Table:
-    columns = [list(column) for column in zip(*rows, strict=True)]
+def _of_rows(rows: list[tuple[object, ...]]) -> Columns:
     try:
-        return pa.table(columns, schema=_WRITTEN)
+        return Columns({
+            name: objects(values) if _WRITTEN[name] == "text" else _whole(values)
+            for name, values in zip(_WRITTEN, zip(*rows, strict=True), strict=True)
+        })  # fmt: skip
     except OverflowError:
         raise RowsError(message("tasks.value", column="Task Info")) from None
+
+
+def _whole(values: Sequence[Any]) -> Column:
+    """Return whole numbers as a column; raises OverflowError where one has more than 64 bits."""
+    known = np.array([value or 0 for value in values], dtype=np.int64)
+    absent = np.array([value is None for value in values])
+    return np.where(absent, np.nan, known) if absent.any() else known
 
 
 def _row(end: _TaskEnd) -> tuple[object, ...]:
@@ -308,7 +289,7 @@ def _row(end: _TaskEnd) -> tuple[object, ...]:
     return (info.host, info.launch * _MS, duration, stage, str(info.id), *found, error)
 
 
-def _check_times(table: pa.Table, most_ns: int) -> None:
+def _check_times(rows: Columns, most_ns: int) -> None:
     for name, least, most in (
         ("start_ns", -SLACK_NS, most_ns),
         ("duration_ns", 0, MOST_DURATION_NS),
@@ -317,28 +298,30 @@ def _check_times(table: pa.Table, most_ns: int) -> None:
         ("local_bytes", 0, MOST_BYTES_OF_TASK),
         ("written_bytes", 0, MOST_BYTES_OF_TASK),
     ):
-        column = table[name]
-        low, high = pc.min_max(column).as_py().values()
-        absent = column.null_count > 0 and name not in _UNKNOWN
-        if absent or (low is not None and not least <= low <= high <= most):
+        values = rows[name]
+        # A column with absent values is one of floating-point numbers.
+        absent = values.dtype != np.int64
+        known = values[~np.isnan(values)] if absent else values
+        possible = not len(known) or least <= known.min() <= known.max() <= most
+        if not possible or (absent and name not in _UNKNOWN):
             raise RowsError(message("tasks.value", column=name))
 
 
-def check(table: pa.Table) -> None:
-    """Look that there are tasks, whose numbers can be those of tasks.
+def check(rows: Columns) -> None:
+    """Check that there are tasks, whose numbers can be those of tasks.
 
     Raises
     ------
     RowsError
         If not.
     """
-    if not table.num_rows:
+    if not rows:
         raise RowsError(message("tasks.none"))
-    _check_times(table, MOST_DURATION_NS)
-    hosts = table["host"]
-    if hosts.null_count or not 1 <= pc.min(hosts).as_py() <= pc.max(hosts).as_py() <= MOST_HOSTS:
+    _check_times(rows, MOST_DURATION_NS)
+    hosts = rows["host"]
+    if hosts.dtype != np.int64 or not 1 <= hosts.min() <= hosts.max() <= MOST_HOSTS:
         raise RowsError(message("tasks.value", column="host"))
-    if table["failed"].null_count or table["offset_ns"].null_count:
+    if rows["failed"].dtype != bool or rows["offset_ns"].dtype != np.int64:
         raise RowsError(message("tasks.value", column="failed"))
 
 
@@ -346,19 +329,14 @@ def check(table: pa.Table) -> None:
 MOST_HOSTS = 1 << 16
 
 
-def _failed(table: pa.Table) -> int:
-    return int(pc.sum(table["failed"]).as_py())
-
-
 #: What is kept of them.
 TASKS = Kind(
     name="tasks",
-    kept=KEPT,
-    texts=("stage", "task"),
-    optional=(),
+    columns=_KEPT,
+    optional=frozenset(_UNKNOWN),
     check=check,
-    failed=_failed,
-    derived=lambda table: table,
+    failed=lambda rows: int(rows["failed"].sum()),
+    derived=lambda rows: rows,
 )
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     import pandas as pd
-    import pyarrow as pa
 
     from tare.experiment.specification import Cell, Experiment, Limit
     from tare.experiment.store.trial_files import TrialFiles
@@ -235,22 +234,18 @@ class Results:
             for trial, count in counted.items()
         }
 
-    def with_levels(self, table: str, each: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Add its trial's levels to the rows of each trial in a table, a column a factor."""
-        import pyarrow as pa
-
+    def with_levels(self, table: str, each: Iterable[Columns]) -> Iterator[Columns]:
+        """Add a column per factor, with the level of the trial, to the rows of each trial."""
         levels = {
             row["trial"]: {factor: row[factor] for factor in self.factors}
             for row in self.trial_table.records()
         }
         for own in each:
-            rows = own
-            # One text for all rows.
-            first = pa.repeat(pa.scalar(0, pa.int32()), own.num_rows)
-            for factor, level in levels[own["trial"][0].as_py()].items():
-                column = pa.DictionaryArray.from_arrays(first, pa.array([str(level)]))
-                rows = rows.append_column(self.level_column(table, str(factor)), column)
-            yield rows
+            of_trial = levels[int(own["trial"][0])].items()
+            yield own.with_columns(**{
+                self.level_column(table, str(factor)): objects([str(level)] * len(own))
+                for factor, level in of_trial
+            })  # fmt: skip
 
     @staticmethod
     def level_column(table: str, factor: str) -> str:
@@ -296,11 +291,8 @@ class Results:
         if trial_files is None or not counts:
             return empty(table).frame()
         extras.need("pandas")
-        import pyarrow as pa
-
         read = [*self.with_levels(table, (trial_files.read(*one) for one in counts.items()))]
-        frame: pd.DataFrame = pa.concat_tables(read).unify_dictionaries().to_pandas()
-        return frame
+        return Columns.concatenated(read).frame()
 
     def with_times(self) -> Results:
         """Return the same with samples of :data:`~tare.experiment.metrics.TIME`.

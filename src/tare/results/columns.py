@@ -55,6 +55,11 @@ class Columns:
         """Names of the columns."""
         return tuple(self._columns)
 
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns by their names."""
+        return dict(self._columns)
+
     def __len__(self) -> int:
         return self._length
 
@@ -92,9 +97,14 @@ class Columns:
         """Return the same with columns added or replaced."""
         return Columns({**self._columns, **columns})
 
+    def inserted(self, place: int, **columns: Sequence[Any] | Column) -> Columns:
+        """Return the same with columns added before the one at a place."""
+        own = list(self._columns.items())
+        return Columns({**dict(own[:place]), **columns, **dict(own[place:])})
+
     def sorted_by(self, *names: str) -> Columns:
         """Return the rows in the order of some columns, the first one first; equal rows stay."""
-        return self.rows(np.lexsort([_codes(self[name])[0] for name in reversed(names)]))
+        return self.rows(np.lexsort([codes(self[name])[0] for name in reversed(names)]))
 
     def group_numbers(self, *names: str) -> NDArray[np.intp]:
         """Return for each row the number of its combination of values of some columns, in order.
@@ -103,8 +113,8 @@ class Columns:
         """
         numbers = np.zeros(self._length, dtype=np.intp)
         for name in names:
-            codes, different = _codes(self[name])
-            numbers = np.unique(numbers * len(different) + codes, return_inverse=True)[1]
+            own, different = codes(self[name])
+            numbers = np.unique(numbers * len(different) + own, return_inverse=True)[1]
         return numbers
 
     def groups(self, *names: str) -> Iterator[tuple[Any, Columns]]:
@@ -185,7 +195,7 @@ def is_in(values: Column, wanted: Collection[Hashable]) -> NDArray[np.bool_]:
     return np.array([value in wanted for value in values.tolist()], dtype=bool)
 
 
-def _codes(values: Column) -> tuple[NDArray[np.intp], list[Any]]:
+def codes(values: Column) -> tuple[NDArray[np.intp], list[Any]]:
     """Return the number of each value, and the different values in order, absent ones last."""
     if values.dtype != object:
         different, codes = np.unique(values, return_inverse=True)

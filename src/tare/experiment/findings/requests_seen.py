@@ -10,19 +10,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tare.applications.requests import quantiles
+from tare.applications.requests import failures, quantiles
 from tare.experiment.findings.service_cells import Driven, driven
 from tare.experiment.request_quantiles import QUANTILES
 from tare.experiment.results import Results
 from tare.render.escaping import on_one_line
+from tare.results.columns import Columns, codes
 from tare.statistics.statistic import FloatArray
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 #: Labels of a trial that are told apart; the most frequent ones.
 MOST_LABELS = 30
@@ -153,45 +150,36 @@ def seen(results: Results) -> Seen:
         return found
     cells = {trial: cell for cell in driven(results) for trial in cell.trials}
     counts = {trial: n for trial, n in results.request_counts().items() if trial in cells}
-    for table in results.request_files.each(counts, found.lost):
-        trial = table["trial"][0].as_py()
-        _add(found, cells[trial], table)
+    for rows in results.request_files.each(counts, found.lost):
+        _add(found, cells[int(rows["trial"][0])], rows)
     return found
 
 
-def _add(found: Seen, cell: Driven, table: pa.Table) -> None:
-    response = table["response_ns"].to_numpy().astype(float)
-    after = (table["intended_ns"].to_numpy() - table["intended_ns"][0].as_py()).astype(float)
+def _add(found: Seen, cell: Driven, rows: Columns) -> None:
+    response = rows["response_ns"].astype(float)
+    after = (rows["intended_ns"] - rows["intended_ns"][0]).astype(float)
     found.histograms.setdefault(cell.cell, Histogram()).add(response)
     if cell.cell not in found.courses:
         many = int(np.clip(cell.values["requests"].sum() / _EACH, _FEWEST_MOMENTS, _MOST_MOMENTS))
         found.courses[cell.cell] = Course.of(many, float(after.max()))
     found.courses[cell.cell].add(after, response)
-    errors = table["error"].combine_chunks()
-    for one in errors.value_counts().to_pylist():
-        if one["values"] is not None:
-            found.errors[on_one_line(one["values"])] += one["counts"]
+    for error, times in Counter(rows["error"].tolist()).items():
+        if error is not None:
+            found.errors[on_one_line(error)] += times
     if len(found.errors) > 2 * _MOST_ERRORS:
         found.errors = Counter(dict(found.errors.most_common(_MOST_ERRORS)))
-    labels = table["label"].combine_chunks()
-    failed = errors.is_valid().to_numpy(zero_copy_only=False)
-    kinds = np.asarray(labels.indices)
-    by_size = np.argsort(-np.bincount(kinds, minlength=len(labels.dictionary)), kind="stable")
-    found.more_labels |= len(labels.dictionary) > MOST_LABELS
+    failed = failures(rows)
+    of_rows, labels = codes(rows["label"])
+    by_size = np.argsort(-np.bincount(of_rows, minlength=len(labels)), kind="stable")
+    found.more_labels |= len(labels) > MOST_LABELS
     of_cell = found.labels.setdefault(cell.cell, {})
     for kind in by_size[:MOST_LABELS]:
-        mine = kinds == kind
-        if not mine.any():
-            continue
-        own, label = response[mine], of_cell.setdefault(_name(labels, kind), Label())
+        mine = of_rows == kind
+        own, label = response[mine], of_cell.setdefault(on_one_line(labels[kind]), Label())
         label.requests.append(len(own))
         label.failed.append(int(failed[mine].sum()))
         label.mean_ns.append(float(own.mean()))
         label.quantiles_ns.append(quantiles(own, [*QUANTILES.values()]))
-
-
-def _name(labels: pa.DictionaryArray, kind: int) -> str:
-    return on_one_line(labels.dictionary[int(kind)].as_py())
 
 
 def names(found: Mapping[int, Mapping[str, Label]]) -> list[str]:

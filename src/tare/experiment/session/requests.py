@@ -6,23 +6,20 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tare import workloads
 from tare.agent import record
-from tare.applications import expressions, output
+from tare.applications import expressions, output, requests
+from tare.applications.rows import RowsError
 from tare.experiment.metrics import DRIVER, SUPERVISED, ranked
 from tare.experiment.session import trial_rows
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.failing import Why
 from tare.experiment.session.printed import Printed
+from tare.experiment.store import row_file
 from tare.results.message import Amount, Message, message
 from tare.workloads import placeholders
 from tare.workloads.application import Application
-
-if TYPE_CHECKING:
-    from tare.applications import requests as table_of_requests
-
 
 #: Microseconds taken for nanoseconds are a thousand times off: requests, if they are not few, span
 #: at least such a part of the time in which the load generator ran.
@@ -62,13 +59,9 @@ class Judging:
         reading: output.Reading,
         data: Path | None,
     ) -> None:
-        # What is made of Arrow takes a fifth of a second to load.
-        from tare.applications import requests, rows
-
         self._driving = driving
         self._values = values
         self._data = data
-        self._requests = requests
         self._printed = Printed(workloads.CAPTURE_LIMIT_BYTES, reading)
         for got in driving.records:
             if isinstance(got, record.Output | record.Sample):
@@ -76,8 +69,8 @@ class Judging:
         assert self._application.driver is not None
         self._driver = self._application.driver
         try:
-            self.table = requests.read(_fetched(driving), self._driver.format)
-        except rows.RowsError as error:
+            self._rows = requests.read(_fetched(driving), self._driver.format)
+        except RowsError as error:
             raise Why.of(error.said).error from error
 
     @property
@@ -85,12 +78,12 @@ class Judging:
         return self._driving.application
 
     @cached_property
-    def _load(self) -> table_of_requests.Load:
-        return self._requests.load(self.table)
+    def _load(self) -> requests.Load:
+        return requests.load(self._rows)
 
     def keep(self, folder: Path) -> None:
         """Keep the requests next to the journal."""
-        trial_rows.write(self._requests.REQUESTS, self.table, folder, self._driving.trial)
+        row_file.write(requests.REQUESTS, self._rows, folder, self._driving.trial)
 
     def refusal(self) -> Message | None:
         """Return why the trial is not valid; None: it is."""
@@ -99,7 +92,7 @@ class Judging:
         if pattern is not None and counted is None:
             return message("serving.uncounted", pattern=pattern)
         asked = self._driving.asked
-        refused = self._requests.refusal(asked, self._load, self.table, counted)
+        refused = requests.refusal(asked, self._load, self._rows, counted)
         return (
             # In another unit, a load seems faster or slower than asked as well.
             self._other_units()

@@ -6,21 +6,21 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tare.agent import record
+from tare.applications import tasks
+from tare.applications.rows import MOST_BYTES, RowsError
 from tare.experiment.metrics import TASKS
 from tare.experiment.session import trial_rows
 from tare.experiment.session.aside import aside
 from tare.experiment.session.failing import Why
 from tare.experiment.session.resident import Resident
+from tare.experiment.store import row_file
 from tare.platforms import clocks
+from tare.results.columns import Columns
 from tare.results.message import Amount, message
 from tare.workloads import placeholders
 from tare.workloads.application import HOST_NAME, SCRATCH, Tasks
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 #: A plain file, or those of a directory and the directories in it: so Spark's logs may be divided.
 #: Links are not followed: what they lead to may never end. The last line of a file may be open.
@@ -76,10 +76,6 @@ class LeftTasks:
 
     def judged(self, keep: Callable[[Iterable[record.Record]], object]) -> Why | None:
         """Keep the tasks; return why they make no valid trial, or None."""
-        # What is made of Arrow takes a fifth of a second to load.
-        from tare.applications import tasks
-        from tare.applications.rows import MOST_BYTES, RowsError
-
         whole_ns = time.monotonic_ns() - self.began_ns
         name = self._name()
         try:
@@ -92,11 +88,11 @@ class LeftTasks:
             return Why.of(message("tasks.missing", file=name))
         hosts = tasks.names_of(self.addresses) or dict.fromkeys((*ALONE, "1", "host1"), 1)
         try:
-            table = tasks.read(found, self.tasks.format, hosts, self._offset_ns(), whole_ns)
+            rows = tasks.read(found, self.tasks.format, hosts, self._offset_ns(), whole_ns)
         except RowsError as error:
             return Why.of(error.said).in_one_line
-        trial_rows.write(tasks.TASKS, table, self.folder, self.job.trial)
-        keep(self._samples(table))
+        row_file.write(tasks.TASKS, rows, self.folder, self.job.trial)
+        keep(self._samples(rows))
         return None
 
     def _name(self) -> str:
@@ -117,13 +113,8 @@ class LeftTasks:
             return self.began_ns + monotonic_ns
         return self.began_ns + _ahead_ns() + realtime_ns
 
-    def _samples(self, table: pa.Table) -> Iterable[record.Sample]:
-        import pyarrow.compute as pc
-
-        for metric, value in (
-            ("tasks", table.num_rows),
-            ("tasks_failed", pc.sum(table["failed"]).as_py()),
-        ):
+    def _samples(self, rows: Columns) -> Iterable[record.Sample]:
+        for metric, value in (("tasks", len(rows)), ("tasks_failed", int(rows["failed"].sum()))):
             yield record.Sample(
                 id=0, trial=self.job.trial, worker=None, iteration=None, phase="measured",
                 metric=metric, source=TASKS, value=value,

@@ -7,16 +7,15 @@ import contextlib
 import difflib
 import io
 import itertools
+import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
+import numpy as np
 
 from tare import extras, files
 from tare.errors import StoreError, UsageError
@@ -27,12 +26,25 @@ from tare.experiment.store.collector import Collector, read
 from tare.experiment.tables import STORED, TABLES, Table
 from tare.render import data, words
 from tare.render.escaping import harmless
-from tare.results.columns import Column, Columns
+from tare.results.columns import Column, Columns, objects
 from tare.results.finding import Finding
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Characters of a damaged value that a message has.
+_LONGEST = 200
 FORMATS = ("csv", "parquet", "json")
 #: What is written to.
 Target = IO[bytes] | io.RawIOBase
+
+
+class Typed(NamedTuple):
+    """Rows of a table and the types of its columns in ``tables.toml``, such as ``BIGINT``."""
+
+    table: str
+    rows: Columns
+    types: dict[str, str]
 
 
 #: Works out the answers of an experiment.
@@ -94,6 +106,7 @@ def database(folder: Path, destination: Path, conclude: Conclude) -> None:
         If the folder cannot be read, or the file cannot be written.
     """
     extras.need("duckdb")
+    extras.need("pyarrow")
     import duckdb
 
     found = read(folder)
@@ -104,7 +117,7 @@ def database(folder: Path, destination: Path, conclude: Conclude) -> None:
             with duckdb.connect(made, config={"autoinstall_known_extensions": False}) as to:
                 for table in STORED.values():
                     to.execute(table.ddl)
-                    to.register("given", _stored(found, table.name, conclude))
+                    to.register("given", _arrow(_stored(found, table.name, conclude)))
                     to.execute(f'INSERT INTO "{table.name}" SELECT * FROM given')
                     to.unregister("given")
             made.replace(path)
@@ -129,10 +142,9 @@ def format_of(file: str, example: str) -> str:
     return format
 
 
-def write(rows: pa.Table, format: str, destination: str | Path) -> int:
+def write(typed: Typed, format: str, destination: str | Path) -> int:
     """Write rows to a file, or to standard output where it is ``-``; return how many."""
-    with _opened(destination) as target:
-        return _write((rows,), rows.schema, format, target)
+    return _write(typed.table, (typed.rows,), typed.types, format, destination)
 
 
 def _export_fleet(folder: Path, table: str, format: str, destination: str | Path) -> int:
@@ -156,14 +168,9 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
     if first is None:
         name, why = next(iter(damaged.items()))
         raise StoreError(f"no host in {folder} can be read; {harmless(name)}: {why}")
-    # What all trials of the first host lack has no type there; it is text.
-    schema = pa.schema([
-        field.with_type(pa.string()) if pa.types.is_null(field.type) else field
-        for field in first[1].schema
-    ]).remove_metadata()  # fmt: skip
-    tables = (_as(schema, rows, path) for path, rows in itertools.chain([first], readable))
-    with _opened(destination) as target:
-        written = _write(tables, schema, format, target)
+    types = first[1].types
+    tables = (_as(types, typed, path) for path, typed in itertools.chain([first], readable))
+    written = _write(table, tables, types, format, destination)
     if damaged:
         name, why = next(iter(damaged.items()))
         raise StoreError(
@@ -176,7 +183,7 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
 
 def _each_host(
     hosts: Sequence[Path], table: str, damaged: dict[str, str]
-) -> Iterator[tuple[Path, pa.Table]]:
+) -> Iterator[tuple[Path, Typed]]:
     """Yield the rows of each host that can be read, and note why others cannot."""
     for path in hosts:
         try:
@@ -187,21 +194,22 @@ def _each_host(
         yield path, rows
 
 
-def _of_host(path: Path, table: str) -> pa.Table:
-    rows = _rows(read(path), table, lambda results: ())
-    name = "fleet_host" if "host" in rows.column_names else "host"
-    # One text for all rows.
-    return rows.add_column(0, name, pa.repeat(pa.scalar(harmless(path.name)), rows.num_rows))
+def _of_host(path: Path, table: str) -> Typed:
+    _, rows, types = _rows(read(path), table, lambda results: ())
+    name = "fleet_host" if "host" in rows else "host"
+    host = objects([harmless(path.name)] * len(rows))
+    return Typed(table, rows.inserted(0, **{name: host}), {name: "VARCHAR", **types})
 
 
-def _as(schema: pa.Schema, rows: pa.Table, path: Path) -> pa.Table:
-    try:
-        return rows.select(schema.names).cast(schema)
-    except (KeyError, pa.ArrowException) as error:
+def _as(types: dict[str, str], typed: Typed, path: Path) -> Columns:
+    if set(typed.types) != set(types):
+        differing = sorted(set(typed.types) ^ set(types))
         raise StoreError(
-            f"{path} holds another experiment than the host before it: {error}",
+            f"{path} holds another experiment than the host before it: only one of them has "
+            f"{', '.join(differing)}",
             f"tare export {path}   (it alone)",
-        ) from error
+        )
+    return typed.rows
 
 
 def _export_files(folder: Path, table: str, format: str, destination: str | Path) -> int:
@@ -213,13 +221,10 @@ def _export_files(folder: Path, table: str, format: str, destination: str | Path
         "tasks": (results.task_files, results.task_counts),
     }[table]
     counted = counts()
-    own = [(column.name, _ARROW[column.type]) for column in TABLES[table].columns]
-    levels = [(results.level_column(table, factor), pa.string()) for factor in results.factors]
-    schema = pa.schema([*own, *levels])
+    types = {column.name: column.type for column in TABLES[table].columns}
+    types |= {results.level_column(table, factor): "VARCHAR" for factor in results.factors}
     each = kept.each(counted, lost) if kept is not None else ()
-    tables = (rows.cast(schema) for rows in results.with_levels(table, each))
-    with _opened(destination) as target:
-        written = _write(tables, schema, format, target)
+    written = _write(table, results.with_levels(table, each), types, format, destination)
     if lost:
         raise StoreError(
             f"the {table} of {len(lost)} of {len(counted)} trials are not in {destination}: "
@@ -229,49 +234,187 @@ def _export_files(folder: Path, table: str, format: str, destination: str | Path
     return written
 
 
-#: The types that tables.toml has.
-_ARROW = {
-    "VARCHAR": pa.string(),
-    "JSON": pa.string(),
-    "INTEGER": pa.int32(),
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "BOOLEAN": pa.bool_(),
-    "VARCHAR[]": pa.list_(pa.string()),
-    "DOUBLE[]": pa.list_(pa.float64()),
-}
-
-
-def _write(tables: Iterable[pa.Table], schema: pa.Schema, format: str, target: Target) -> int:
-    """Write tables one after another; return how many rows they have."""
+def _write(
+    table: str,
+    parts: Iterable[Columns],
+    types: dict[str, str],
+    format: str,
+    destination: str | Path,
+) -> int:
+    """Write the parts of a table one after another; return how many rows they have."""
+    if format == "parquet":
+        extras.need("pyarrow")
     rows = 0
-    to: Any
-    with contextlib.ExitStack() as closing:
-        if format == "csv":
-            to = pyarrow.csv.CSVWriter(target, _flat(schema.empty_table()).schema)
-        elif format == "parquet":
-            to = pyarrow.parquet.ParquetWriter(target, schema)
-        else:
-            to = _JsonWriter(target)
-        closing.enter_context(to)
-        for table in tables:
-            to.write_table(_flat(table) if format == "csv" else table)
-            rows += table.num_rows
+    with _opened(destination) as target:
+        to = _WRITERS[format](target, types)
+        for part in parts:
+            to.add(_values(Typed(table, part, types)))
+            rows += len(part)
+        to.finish()
     return rows
 
 
-def _rows(found: Collector, table: str, conclude: Conclude) -> pa.Table:
+class _Writer(Protocol):
+    """Writes rows in one format."""
+
+    def __init__(self, target: Target, types: dict[str, str]) -> None: ...
+
+    def add(self, values: dict[str, list[Any]]) -> None:
+        """Write the rows that columns of values make."""
+
+    def finish(self) -> None:
+        """Write what ends the file."""
+
+
+class _Csv:
+    """Rows with a header: texts are quoted, lists are JSON, and absent values nothing.
+
+    Python's own writer quotes absent values as it does empty texts.
+    """
+
+    def __init__(self, target: Target, types: dict[str, str]) -> None:
+        self._target = target
+        self._write([[name] for name in types])
+
+    def add(self, values: dict[str, list[Any]]) -> None:
+        self._write([*values.values()])
+
+    def _write(self, columns: list[list[Any]]) -> None:
+        rows = zip(*(map(_cell, column) for column in columns), strict=True)
+        self._target.write("".join(f"{','.join(row)}\n" for row in rows).encode())
+
+    def finish(self) -> None:
+        pass
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, int | float):
+        return msgspec.json.encode(value).decode()
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return '"{}"'.format(text.replace('"', '""'))
+
+
+class _Json:
+    """An array, an object a line."""
+
+    def __init__(self, target: Target, types: dict[str, str]) -> None:
+        self._target = target
+        self._separator = b"[\n"
+
+    def add(self, values: dict[str, list[Any]]) -> None:
+        for row in zip(*values.values(), strict=True):
+            own = dict(zip(values, row, strict=True))
+            self._target.write(self._separator + msgspec.json.encode(own))
+            self._separator = b",\n"
+
+    def finish(self) -> None:
+        self._target.write(b"\n]\n" if self._separator == b",\n" else b"[]\n")
+
+
+class _Parquet:
+    """A row group per table."""
+
+    def __init__(self, target: Target, types: dict[str, str]) -> None:
+        import pyarrow.parquet
+
+        self._types = types
+        self._to = pyarrow.parquet.ParquetWriter(target, _schema(types))
+
+    def add(self, values: dict[str, list[Any]]) -> None:
+        import pyarrow as pa
+
+        self._to.write_table(pa.table(values, schema=_schema(self._types)))
+
+    def finish(self) -> None:
+        self._to.close()
+
+
+_WRITERS: dict[str, type[_Writer]] = {"csv": _Csv, "json": _Json, "parquet": _Parquet}
+
+
+def _schema(types: dict[str, str]) -> pa.Schema:
+    """Return the types of columns as Arrow's."""
+    import pyarrow as pa
+
+    arrow = {
+        "VARCHAR": pa.string(), "JSON": pa.string(), "INTEGER": pa.int32(), "BIGINT": pa.int64(),
+        "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_(), "VARCHAR[]": pa.list_(pa.string()),
+        "DOUBLE[]": pa.list_(pa.float64()),
+    }  # fmt: skip
+    return pa.schema([(name, arrow[type_]) for name, type_ in types.items()])
+
+
+def _arrow(typed: Typed) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table(_values(typed), schema=_schema(typed.types))
+
+
+def _values(typed: Typed) -> dict[str, list[Any]]:
+    """Return the values of each column as Python's own, None where one is absent.
+
+    Raises
+    ------
+    StoreError
+        If a value is not of its column's type, as of a damaged journal.
+    """
+    found = {}
+    for name, type_ in typed.types.items():
+        values = _listed(typed.rows[name], type_)
+        wanted, most = _PYTHON.get(type_, (list, tuple)), _LARGEST.get(type_, math.inf)
+        wrong = next(
+            (
+                value
+                for value in values
+                if value is not None
+                and (type(value) not in wanted or (type(value) is int and abs(value) > most))
+            ),
+            None,
+        )
+        if wrong is not None:
+            raise StoreError(
+                f"the journal's {typed.table} are damaged: {name} is {repr(wrong)[:_LONGEST]}"
+            )
+        found[name] = values
+    return found
+
+
+#: Python's types of values, by the types that tables.toml has; all others are lists.
+_PYTHON: dict[str, tuple[type, ...]] = {
+    "VARCHAR": (str,), "JSON": (str,), "INTEGER": (int,), "BIGINT": (int,),
+    "DOUBLE": (float, int), "BOOLEAN": (bool,),
+}  # fmt: skip
+
+
+#: Largest whole numbers of those types.
+_LARGEST = {"INTEGER": (1 << 31) - 1, "BIGINT": (1 << 63) - 1}
+
+
+def _listed(values: Column, type_: str) -> list[Any]:
+    if type_ == "JSON":
+        return [msgspec.json.encode(value).decode() for value in values]
+    own: list[Any] = values.tolist()
+    if values.dtype != np.float64:
+        return own
+    # Absent numbers are NaN in memory.
+    whole = type_ in ("INTEGER", "BIGINT")
+    return [None if math.isnan(v) else int(v) if whole and v.is_integer() else v for v in own]
+
+
+def _rows(found: Collector, table: str, conclude: Conclude) -> Typed:
     """Return a table; trials and samples with the levels of factors, and without rehearsals."""
     if table not in ("trials", "samples"):
         return _stored(found, table, conclude)
     results = found.results()
     if table == "trials":
-        return _arrow(STORED["trials"], results.trial_table)
+        return _typed(STORED["trials"], results.trial_table)
     rows = results.sample_table.table().joined(results.trial_table, "trial")
-    return _arrow(STORED["samples"], rows)
+    return _typed(STORED["samples"], rows)
 
 
-def _stored(found: Collector, table: str, conclude: Conclude) -> pa.Table:
+def _stored(found: Collector, table: str, conclude: Conclude) -> Typed:
     """Return a table with the columns that ``tables.toml`` has."""
     made = found.plan
     if table == "experiment":
@@ -280,12 +423,12 @@ def _stored(found: Collector, table: str, conclude: Conclude) -> pa.Table:
             VERSION, made.experiment.name, made.experiment.question, made.metric,
             made.experiment.seed, None if text is None else text.decode(errors="replace"), made,
         )  # fmt: skip
-        return _arrow(STORED[table], Columns.of_rows(STORED[table].names, [row]))
+        return _typed(STORED[table], Columns.of_rows(STORED[table].names, [row]))
     if table not in ("findings", "estimates"):
-        return _arrow(STORED[table], found.table(table))
+        return _typed(STORED[table], found.table(table))
     results = found.results()
     rows = _FINDINGS[table](conclude(results) if results.good else ())
-    return _arrow(STORED[table], Columns.of_rows(STORED[table].names, rows))
+    return _typed(STORED[table], Columns.of_rows(STORED[table].names, rows))
 
 
 def _findings(some: Sequence[Finding]) -> list[tuple[Any, ...]]:
@@ -312,55 +455,11 @@ def _estimates(some: Sequence[Finding]) -> list[tuple[Any, ...]]:
 _FINDINGS = {"findings": _findings, "estimates": _estimates}
 
 
-def _arrow(table: Table, rows: Columns) -> pa.Table:
-    """Return a table with the types that ``tables.toml`` has; levels of factors are texts."""
-    types = {column.name: column.type for table in (STORED["trials"], table) for column in
+def _typed(table: Table, rows: Columns) -> Typed:
+    """Return rows with the types that ``tables.toml`` has; levels of factors are texts."""
+    known = {column.name: column.type for table in (STORED["trials"], table) for column in
              table.columns}  # fmt: skip
-    try:
-        return pa.table({
-            name: _array(rows[name], types.get(name, "VARCHAR")) for name in rows.names
-        })  # fmt: skip
-    except (pa.ArrowException, OverflowError) as error:
-        raise StoreError(f"the journal's {table.name} are damaged: {error}") from error
-
-
-def _array(values: Column, kind: str) -> pa.Array:
-    if kind == "JSON":
-        return pa.array([msgspec.json.encode(value).decode() for value in values], pa.string())
-    if values.dtype == object:
-        return pa.array(values.tolist(), _ARROW[kind])
-    # Absent values are NaN in memory and null in the file.
-    return pa.array(values, _ARROW[kind], from_pandas=True)
-
-
-def _flat(rows: pa.Table) -> pa.Table:
-    """Write lists as JSON, since CSV has none."""
-    for i, field in enumerate(rows.schema):
-        if pa.types.is_list(field.type):
-            texts = [msgspec.json.encode(v).decode() for v in rows.column(i).to_pylist()]
-            rows = rows.set_column(i, field.name, pa.array(texts, pa.string()))
-    return rows
-
-
-class _JsonWriter:
-    """Writes an array, an object a line."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        self._separator = b"[\n"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failed: object) -> None:
-        if failed[0] is None:
-            self._target.write(b"\n]\n" if self._separator == b",\n" else b"[]\n")
-
-    def write_table(self, rows: pa.Table) -> None:
-        for batch in rows.to_batches(max_chunksize=10_000):
-            for row in batch.to_pylist():
-                self._target.write(self._separator + msgspec.json.encode(row))
-                self._separator = b",\n"
+    return Typed(table.name, rows, {name: known.get(name, "VARCHAR") for name in rows.names})
 
 
 class _Terminal(io.RawIOBase):

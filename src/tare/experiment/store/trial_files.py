@@ -8,27 +8,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet
-
-from tare import files
+from tare import extras, files
 from tare.applications.rows import LONGEST, MOST_BYTES, Kind, RowsError
 from tare.errors import StoreError
 from tare.experiment.results import Counted
+from tare.experiment.store import row_file
+from tare.experiment.store.row_file import RefusedError
 from tare.render.words import text
 from tare.results.columns import Columns, objects
 
-#: Of one trial: more than the largest file of a program can hold.
-MOST_ROWS = 1 << 25
-#: Texts that repeat are kept once.
-_TEXT = pa.dictionary(pa.int32(), pa.string())
-#: Of all columns, unpacked: so many numbers, and texts that hardly repeat.
-_MOST_UNPACKED = 1 << 31
-#: Of the texts of a column: a trial has few different ones, each kept once.
-_MOST_TEXT = 1 << 26
-#: Of what a file says of itself.
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Bytes that Parquet's footer may take.
 _MOST_METADATA = 1 << 24
 
 
@@ -46,7 +40,7 @@ class TrialFiles:
         self._folder = folder / kind.name
         self._kind = kind
 
-    def read(self, trial: int, counted: Counted) -> pa.Table:
+    def read(self, trial: int, counted: Counted) -> Columns:
         """Read the rows of a trial, in the order in which they were kept.
 
         Parameters
@@ -55,35 +49,46 @@ class TrialFiles:
         counted : Counted
             How many there are by the journal, and how many of them failed.
 
+        Returns
+        -------
+        Columns
+            ``trial``, the columns of the kind, and those derived from them.
+
         Raises
         ------
         StoreError
             If they are missing, or are not what was kept.
+        TareError
+            If they are in Parquet, as of older versions, and the extra that reads it is missing.
         """
-        path = self._folder / f"{trial}.parquet"
+        path = self._folder / f"{trial}{row_file.SUFFIX}"
+        older = self._folder / f"{trial}.parquet"
+        is_older = not path.exists() and older.exists()
+        if is_older:
+            path = older
+            extras.need("pyarrow")
         try:
             if self._folder.is_symlink():
                 raise RefusedError("its folder is a link")
             with files.open_plain(path) as file:
-                return _read(file, self._kind, trial, counted)
+                if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
+                    raise RefusedError(f"it has {size:,} bytes")
+                read = _of_parquet if is_older else row_file.read
+                return _checked(read(file, self._kind, trial), self._kind, counted)
         except RowsError as error:
             why = text(error.said)
         except RefusedError as error:
             why = str(error)
         except OSError as error:
-            # Arrow raises it with what it found, the kernel with a number.
             why = error.strerror or _short(error)
-        except KeyError as error:
-            # So Arrow calls a column that is not there.
-            why = f"it has no column {error.args[0]!r}"
-        except (pa.ArrowException, ValueError, OverflowError, MemoryError) as error:
+        except (ValueError, OverflowError, MemoryError) as error:
             why = _short(error)
         raise StoreError(
             f"the {self._kind.name} of trial {trial} cannot be read from {path}: {why}",
             "restore the file from a copy",
         )
 
-    def each(self, counts: Mapping[int, Counted], lost: dict[int, str]) -> Iterator[pa.Table]:
+    def each(self, counts: Mapping[int, Counted], lost: dict[int, str]) -> Iterator[Columns]:
         """Read trials one after another; why one cannot be read is put into ``lost``."""
         for trial, counted in counts.items():
             try:
@@ -92,64 +97,61 @@ class TrialFiles:
                 lost[trial] = error.message
 
 
-def columns_of(table: pa.Table) -> Columns:
-    """Return the rows of a trial as columns: absent numbers are NaN, absent texts None."""
-    return Columns({
-        name: objects(column.to_pylist())
-        if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type)
-        else column.to_numpy()
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    })  # fmt: skip
-
-
-class RefusedError(Exception):
-    """A file that nobody should read; says why."""
-
-
-def _read(file: object, kind: Kind, trial: int, counted: Counted) -> pa.Table:
-    if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:  # type: ignore[attr-defined]
-        raise RefusedError(f"it has {size:,} bytes")
-    found = pyarrow.parquet.ParquetFile(
-        file, read_dictionary=list(kind.texts), thrift_string_size_limit=_MOST_METADATA,
-        thrift_container_size_limit=_MOST_METADATA,
-    )  # fmt: skip
-    read = pa.schema([(f.name, _TEXT if f.name in kind.texts else f.type) for f in kind.kept])
-    if not found.schema_arrow.equals(read, check_metadata=False):
-        raise RefusedError(f"its columns are not {', '.join(kind.kept.names)}")
-    if not 0 < found.metadata.num_rows <= MOST_ROWS:
-        raise RefusedError(f"it has {found.metadata.num_rows:,} rows")
-    _check_size(found.metadata, kind)
-    if found.metadata.num_rows != counted.rows:
-        raise RefusedError(f"it has {found.metadata.num_rows:,} of {counted.rows:,} {kind.name}")
-    table = found.read().unify_dictionaries()
-    # That places in a dictionary are there, and texts are UTF-8.
-    table.validate(full=True)
-    needed = ["trial", *(name for name in kind.texts if name not in kind.optional)]
-    if any(table[name].null_count for name in needed):
-        raise RefusedError(f"it has a row without {' or '.join(needed)}")
-    if pc.min_max(table["trial"]).as_py() != {"min": trial, "max": trial}:
-        raise RefusedError(f"it has {kind.name} of another trial")
-    for name in kind.texts:
-        for chunk in table[name].chunks[:1]:
-            if (pc.max(pc.utf8_length(chunk.dictionary)).as_py() or 0) > LONGEST:
-                raise RefusedError(f"{name} has texts of more than {LONGEST} characters")
-    kind.check(table)
-    if (failed := kind.failed(table)) != counted.failed:
+def _checked(rows: Columns, kind: Kind, counted: Counted) -> Columns:
+    if len(rows) != counted.rows:
+        raise RefusedError(f"it has {len(rows):,} of {counted.rows:,} {kind.name}")
+    kind.check(rows)
+    if (failed := kind.failed(rows)) != counted.failed:
         raise RefusedError(
             f"{failed:,} of its {kind.name} failed, by the journal {counted.failed:,}"
         )
-    return kind.derived(table)
+    return kind.derived(rows)
 
 
-def _check_size(file: pyarrow.parquet.FileMetaData, kind: Kind) -> None:
-    """Raise RefusedError where it would take too much memory."""
-    groups = [file.row_group(i) for i in range(file.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) > _MOST_UNPACKED:
-        raise RefusedError("unpacked, it is too large")
-    for name in kind.texts:
-        at = kind.kept.names.index(name)
-        if sum(group.column(at).total_uncompressed_size for group in groups) > _MOST_TEXT:
-            raise RefusedError(f"its texts of {name} are too many")
+def _of_parquet(file: BinaryIO, kind: Kind, trial: int) -> Columns:
+    """Read a file of an older version."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    text_type = pa.dictionary(pa.int32(), pa.string())
+    types = {"integer": pa.types.is_integer, "flag": pa.types.is_boolean,
+             "text": text_type.equals, "number": pa.types.is_floating}  # fmt: skip
+    texts = [name for name, type_ in kind.columns.items() if type_ == "text"]
+    try:
+        found = pyarrow.parquet.ParquetFile(
+            file, read_dictionary=texts, thrift_string_size_limit=_MOST_METADATA,
+            thrift_container_size_limit=_MOST_METADATA,
+        )  # fmt: skip
+        schema = found.schema_arrow
+        if schema.names != ["trial", *kind.columns] or not all(
+            types[type_](schema.field(name).type) for name, type_ in kind.columns.items()
+        ):
+            raise RefusedError(f"its columns are not trial, {', '.join(kind.columns)}")
+        groups = [found.metadata.row_group(i) for i in range(found.num_row_groups)]
+        if sum(group.total_byte_size for group in groups) > row_file.MOST_UNPACKED:
+            raise RefusedError("unpacked, it is too large")
+        table = found.read().unify_dictionaries()
+        # Indices of dictionaries may be out of range, and texts not UTF-8.
+        table.validate(full=True)
+        columns = {name: _values(table[name], kind, name) for name in ("trial", *kind.columns)}
+    except KeyError as error:
+        raise RefusedError(f"its columns lack {error.args[0]!r}") from None
+    except pa.ArrowException as error:
+        raise RefusedError(_short(error)) from None
+    if set(columns["trial"]) != {trial}:
+        raise RefusedError(f"it has {kind.name} of another trial")
+    return Columns(columns)
+
+
+def _values(column: pa.ChunkedArray, kind: Kind, name: str) -> Any:
+    if column.null_count and name not in kind.optional:
+        raise RefusedError(f"it has a row without {name}")
+    if kind.columns.get(name) != "text":
+        return column.to_numpy()
+    for chunk in column.chunks[:1]:
+        if any(len(one) > LONGEST for one in chunk.dictionary.to_pylist()):
+            raise RefusedError(f"{name} has texts of more than {LONGEST} characters")
+    return objects(column.to_pylist())
 
 
 def _short(error: BaseException) -> str:

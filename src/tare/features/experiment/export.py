@@ -35,14 +35,14 @@ def export(
         str,
         typer.Option(
             metavar="FILE|-",
-            help="Write .csv, .parquet, .json, or all as .duckdb (extra tables); -: CSV to stdout.",
+            help="Write .csv, .json; .parquet, or all as .duckdb (extra tables); -: CSV to stdout.",
         ),
     ] = "-",
     json: options.Json = None,
 ) -> None:
     """Export a table of an experiment.
 
-    tare export demo-results --file samples.parquet
+    tare export demo-results --file samples.csv
     """
     from tare.experiment import pipeline
     from tare.experiment.store import export as exporting

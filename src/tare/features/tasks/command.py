@@ -130,7 +130,9 @@ def export(
     folders: Folders,
     file: Annotated[
         str,
-        typer.Option(metavar="FILE|-", help="Write .csv, .parquet, or .json; -: CSV to stdout."),
+        typer.Option(
+            metavar="FILE|-", help="Write .csv, .json, .parquet (extra tables); -: CSV to stdout."
+        ),
     ] = "-",
     benchexec: Annotated[
         Path | None,

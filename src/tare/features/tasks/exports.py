@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
-
 from tare.experiment.store import export
 from tare.features.tasks.runs import Runs
+from tare.results.columns import Columns
 
 
 def write(runs: Runs, file: str) -> None:
@@ -30,7 +29,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _rows(runs: Runs) -> pa.Table:
+def _rows(runs: Runs) -> export.Typed:
     """Return every run with what its configuration is; a factor of a taken name is NAME_level."""
     table, own = runs.table, runs.configurations
     places = table["configuration"].tolist()
@@ -42,10 +41,10 @@ def _rows(runs: Runs) -> pa.Table:
         "result": table["result"].tolist(),
         "why": table["why"].tolist(),
     }
-    for name in _NUMBERS:
-        if name in table:
-            columns[name] = pa.array(table[name], pa.int64(), from_pandas=True, safe=False)
+    numbers = {name: table[name] for name in _NUMBERS if name in table}
     for factor in dict.fromkeys(name for one in own for name in one.levels):
         levels = [own[i].levels.get(factor) for i in places]
-        columns[f"{factor}_level" if factor in columns else factor] = pa.array(levels, pa.string())
-    return pa.table(columns)
+        taken = factor in columns or factor in numbers
+        columns[f"{factor}_level" if taken else factor] = levels
+    types = {**dict.fromkeys(columns, "VARCHAR"), **dict.fromkeys(numbers, "BIGINT")}
+    return export.Typed("runs", Columns({**columns, **numbers}), types)

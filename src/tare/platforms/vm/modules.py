@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from tare.errors import PlatformError
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 #: What a signed module ends with.
 SIGNED = b"~Module signature appended~\n"
@@ -65,9 +71,9 @@ def content(path: Path) -> bytes:
     """
     try:
         data = path.read_bytes()
-        reads = {".xz": lzma.decompress, ".gz": gzip.decompress, ".zst": _zstd}
+        reads = {".xz": lzma.decompress, ".gz": gzip.decompress, ".zst": zstd.decompress}
         return _unsigned(reads.get(path.suffix, bytes)(data))
-    except (OSError, lzma.LZMAError, EOFError, ValueError) as error:
+    except (OSError, lzma.LZMAError, zstd.ZstdError, EOFError, ValueError) as error:
         raise PlatformError(f"the module {path} cannot be read: {error}") from error
 
 
@@ -77,14 +83,6 @@ def _unsigned(data: bytes) -> bytes:
         return data
     end = len(data) - len(SIGNED)
     return data[: end - 12 - int.from_bytes(data[end - 4 : end], "big")]
-
-
-def _zstd(data: bytes) -> bytes:
-    """Decompress what only newer versions of Python can do by themselves."""
-    import pyarrow as pa
-
-    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        return bytes(stream.read())
 
 
 def _table(folder: Path) -> dict[str, tuple[Path, list[str]]]:
