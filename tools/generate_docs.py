@@ -170,7 +170,8 @@ def tables_of_store() -> str:
             # As they can be computed.
             kept += ", without `response_ns`" if name == "requests" else ""
             parts.append(
-                f"It is in no DuckDB file: `{table.files}/TRIAL.msgpack.zst` (MessagePack, Zstandard) has {kept}. "
+                f"It is in no DuckDB file: `{table.files}/TRIAL.msgpack.zst` (MessagePack, "
+                f"Zstandard) has {kept}. "
                 "`tare export` writes those of all good trials, and in Python "
                 f'`tare.open("DIR").{name}()` returns them, both with a column for each factor '
                 "that has the level of the trial.\n"
