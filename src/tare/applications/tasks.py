@@ -94,12 +94,13 @@ def read(
     except ColumnError as error:
         raise RowsError(message("tasks.column", column=error.column)) from None
     _check_times(written, MOST_NS)
+    numbers = _numbers(written["host"], hosts)
     start = written["start_ns"] - offset_ns
     end = start + written["duration_ns"]
     if start.min() < -SLACK_NS or end.max() > whole_ns + SLACK_NS:
         raise RowsError(_outside(start, end, whole_ns))
     made = Columns({
-        "host": _numbers(written["host"], hosts),
+        "host": numbers,
         **{name: objects(text[:LONGEST] for text in written[name]) for name in ("stage", "task")},
         "start_ns": start,
         **written.only("duration_ns", *_UNKNOWN).columns,
