@@ -6,14 +6,12 @@ An earlier answer that stays in them would be taken for that of the command whic
 from __future__ import annotations
 
 import contextlib
-import html
 import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as Xml
 
 import msgspec
 
@@ -21,7 +19,6 @@ from tare import files
 from tare.cli import console
 from tare.errors import ExperimentError, StoreError
 from tare.render.escaping import harmless
-from tare.render.junit import possible
 
 
 @dataclass(frozen=True)
@@ -138,6 +135,11 @@ def _junit(failure: Failure) -> str:
     outcome, count = _JUNIT_OUTCOMES.get(failure.exit_code, ("error", "errors"))
     counts = {"tests": "1", "failures": "0", "errors": "0", "skipped": "0", "time": "0"}
     counts[count] = "1"
+    # Loaded only for a file that was asked for.
+    from xml.etree import ElementTree as Xml
+
+    from tare.render.junit import possible
+
     root = Xml.Element("testsuites", name="tare", attrib=counts)
     suite = Xml.SubElement(root, "testsuite", name="tare", attrib=counts)
     case = Xml.SubElement(suite, "testcase", classname="tare", name="tare", time="0")
@@ -158,6 +160,8 @@ def _markdown(failure: Failure) -> str:
 
 
 def _page(failure: Failure) -> str:
+    import html
+
     body = html.escape(_markdown(failure))
     return (
         "<!doctype html><meta charset=utf-8><title>tare failed</title>"

@@ -6,9 +6,11 @@ import functools
 import itertools
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tare import units
@@ -134,6 +136,10 @@ def _template(id_: str) -> Template:
 @functools.cache
 def environment() -> Environment:
     """Return what compiles templates: each value is written by its type."""
+    # Jinja compiles a class of all letters at import, which takes as long as all else of it.
+    names = ModuleType("jinja2._identifier")
+    setattr(names, "pattern", re.compile(r"\w+"))  # noqa: B010
+    sys.modules.setdefault(names.__name__, names)
     from jinja2 import Environment, StrictUndefined
 
     made = Environment(undefined=StrictUndefined, autoescape=False, finalize=shown)

@@ -17,7 +17,6 @@ from tare.experiment.placement import Machine
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.failing import Why
 from tare.experiment.session.output import Outputs
-from tare.experiment.session.requests import Judging
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.trial_values import Values
 from tare.experiment.specification import Cell, Experiment
@@ -110,6 +109,9 @@ class Services:
         self._keep_output(driving, cell)
         failure = self._ended(driving, cell, values, failure)
         if failure is None:
+            # Few trials have requests, and reading them takes modules of its own.
+            from tare.experiment.session.requests import Judging
+
             judging = Judging(driving, levels, self.reading, self.roots.data(cell))
             keep(judging.samples())
             judging.keep(self.folder)

@@ -37,7 +37,6 @@ from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.services import Services
-from tare.experiment.session.tasks import LeftTasks
 from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
@@ -48,6 +47,7 @@ from tare.workloads.specification import Enforced
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
     from tare.experiment.session.joining import Joining
+    from tare.experiment.session.tasks import LeftTasks
 
 
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
@@ -435,6 +435,9 @@ class Conductor:
         application = cell.workload.application
         if application is None or application.tasks is None:
             return None
+        # Few trials have tasks, and reading them takes modules of its own.
+        from tare.experiment.session.tasks import LeftTasks
+
         hosts = self._named_hosts(cell, resident.joining, cluster)
         addresses = hosts[placeholders.HOSTS].split(",") if hosts else ()
         return LeftTasks(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from tare import units
 from tare.cli import console, options, quantities
 from tare.cli.stages import Progress
 from tare.errors import InputError
+from tare.statistics import numpy_loading
 
 
 def audit(
@@ -85,9 +85,7 @@ def audit(
 
     tare audit hyperfine.json --compare command
     """
-    # Matrices here are small: threads of the linear algebra would only wait for each other
-    # [200 series of 1,000 values on two cores: 30 s with them, 5 s without].
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    numpy_loading.load()
     from tare.features.audit import page
     from tare.features.audit.audit import audit as look
     from tare.features.audit.contract import as_json

@@ -25,6 +25,7 @@ from tare.measure.comparison.session import (
     prepare,
 )
 from tare.results.verdict import GATE_CODES
+from tare.statistics import numpy_loading
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")
@@ -119,6 +120,7 @@ def compare(
 
         tare compare 'sleep 0.1' 'sleep 0.103'
     """
+    numpy_loading.load()
     from tare.experiment.findings.difference import question
     from tare.render.words import text
 

@@ -22,6 +22,7 @@ from tare.cli.command_line import (
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, IncompleteError, TrialError, UsageError
 from tare.render.escaping import on_one_line
+from tare.statistics import numpy_loading
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
@@ -123,6 +124,7 @@ def run(
         tare run --parameter-scan t 1 3 'sleep 0.{t}'
         tare run --application ffmpeg -p bare -p docker
     """
+    numpy_loading.load()
     from tare.experiment import file as experiment_file
     from tare.experiment.catalogue import catalogue
     from tare.features.run import application as applications
