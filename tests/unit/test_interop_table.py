@@ -222,6 +222,7 @@ def test_names_that_are_pooled_are_told(tmp_path: Path) -> None:
         ("load", ["50%"], [50], "%"),
         ("score", ["3"], [3], None),
         ("requests_per_second", ["3"], [3], "1/s"),
+        ("requests/s", ["3"], [3], "1/s"),
         ("read_mb_per_s", ["3"], [3], "MB/s"),
         ("s", ["3"], [3], None),
         ("ms", ["3"], [0.003], "s"),

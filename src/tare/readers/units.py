@@ -119,8 +119,8 @@ def of_column(name: str) -> tuple[str, Unit | None]:
     if bracket:
         found = unit(bracket[2]) or unit(_SMALL.get(bracket[2].lower(), ""))
         return (bracket[1] or name.strip(), found) if found else (name.strip(), None)
-    per = re.fullmatch(r"(.+)_per_s(?:ec(?:ond)?)?", name.strip())
-    if per:
+    per = re.fullmatch(r"(.+)(?:_per_|/)s(?:ec(?:ond)?)?", name.strip())
+    if per and unit(name.strip()) is None:
         stem, _, what = per[1].rpartition("_")
         size = unit(_SMALL.get(what.lower(), what))
         sized = size if size is not None and size.base == "bytes" else None
