@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -40,9 +40,7 @@ TABLES = {
     name: Table(
         name, of["meaning"], tuple(Column(*column) for column in of["columns"]), of.get("files")
     )
-    for name, of in tomllib.loads(
-        resources.files(__package__).joinpath("tables.toml").read_text()
-    ).items()
+    for name, of in tomllib.loads(Path(__file__).with_name("tables.toml").read_text()).items()
 }
 
 #: Tables read from the journal itself; requests and tasks, up to a million per trial, have files.

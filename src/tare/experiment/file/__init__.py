@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -350,7 +349,7 @@ def template(reference: str | None = None) -> str:
     """Return an experiment file to start from, every key explained; or that of an application."""
     if reference is not None:
         return application.template(reference)
-    return resources.files(__name__).joinpath("template.toml").read_text()
+    return Path(__file__).with_name("template.toml").read_text()
 
 
 def _line(text: str, message: str) -> str | None:

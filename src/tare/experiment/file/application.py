@@ -9,7 +9,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -367,6 +366,8 @@ def _toml(value: Any) -> str:
 def built_in() -> dict[str, Path]:
     """Return the folders of the applications that come with tare, by name."""
     package, library = BUILT_IN
+    from importlib import resources
+
     top = Path(str(resources.files(package))) / library
     return {one.parent.name: one.parent for one in sorted(top.glob(f"*/{FILE}"))}
 
