@@ -36,8 +36,8 @@ from tare.workloads.application import (
 FILE = "application.toml"
 #: Where it is described.
 DOCUMENT = "docs/applications.md"
-#: Where the applications are that come with tare: package and folder.
-BUILT_IN = ("tare.applications", "library")
+#: Folder of the applications that come with tare.
+BUILT_IN = Path(__file__).parents[2] / "applications" / "library"
 #: No application needs more; what TOML is read with takes its time for hostile keys.
 SIZE_LIMIT = 1 << 16
 #: Of all files of a folder that go into an image.
@@ -365,11 +365,7 @@ def _toml(value: Any) -> str:
 
 def built_in() -> dict[str, Path]:
     """Return the folders of the applications that come with tare, by name."""
-    package, library = BUILT_IN
-    from importlib import resources
-
-    top = Path(str(resources.files(package))) / library
-    return {one.parent.name: one.parent for one in sorted(top.glob(f"*/{FILE}"))}
+    return {one.parent.name: one.parent for one in sorted(BUILT_IN.glob(f"*/{FILE}"))}
 
 
 def _text(path: Path) -> str:
