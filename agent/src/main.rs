@@ -45,7 +45,7 @@ tare-agent: the measuring half of tare
   tare-agent attend --bind ADDRESS   wait on a host for `supervise` of another one, pass lines on
   tare-agent shed -- COMMAND…        run a command as root of the sandbox around it, and nothing else
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
-  tare-agent columns --spec JSON     convert delimited text of standard input to typed columns
+  tare-agent columns                 convert delimited text of standard input to typed columns
   tare-agent describe                print kernels and metrics as JSON
   tare-agent schema                  print the schema of jobs and records
   tare-agent topology [--sysfs DIR]  print the machine's processors as JSON
@@ -187,7 +187,7 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             return Ok(attend::run(address));
         }
         "shed" => return Ok(shed::run(&given.entering)),
-        "columns" => return Ok(tables::run(&given.spec)),
+        "columns" => return Ok(tables::run()),
         // Started by `serve` alone.
         "worker" => {
             let name = given.name.unwrap_or_default();

@@ -220,9 +220,14 @@ def test_series_of_one_level_are_not_compared() -> None:
 @pytest.mark.parametrize(("factor", "doubted"), [(1000, True), (1 / 1100, True), (400, False)])
 def test_a_factor_of_1000_may_be_one_of_units(factor: float, doubted: bool) -> None:
     values = np.random.default_rng(3).normal(1, 0.01, 20)
-    some = [audited({"v": "a"}, values), audited({"v": "b"}, factor * values[::-1])]
+    some = [
+        audited({"v": level}, values, unit=None)
+        for level, values in (("a", values), ("b", factor * values[::-1]))
+    ]
     (compared,) = compare_series(some, ("v",), Question())
     assert (compared.unit_doubt is not None) == doubted
+    known = [audited({"v": "a"}, values), audited({"v": "b"}, factor * values[::-1])]
+    assert compare_series(known, ("v",), Question())[0].unit_doubt is None
 
 
 def test_what_is_measured_differently_is_not_compared() -> None:

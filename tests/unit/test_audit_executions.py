@@ -131,9 +131,9 @@ def test_executions_in_each_of_two_folders_are_two_sets(
     write: Callable[[Path, int, float], Path], tmp_path: Path
 ) -> None:
     files = []
-    for name in ("before", "after"):
+    for name, factor in (("before", 1.0), ("after", 1.001)):
         (tmp_path / name).mkdir()
-        files += [write(tmp_path / name, i, x) for i, x in enumerate(LEVELS)]
+        files += [write(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS)]
     found = audited(files)
     assert [(one.n, Path(one.key["folder"]).name) for one in found.series] == [
         (6, "before"),
@@ -184,8 +184,18 @@ def test_tables_of_other_names_are_of_other_programs(tmp_path: Path) -> None:
     ]
     found = audited(files, compare=("folder",))
     assert [one.key["file"] for one in found.series] == ["sort.csv", "hash.csv"] * 2
+    numbered = [
+        table(tmp_path / f"{v}2", f"{name}{i}.csv", factor * level * (1 + i / 1000))
+        for v, factor in (("old", 1.0), ("new", 1.1))
+        for name, level in (("sort", 1), ("hash", 5))
+        for i in range(1, 8)
+    ]
+    pooled = audited(numbered, compare=("folder",))
+    assert [one.key["file"] for one in pooled.series] == ["sort*.csv", "hash*.csv"] * 2
+    assert [c.location.ratio for c in pooled.comparisons] == pytest.approx([1.1, 1.1])
     assert [c.location.ratio for c in found.comparisons] == pytest.approx([1.1, 1.1])
-    runs = [table(tmp_path / v, f"run{i}.csv", i) for v in ("a", "b") for i in range(1, 8)]
+    runs = [table(tmp_path / v, f"run{i}.csv", i + s) for v, s in (("a", 0), ("b", 0.1))
+            for i in range(1, 8)]  # fmt: skip
     assert [one.n for one in audited(runs, compare=("folder",)).series] == [7, 7]
 
 
@@ -193,7 +203,7 @@ def test_the_only_file_of_a_folder_is_one_execution(tmp_path: Path) -> None:
     for name in ("before", "after"):
         (tmp_path / name).mkdir()
     files = [hyperfine(tmp_path / "before", i, x) for i, x in enumerate(LEVELS)]
-    found = audited([*files, hyperfine(tmp_path / "after", 0, 1000)], compare=("folder",))
+    found = audited([*files, hyperfine(tmp_path / "after", 0, 1007)], compare=("folder",))
     assert [one.n for one in found.series] == [6, 1]
     assert found.comparisons[0].location.low is None
 
@@ -243,12 +253,12 @@ def test_files_of_one_folder_are_to_be_separated_by_version(tmp_path: Path) -> N
 
 def test_more_executions_are_numbered_after_those_there_are(tmp_path: Path) -> None:
     files = []
-    for name in ("old", "new"):
+    for name, factor in (("old", 1.0), ("new", 1.1)):
         (tmp_path / name).mkdir()
-        files += [google(tmp_path / name, i, x) for i, x in enumerate(LEVELS[:3])]
+        files += [google(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS[:3])]
     typed = str(follow_up(audited(files), has_page=True).args["command"])
     old, new = tmp_path / "old", tmp_path / "new"
-    assert typed.startswith(f"for i in $(seq 3 5); do for v in {old} {new}; do (cd $v; ")
+    assert typed.startswith(f'for i in $(seq 3 5); do for v in {old} {new}; do (cd "$v" && ')
     assert typed.endswith(f"tare audit --compare folder {old}/run*.json {new}/run*.json")
 
 

@@ -190,7 +190,7 @@ def test_a_tool_of_functions_is_run_again_and_not_replaced(tmp_path: Path) -> No
     file.write_text(json.dumps(document))
     found = follow_up(audit([file], Question()), has_page=False)
     assert (found.args["why"].id, "pyperf" in str(found.args)) == ("audit.next.alternate", False)
-    assert "(cd $v; python BENCHMARK.py -p 1 -o run$i.json)" in str(found.args["command"])
+    assert '(cd "$v" && python BENCHMARK.py -p 1 -o run$i.json)' in str(found.args["command"])
 
 
 @pytest.mark.parametrize("command", ["sleep *", "sleep {1,2}", "echo ~", "echo a#b", "echo !x"])

@@ -764,7 +764,8 @@ def test_rows_with_an_exit_code_other_than_0_are_failed_runs(tmp_path: Path, nam
      ("error", "0", "1"), ("exitval", "0", "1"), ("exit_code", "0", "SIGSEGV"),
      ("status", "200", "503"), ("http_status", "304", "404"), ("status", "200.0", "500.0"),
      ("status", "SAT", "UNKNOWN"), ("exit_code", "10", "137"), ("verdict", "AC", "TLE"),
-     ("result", "correct", "time-limit")],
+     ("result", "correct", "time-limit"), ("status", "0", "139"), ("status", "0", "-11"),
+     ("status", "done", "Failed (timeout)"), ("error", "nan", "Segfault"), ("solved", "1", "0")],
 )  # fmt: skip
 def test_rows_that_a_column_calls_failed_are_omitted(
     tmp_path: Path, name: str, good: str, bad: str

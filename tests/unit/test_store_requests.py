@@ -140,6 +140,7 @@ def changed(folder: Path, **fields: Any) -> TrialFiles:
         ({"rows": 3}, "has not 3 values"),
         ({"rows": "2"}, "Expected `int`"),
         ({"other": 1}, "unknown field"),
+        ({"version": 2}, "it is of version 2"),
         ({"texts": {"label": [b"\xff"]}}, "Expected `str`"),
     ],
 )
@@ -217,6 +218,18 @@ def test_flipped_bytes_are_refused_or_read(tmp_path, put, seed):
     path.write_bytes(data)
     with contextlib.suppress(StoreError):
         assert len(files.read(1, Counted(2, 1))) == 2
+
+
+def test_no_flipped_bit_is_read(tmp_path):
+    files = now(tmp_path)
+    path = of_trial(tmp_path)
+    data = path.read_bytes()
+    for place in range(len(data)):
+        wrong = bytearray(data)
+        wrong[place] ^= 1 << place % 8
+        path.write_bytes(wrong)
+        with pytest.raises(StoreError):
+            files.read(1, Counted(2, 1))
 
 
 def test_links_and_pipes_are_not_followed(tmp_path, put):

@@ -42,9 +42,10 @@ pub struct Wanted {
     thousands: Option<char>,
 }
 
-/// Run `columns`. Each block on standard input follows its length, 4 bytes in native order.
-pub fn run(specification: &str) -> ExitCode {
-    match confine().and_then(|()| serve(specification, io::stdin().lock(), io::stdout().lock())) {
+/// Run `columns`. Standard input has the specification as JSON, then blocks of text, each after its
+/// length: 4 bytes in native order.
+pub fn run() -> ExitCode {
+    match confine().and_then(|()| serve(io::stdin().lock(), io::stdout().lock())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tare-agent: {error}");
@@ -77,16 +78,16 @@ fn confine() -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-fn serve(specification: &str, mut input: impl Read, mut output: impl Write) -> io::Result<()> {
-    let table: Table = serde_json::from_str(specification)?;
+fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
+    let (mut block, mut parsed) = (Vec::new(), Parsed::default());
+    if !next_block(&mut input, &mut block)? {
+        return Ok(());
+    }
+    let table: Table = serde_json::from_slice(&block)?;
     if !table.separator.is_ascii() {
         return Err(io::Error::other("the separator is not an ASCII character"));
     }
-    let (mut block, mut parsed) = (Vec::new(), Parsed::default());
-    let mut length = [0; 4];
-    while filled(&mut input, &mut length)? {
-        block.resize(u32::from_ne_bytes(length) as usize, 0);
-        input.read_exact(&mut block)?;
+    while next_block(&mut input, &mut block)? {
         let text = std::str::from_utf8(&block).map_err(io::Error::other)?;
         match parsed.parse(&table, text) {
             Ok(()) => parsed.write(&mut output)?,
@@ -99,6 +100,17 @@ fn serve(specification: &str, mut input: impl Read, mut output: impl Write) -> i
         output.flush()?;
     }
     Ok(())
+}
+
+/// Read a length and as many bytes; false at the end of the input.
+fn next_block(input: &mut impl Read, block: &mut Vec<u8>) -> io::Result<bool> {
+    let mut length = [0; 4];
+    if !filled(input, &mut length)? {
+        return Ok(false);
+    }
+    block.resize(u32::from_ne_bytes(length) as usize, 0);
+    input.read_exact(block)?;
+    Ok(true)
 }
 
 /// Fill a buffer; false at the end of the input.
@@ -117,12 +129,12 @@ mod tests {
     /// Convert blocks; each answer is its header and its bytes.
     fn served(specification: &str, blocks: &[&str]) -> Vec<(serde_json::Value, Vec<u8>)> {
         let mut input = Vec::new();
-        for block in blocks {
+        for block in std::iter::once(&specification).chain(blocks) {
             input.extend((block.len() as u32).to_ne_bytes());
             input.extend(block.as_bytes());
         }
         let mut output = Vec::new();
-        serve(specification, input.as_slice(), &mut output).expect("the blocks are converted");
+        serve(input.as_slice(), &mut output).expect("the blocks are converted");
         let mut answers = Vec::new();
         let mut rest = output.as_slice();
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
@@ -199,8 +211,11 @@ mod tests {
 
     #[test]
     fn a_specification_that_is_none_and_blocks_that_are_no_text_are_refused() {
-        let refused =
-            |specification: &str, input: &[u8]| serve(specification, input, io::sink()).is_err();
+        let refused = |specification: &str, input: &[u8]| {
+            let length = (specification.len() as u32).to_ne_bytes();
+            let all = [&length[..], specification.as_bytes(), input].concat();
+            serve(all.as_slice(), io::sink()).is_err()
+        };
         assert!(refused("{", b""));
         assert!(refused(
             r#"{"separator": "é", "width": 1, "wanted": []}"#,

@@ -31,7 +31,8 @@ def groups(pattern: str) -> int:
 
 def first(pattern: str, text: str) -> str | None:
     """Return the first match; None: there is none."""
-    return next(iter(_matches(pattern, 0, text)), None)
+    found = _compiled(pattern).search(_encoded(text))
+    return None if found is None else found.group().decode(errors="replace")
 
 
 def last(pattern: str, text: str) -> str | None:
@@ -45,20 +46,20 @@ def last(pattern: str, text: str) -> str | None:
     str or None
         None: there is no match.
     """
-    found = _matches(pattern, 1 if groups(pattern) else 0, text)
-    return found[-1] if found else None
-
-
-def _matches(pattern: str, group: int, text: str) -> list[str]:
-    """Return a group of every match, the whole match for 0, in the order of the text."""
-    found = []
-    end = -1
-    for match in _compiled(pattern).finditer(text):
+    group = 1 if groups(pattern) else 0
+    found, end = None, -1
+    for match in _compiled(pattern).finditer(_encoded(text)):
+        begin, last_end = match.span()
         # Python's rule, not RE2's, lets an empty match follow another one directly.
-        if match.end() > match.start() or match.start() != end:
-            found.append(match.group(group) or "")
-        end = match.end()
-    return found
+        if last_end > begin or begin != end:
+            found = match
+        end = last_end
+    return None if found is None else (found.group(group) or b"").decode(errors="replace")
+
+
+def _encoded(text: str) -> bytes:
+    """Return a text in UTF-8, in which matches are found without counting characters."""
+    return text.encode(errors="replace")
 
 
 @cache
@@ -67,4 +68,4 @@ def _compiled(pattern: str) -> Any:
 
     options = re2.Options()
     options.log_errors = False
-    return re2.compile(_LINES + pattern, options)
+    return re2.compile((_LINES + pattern).encode(), options)

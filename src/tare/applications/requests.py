@@ -122,7 +122,7 @@ def _of_jmeter(found: Columns) -> Columns:
     intended = start
     if "intended" in found:
         # JMeter cuts off what is below a millisecond.
-        exact = found["intended"] * _MS
+        exact = np.clip(found["intended"], -1.0, MOST_NS / _MS) * _MS
         known = np.isfinite(exact) & (exact < start)
         intended = np.where(known, np.where(known, exact, 0).astype(np.int64), start)
     texts = ("responseCode", "responseMessage", "failureMessage", "success")

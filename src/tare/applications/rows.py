@@ -30,8 +30,8 @@ _PIECE = 50_000
 Type = Literal["integer", "number", "text", "flag"]
 #: What a cell of numbers may hold, by its type. ``int`` and ``float`` would read more.
 _NUMBERS = {
-    "integer": re.compile(r"-?[0-9]{1,19}"),
-    "number": re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"),
+    "integer": re.compile(r" *-?[0-9]{1,19} *"),
+    "number": re.compile(r" *[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})? *"),
 }
 
 

@@ -31,6 +31,8 @@ from tare.results.message import Amount, Message, message
 #: Of one trial, and of its different stages.
 MOST_TASKS, MOST_STAGES = 1_000_000, 10_000
 MOST_BYTES_OF_TASK = 1 << 60
+#: Bytes of a header, which is searched for in all of a file.
+_MOST_HEADER = 10_000
 #: By how much tasks may lie outside their trial: Spark cuts times off to milliseconds, and their
 #: clock may be adjusted meanwhile.
 SLACK_NS = 10**9
@@ -147,6 +149,8 @@ def _csv(data: bytes) -> Columns:
     head, _, rest = data.lstrip(b"\r\n").partition(b"\n")
     if not head:
         raise RowsError(message("tasks.none"))
+    if len(head) > _MOST_HEADER:
+        raise TableError(f"its header has more than {_MOST_HEADER:,} bytes")
     # Of several files in a directory, each has the header.
     rest = re.sub(rb"(?m)^" + re.escape(head) + rb"$\n?", b"", rest)
     rows = head + b"\n" + rest

@@ -280,6 +280,10 @@ Line = (
 )
 
 
+#: Largest value of a measurement: larger ones were not measured, and their powers overflow.
+MOST_VALUE = 1e30
+
+
 class Writer:
     """Appends lines to the journal of one session; what was written before ``sync`` survives.
 

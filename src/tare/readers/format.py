@@ -55,7 +55,7 @@ class Repeat:
         names = [shlex.quote(folder) for folder in folders]
         files = " ".join(f"{name}/{self.files.replace('run', stem, 1)}" for name in names)
         return (
-            f"for i in $(seq {first} {last}); do for v in {' '.join(names)}; do (cd $v; {run});"
+            f'for i in $(seq {first} {last}); do for v in {" ".join(names)}; do (cd "$v" && {run});'
             f" done; done; tare audit --compare folder {files}"
         )
 

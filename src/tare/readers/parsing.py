@@ -137,9 +137,11 @@ class Parser:
                 for i, kind in wanted.items()
             ],
         }
-        command = [str(client.binary()), "columns", "--spec", json.dumps(specification)]
+        command = [str(client.binary()), "columns"]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
+        # An argument of a command has a limit, which a table of many columns exceeds.
+        self._send(json.dumps(specification).encode())
 
     def __enter__(self) -> Parser:
         return self
@@ -156,14 +158,7 @@ class Parser:
         AgentError
             If the process ended.
         """
-        stdin = self.process.stdin
-        assert stdin is not None
-        try:
-            stdin.write(struct.pack("=I", len(block)))
-            stdin.write(block)
-            stdin.flush()
-        except BrokenPipeError as error:
-            raise self._ended() from error
+        self._send(block)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line.endswith(b"\n"):
@@ -177,6 +172,16 @@ class Parser:
             for i, one in zip(self._wanted, header.columns, strict=True)
         }
         return Parsed(header.rows, lines if header.lines else None, columns)
+
+    def _send(self, data: bytes) -> None:
+        stdin = self.process.stdin
+        assert stdin is not None
+        try:
+            stdin.write(struct.pack("=I", len(data)))
+            stdin.write(data)
+            stdin.flush()
+        except BrokenPipeError as error:
+            raise self._ended() from error
 
     def _read(self, size: int) -> bytes:
         assert self.process.stdout is not None

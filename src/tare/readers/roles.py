@@ -49,7 +49,7 @@ _PARAMETERS = {
 #: Columns that say how a program ended, by their names without punctuation; 0 is success.
 _EXIT_CODES = {"exitcode", "exitstatus", "exitval", "exitvalue", "returncode", "retcode"}
 #: Names that are those of exit codes only where most are 0.
-_PERHAPS_EXIT_CODES = {"exit", "rc"}
+_PERHAPS_EXIT_CODES = {"exit", "rc", "ret", "status"}
 #: Patterns of the cells of a row that succeeded or failed: flags, then words of an outcome.
 _TRUE, _FALSE = r"true|yes|y|1(?:\.0*)?", r"false|no|n|0(?:\.0*)?"
 _GOOD = (
@@ -60,17 +60,21 @@ _BAD = (
     r"fail|failed|failure|error|timeout|timed[ _-]?out|crash|crashed|killed|aborted|exception|"
     r"wrong|incorrect|oom|out[ _-]?of[ _-]?memory|tle|mle|sig[a-z]+|unknown|memout|abort|segfault|"
     r"(?:time|memory|output)[ _-]?limit(?:[ _-]?exceeded)?|(?:run(?:time)?|compil\w+)[ _-]?error|"
-    r"wrong[ _-]?answer|no[ _-]?output|rejected|dnf|wa|rte|re|ce|ole|pe"
+    r"wrong[ _-]?answer|no[ _-]?output|rejected|dnf|wa|rte|re|ce|ole|pe|ko|nok|err|cancell?ed"
 )
 #: Names of columns that say that a row succeeded, that it failed, and how it ended.
-_SUCCEEDED = {"success", "succeeded", "successful", "ok", "passed", "valid"}
+_SUCCEEDED = {"success", "succeeded", "successful", "ok", "passed", "valid", "solved", "correct"}
 _FAILED = {
     "failed", "failure", "fail", "error", "errored", "timedout", "timeout", "crashed", "killed",
     "aborted",
 }  # fmt: skip
-_ENDED = {"status", "result", "outcome", "verdict", "state"}
+_ENDED = {"status", "result", "outcome", "verdict", "state", "conclusion"}
+#: Pattern of cells without a text, as data frames write them, too.
+_NO_TEXT = "|".join(re.escape(one.lower()) for one in [*ABSENT, "nan"])
 #: Names of columns of HTTP status codes.
 _HTTP = {"status", "statuscode", "httpstatus", "httpcode", "responsecode"}
+_HTTP_CODE = re.compile(r"(?:[1-5]\d\d|000)(?:\.0*)?")
+_HTTP_GOOD = re.compile(r"[123]\d\d(?:\.0*)?")
 #: Words beside these that say no more.
 _NUMBER = {"id", "idx", "no", "nr", "num", "number"}
 #: An exit code; a data frame with absent cells writes a fraction.
@@ -220,38 +224,54 @@ def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
         for i, cells in enumerate(_sampled(rows))
         if i not in taken and cells
     ]
-    for name, i, cells in named:
-        good = sum(SUCCESS.fullmatch(cell) is not None for cell in cells)
-        ends = all(_CODE.fullmatch(cell) or re.fullmatch(_BAD, cell) for cell in cells)
-        answered = sum(_SOLVED.fullmatch(cell) is not None for cell in cells)
-        if name in _EXIT_CODES and ends and not good and 2 * answered > len(cells):
-            return i, _SOLVED
-        if name in _EXIT_CODES and ends and (good or all(map(_CODE.fullmatch, cells))):
-            return i, SUCCESS
-        if name in _PERHAPS_EXIT_CODES and ends and 2 * good > len(cells):
-            return i, SUCCESS
-    absent = "|".join(re.escape(one.lower()) for one in ABSENT)
+    for succeeded in (_exit_codes, _words_of_outcome, _http_codes, _texts_of_failures):
+        for name, i, cells in named:
+            success = succeeded(name, cells, len(rows.sample()[i]))
+            if success is not None:
+                return i, success
+    return None
+
+
+def _exit_codes(name: str, cells: Sequence[str], _: int) -> re.Pattern[str] | None:
+    """Return what exit codes of successful rows are; None: these are no exit codes."""
+    good = sum(SUCCESS.fullmatch(cell) is not None for cell in cells)
+    answered = sum(_SOLVED.fullmatch(cell) is not None for cell in cells)
+    if not all(_CODE.fullmatch(cell) or re.fullmatch(_BAD, cell) for cell in cells):
+        return None
+    if name in _EXIT_CODES and not good and 2 * answered > len(cells):
+        return _SOLVED
+    named = name in _EXIT_CODES and (good or all(map(_CODE.fullmatch, cells)))
+    return SUCCESS if named or (name in _PERHAPS_EXIT_CODES and 2 * good > len(cells)) else None
+
+
+def _words_of_outcome(name: str, cells: Sequence[str], _: int) -> re.Pattern[str] | None:
+    """Return the words of successful rows; None: the column has other words, or another name."""
     for names, success, failure, said in (
         (_SUCCEEDED, _TRUE, _FALSE, _TRUE),
-        (_FAILED, _FALSE, _TRUE, f"{_FALSE}|{absent}"),
-        (_ENDED, _GOOD, _BAD, _GOOD),
-        (_HTTP, r"[123]\d\d(?:\.0*)?", rf"(?:[45]\d\d|0)(?:\.0*)?|{_BAD}", r"[123]\d\d(?:\.0*)?"),
+        (_FAILED, _FALSE, _TRUE, f"{_FALSE}|{_NO_TEXT}"),
+        # A reason may stand behind a word: "failed (timeout)".
+        (_ENDED, _GOOD, rf"(?:{_BAD})(?: ?\(.*\))?", _GOOD),
     ):
-        for name, i, cells in named:
-            # Only 1 among failures, or only 0 among successes, is as likely a count.
-            clear = any(re.fullmatch(success, c) for c in cells) or not any(map(is_number, cells))
-            if (
-                name in names
-                and clear
-                and all(re.fullmatch(f"{success}|{failure}", c) for c in cells)
-            ):
-                return i, re.compile(said)
-    for name, i, cells in named:
-        # A text in some rows alone is what went wrong in them.
-        text = len(cells) < len(rows.sample()[i]) and not any(map(is_number, cells))
-        if name in _FAILED and text:
-            return i, re.compile(absent)
+        # Only 1 among failures, or only 0 among successes, is as likely a count.
+        clear = any(re.fullmatch(success, c) for c in cells) or not any(map(is_number, cells))
+        known = all(re.fullmatch(f"{success}|{failure}", cell) for cell in cells)
+        if name in names and clear and known:
+            return re.compile(said)
     return None
+
+
+def _http_codes(name: str, cells: Sequence[str], _: int) -> re.Pattern[str] | None:
+    """Return what status codes of HTTP of good answers are; None: most are none of these."""
+    good = sum(_HTTP_GOOD.fullmatch(cell) is not None for cell in cells)
+    known = all(_HTTP_CODE.fullmatch(cell) or re.fullmatch(_BAD, cell) for cell in cells)
+    return _HTTP_GOOD if name in _HTTP and known and 2 * good > len(cells) else None
+
+
+def _texts_of_failures(name: str, cells: Sequence[str], rows: int) -> re.Pattern[str] | None:
+    """Return what rows without an error have, where a text in others is what went wrong."""
+    texts = [cell for cell in cells if cell != "nan"]
+    is_text = 0 < len(texts) < rows and not any(map(is_number, texts))
+    return re.compile(_NO_TEXT) if name in _FAILED and is_text else None
 
 
 def _check_statistics(file: Path, rows: Rows) -> None:

@@ -18,7 +18,7 @@ from tare.agent import record
 from tare.agent.client import Answer
 from tare.applications import output
 from tare.errors import AgentError, TareError, TrialError
-from tare.experiment.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
+from tare.experiment.journal import MOST_VALUE, HostTokens, HostUse, Line, TrialEnd, TrialStart
 from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
 from tare.experiment.session import printed_check, services
@@ -591,6 +591,9 @@ class Conductor:
         for got in records:
             if isinstance(got, HostUse | HostTokens):
                 self.write(got)
+            elif isinstance(got, record.Sample) and not abs(got.value) <= MOST_VALUE:
+                # A program may print any number; in the journal it would read as damage.
+                failure = failure or f"{got.metric} is {got.value:g}, which no program measures"
             elif isinstance(got, record.Sample):
                 self.write(got)
                 values.add(got)

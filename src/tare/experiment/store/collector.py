@@ -22,8 +22,6 @@ from tare.experiment.samples import Key, Samples
 from tare.experiment.tables import STORED
 from tare.results.columns import Columns, is_in, objects
 
-#: Values beyond this were not measured, and their powers overflow.
-_MOST = 1e30
 #: Factors that have a column of their own in every table of trials.
 _FACTORS = ("workload", "platform", "workers", "pinning", "load", "size")
 
@@ -297,7 +295,7 @@ class _Session:
 
     def _check_values(self, *values: float) -> None:
         for value in values:
-            if abs(value) > _MOST:
+            if abs(value) > journal.MOST_VALUE:
                 raise self._damaged(f"{value} is no value of a measurement")
 
     def _pair(self, line: journal.TrialEnd) -> None:

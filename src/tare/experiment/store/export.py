@@ -247,10 +247,13 @@ def _write(
     rows = 0
     with _opened(destination) as target:
         to = _WRITERS[format](target, types)
-        for part in parts:
-            to.add(_values(Typed(table, part, types)))
-            rows += len(part)
-        to.finish()
+        try:
+            for part in parts:
+                to.add(_values(Typed(table, part, types)))
+                rows += len(part)
+        finally:
+            # A Parquet writer that is not closed writes when it is deleted.
+            to.finish()
     return rows
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
 import msgspec
 import numpy as np
@@ -24,12 +24,20 @@ else:
     from backports import zstd
 
 SUFFIX = ".msgpack.zst"
+VERSION = 1
 #: Bytes of a decompressed file: all requests that an output of 64 MiB can hold need half of it.
 MOST_UNPACKED = 1 << 29
 #: Types in the file, little-endian. Texts are numbers of the texts that the file has once.
-_STORED = {"integer": "<i8", "number": "<f8", "text": "<i4", "flag": "|b1"}
+_STORED = {"integer": "<i8", "text": "<i4", "flag": "|b1"}
 #: What is stored for an absent whole number and an absent text.
 _NO_NUMBER, _NO_TEXT = -(1 << 63), -1
+
+
+#: A column of texts has few different ones, but each task may have a name of its own.
+_MOST_TEXTS, _MOST_COLUMNS = 1 << 20, 32
+_Texts = Annotated[
+    list[Annotated[str, msgspec.Meta(max_length=LONGEST)]], msgspec.Meta(max_length=_MOST_TEXTS)
+]
 
 
 class RefusedError(Exception):
@@ -41,16 +49,17 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes
     ----------
-    trial, rows : int
+    version, trial, rows : int
     columns : dict of str to bytes
     texts : dict of str to list of str
         The different values of each column of texts.
     """
 
+    version: int
     trial: int
     rows: int
-    columns: dict[str, bytes]
-    texts: dict[str, list[str]]
+    columns: Annotated[dict[str, bytes], msgspec.Meta(max_length=_MOST_COLUMNS)]
+    texts: Annotated[dict[str, _Texts], msgspec.Meta(max_length=_MOST_COLUMNS)]
 
 
 _decoder = Decoder[_Stored](_Stored, packed=True)
@@ -71,7 +80,7 @@ def write(kind: Kind, rows: Columns, folder: Path, trial: int) -> None:
             raise NotADirectoryError(20, "it is a link")
     except OSError as error:
         raise StoreError(f"cannot write to {made}: {error.strerror}") from error
-    stored = _Stored(trial, len(rows), {}, {})
+    stored = _Stored(VERSION, trial, len(rows), {}, {})
     for name, type_ in kind.columns.items():
         values = rows[name]
         if type_ == "text":
@@ -83,7 +92,8 @@ def write(kind: Kind, rows: Columns, folder: Path, trial: int) -> None:
             values = np.where(absent, 0, values).astype(np.int64)
             values[absent] = _NO_NUMBER
         stored.columns[name] = values.astype(_STORED[type_]).tobytes()
-    data = zstd.compress(msgspec.msgpack.encode(stored))
+    with_checksum = {int(zstd.CompressionParameter.checksum_flag): 1}
+    data = zstd.compress(msgspec.msgpack.encode(stored), options=with_checksum)
     files.write(made / f"{trial}{SUFFIX}", data, "free some room, or another --out")
 
 
@@ -105,6 +115,8 @@ def read(file: BinaryIO, kind: Kind, trial: int) -> Columns:
         stored = _decoder.decode(data)
     except (zstd.ZstdError, DecodeError) as error:
         raise RefusedError(" ".join(str(error).split())[:LONGEST]) from None
+    if stored.version != VERSION:
+        raise RefusedError(f"it is of version {stored.version}, this tare reads {VERSION}")
     if stored.trial != trial:
         raise RefusedError(f"it has {kind.name} of another trial")
     if stored.columns.keys() != kind.columns.keys():
@@ -134,8 +146,6 @@ def _column(kind: Kind, name: str, stored: _Stored) -> Column:
         texts = stored.texts.get(name, [])
         if values.min() < _NO_TEXT or values.max() >= len(texts):
             raise RefusedError(f"its column {name} has a text that is not in the file")
-        if max(map(len, texts), default=0) > LONGEST:
-            raise RefusedError(f"{name} has texts of more than {LONGEST} characters")
         return objects([*texts, None])[values]
     values = values.astype(dtype.newbyteorder("="))
     return np.where(absent, np.nan, values) if type_ == "integer" and absent.any() else values

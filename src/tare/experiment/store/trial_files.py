@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tare import extras, files
 from tare.applications.rows import LONGEST, MOST_BYTES, Kind, RowsError
-from tare.errors import StoreError
+from tare.errors import StoreError, TareError
 from tare.experiment.results import Counted
 from tare.experiment.store import row_file
 from tare.experiment.store.row_file import RefusedError
@@ -62,14 +62,14 @@ class TrialFiles:
             If they are in Parquet, as of older versions, and the extra that reads it is missing.
         """
         path = self._folder / f"{trial}{row_file.SUFFIX}"
-        older = self._folder / f"{trial}.parquet"
-        is_older = not path.exists() and older.exists()
-        if is_older:
-            path = older
-            extras.need("pyarrow")
         try:
             if self._folder.is_symlink():
                 raise RefusedError("its folder is a link")
+            older = self._folder / f"{trial}.parquet"
+            is_older = not path.exists() and older.exists()
+            if is_older:
+                path = older
+                extras.need("pyarrow")
             with files.open_plain(path) as file:
                 if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
                     raise RefusedError(f"it has {size:,} bytes")
@@ -93,7 +93,7 @@ class TrialFiles:
         for trial, counted in counts.items():
             try:
                 yield self.read(trial, counted)
-            except StoreError as error:
+            except TareError as error:
                 lost[trial] = error.message
 
 

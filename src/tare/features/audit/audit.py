@@ -18,7 +18,7 @@ from tare.features.audit.comparison import (
 from tare.features.audit.design import design_of
 from tare.features.audit.naming import named, varied
 from tare.features.audit.overhead import OverheadAudit, overhead
-from tare.features.audit.pooling import Read, are_sets, pool
+from tare.features.audit.pooling import Read, are_sets, pool, stem
 from tare.features.audit.question import Question, Sizing, Tell, silent
 from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series
 from tare.features.audit.task_sets import (
@@ -180,7 +180,8 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     if sets:
         imported = [_with_folder(one) for one in imported]
     found = pool(imported, apart=FILE in named, sets=sets, named=FOLDER in named)
-    keys = _keys(found, folders=sets)
+    stems = {one.file: stem(one) for one in imported} if FOLDER in named else {}
+    keys = _keys(found, stems, folders=sets)
     require_keys(keys, named)
     apart = varied(keys)
     series = []
@@ -284,18 +285,21 @@ def _beside(found: Audit, tell: Tell) -> Audit:
     )
 
 
-def _keys(found: Sequence[Read], *, folders: bool) -> list[dict[str, str]]:
+def _keys(found: Sequence[Read], stems: dict[Path, str], *, folders: bool) -> list[dict[str, str]]:
     """Return the keys of series, with their file unless all files have the same one in common.
 
     ``folders``: the folder of a file is a key, so that files of two folders have the same name.
+    ``stems``: what the names of pooled files have in common, where that tells programs apart.
     """
     sources = dict.fromkeys(one.files for one in found)
     firsts = [files[0] for files in sources]
     short = {f: on_one_line(f.name) for f in firsts} if folders else _short(firsts)
     several = len(sources) > 1
+    several_programs = len({*stems.values()}) > 1
     return [
         {
             **({FILE: short[one.files[0]]} if several and len(one.files) == 1 else {}),
+            **({FILE: stems[one.files[0]]} if several_programs and len(one.files) > 1 else {}),
             **one.series.key,
         }
         for one in found

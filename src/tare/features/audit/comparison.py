@@ -130,7 +130,9 @@ class ComparisonAudit:
 
     @property
     def unit_doubt(self) -> Message | None:
-        """That the two may be in different units, where a power of 1000 is between them."""
+        """That the two may be in different units, where these are unknown and 1000 times apart."""
+        if self.first.series.unit is not None and self.second.series.unit is not None:
+            return None
         one, other = abs(self.first.median.estimate), abs(self.second.median.estimate)
         ratio = max(one, other) / min(one, other) if min(one, other) > 0 else 1.0
         if not any(unit / _CLOSE <= ratio <= unit * _CLOSE for unit in _UNITS):

@@ -469,7 +469,7 @@ def doubtful(some: Sequence[ComparisonAudit]) -> list[Message]:
 
 def chance_of_family(some: Sequence[ComparisonAudit]) -> list[Message]:
     """Say how many differ by their own interval, but not at the level of all comparisons."""
-    n = sum(c.differs_alone for c in some)
+    n = sum(c.differs_alone for c in some) if len(some) > 1 else 0
     return [message("audit.comparison.alone", n=n, total=len(some))] if n else []
 
 

@@ -39,8 +39,8 @@ _ALTERNATIVES = frozenset({
     "algo", "algorithm", "branch", "commit", "compiler", "config", "configuration", "engine",
     "impl", "implementation", "platform", "solver", "system", "team", "tool", "variant", "version",
 })  # fmt: skip
-#: Pairs from which ranks show a difference of pairs that may be autocorrelated.
-_ENOUGH_PAIRS = 13
+#: Pairs from which most intervals of pairs that may be autocorrelated are as narrow as others.
+_ENOUGH_PAIRS = 30
 #: Characters that a shell expands, besides those that need one.
 _EXPANDED = re.compile(r"[*?\[\]{}~#!]")
 #: Commands of a file that stand in a command line.
@@ -109,6 +109,8 @@ def _tasks(audit: Audit) -> Message | None:
     is_table = all(file.imported.format == "table" for file in audit.files)
     if not is_table or compared is None or not unlike or columns.block or len(audit.files) > 1:
         return None
+    if len({s.key.get(unlike[0]) for s in audit.series}) < _ENOUGH_PAIRS:
+        return None
     pairs: dict[str, str | None] = {"--compare": compared, "--block": unlike[0], "--trial": "row"}
     return _next("tasks_paired", again("audit", pairs, ("--group",)))
 
@@ -145,11 +147,6 @@ def _failed(audit: Audit, failed: Sequence[SeriesAudit]) -> Message:
     always = all(s.failed for s in failed)
     output = message("audit.next.output")
     return _next("failed", _run(commands, *(["-n", "1"] if always else [])) if commands else output)
-
-
-def _executions_had(audit: Audit) -> int:
-    """Return how many executions a series has at least, where files are pooled; 0 if none is."""
-    return min((len(s.files) if len(s.files) > 1 else 0 for s in audit.series), default=0)
 
 
 def _columns(audit: Audit) -> Message:
@@ -208,8 +205,10 @@ def _rounds(audit: Audit) -> Message | None:
     numbers = rounds.pop()
     if rounds or numbers is None or not keys or columns.block is not None:
         return None
-    # Fewer pairs, whose order tare did not randomise, conclude less than unpaired values.
+    # Few pairs, whose order tare did not randomise, conclude less than unpaired values.
     if min(s.n for s in audit.series) < _ENOUGH_PAIRS:
+        return None
+    if any(c.verdict.conclusive for c in audit.comparisons):
         return None
     pairs = {"--compare": ",".join(keys), "--block": numbers, "--trial": columns.trial or "row"}
     return _next("rounds", again("audit", pairs))

@@ -58,6 +58,7 @@ def pool(
         one process each, remain separate if they are fewer than ``FEWEST`` and no set: two of them
         are more likely to be compared, and together they are too few trials for an interval.
     """
+    _refuse_copies(imported)
     alike: dict[Hashable, list[tuple[Imported, Series]]] = {}
     for one in imported:
         for series in one.series:
@@ -69,7 +70,6 @@ def pool(
     # A folder with one file has one execution, where others have one per file.
     of_files = named and any(len(group) > 1 for group in alike.values())
     for group in alike.values():
-        _refuse_copies(group)
         if of_files and len(group) == 1 and group[0][1].task is None:
             one, series = group[0]
             whole = replace(series, trial=np.zeros(len(series.values), dtype=np.int64), block=None)
@@ -82,7 +82,7 @@ def pool(
     return found
 
 
-def _refuse_copies(group: Sequence[tuple[Imported, Series]]) -> None:
+def _refuse_copies(imported: Sequence[Imported]) -> None:
     """Refuse files with the same values: copies of one execution are not several.
 
     Raises
@@ -91,8 +91,9 @@ def _refuse_copies(group: Sequence[tuple[Imported, Series]]) -> None:
         Names two such files.
     """
     seen: dict[bytes, Path] = {}
-    for one, series in group:
-        if len(series.values) < FEWEST or np.ptp(series.values) == 0:
+    for one, series in ((file, series) for file in imported for series in file.series):
+        # Few values of a coarse clock may agree by chance.
+        if len({*series.values[:FEWEST].tolist()}) < FEWEST:
             continue
         first = seen.setdefault(series.values.tobytes(), one.file)
         if first != one.file:
@@ -124,8 +125,12 @@ def _identity_in_folder(one: Imported, series: Series) -> Hashable | None:
     """
     if series.task is not None:
         return _identity(one, series)
-    stem = re.sub(r"\d+", "", one.file.name) if one.format == "table" else ""
-    return one.format, stem, identity(series)
+    return one.format, stem(one), identity(series)
+
+
+def stem(one: Imported) -> str:
+    """Return what tells the programs of tables apart: the name of the file without numbers."""
+    return re.sub(r"\d+", "*", one.file.name) if one.format == "table" else ""
 
 
 def _identity(one: Imported, series: Series) -> Hashable | None:

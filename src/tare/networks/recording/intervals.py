@@ -14,7 +14,7 @@ from tare.agent.record import Direction, Interval
 from tare.networks.recording.histogram import Floats, Times
 from tare.networks.recording.rows import Rows
 
-#: Share of the longest time of sending, and round trips, below which an interval is a rest.
+#: Share of the usual time of sending in a phase, and round trips, below which an interval is idle.
 _LEAST_ON, _ROUND_TRIPS = 0.1, 3
 #: Share from which on an interval is none, however late the network is.
 _PARTLY = 0.5
