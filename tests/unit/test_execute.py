@@ -25,6 +25,8 @@ from tare.experiment.session.request import SHORT_PROBING
 from tare.experiment.session.resume_state import past
 from tare.experiment.session.session import weigh
 from tare.experiment.session.session_state import TRIES_IN_A_ROW
+from tare.experiment.session.trial import Conductor
+from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import window
 from tare.experiment.specification import Cell, Experiment, SizeSpec, Stopping, WindowSpec
 from tare.experiment.store.collector import Collector
@@ -666,3 +668,19 @@ def test_a_machine_that_was_lost_in_a_trial_is_made_anew_for_the_next(session: A
     assert len(stage.started) == 2
     lost = [c.instance for c in instances(lines, journal.ClockCheck)]
     assert len(lost) == 3, "a lost agent is asked nothing"
+
+
+def test_an_impossible_value_that_a_program_prints_reaches_no_journal() -> None:
+    conductor: Any = Conductor.__new__(Conductor)
+    written: list[object] = []
+    conductor.write = written.append
+    samples = [
+        record.Sample(
+            id=1, trial=1, worker=0, iteration=0, phase="measured", metric="score",
+            source="printed", value=value,
+        )
+        for value in (1.0, 2e44, -2e44)
+    ]  # fmt: skip
+    said = conductor._keep(samples, Values())
+    assert said == "score is 2e+44, which no program measures"
+    assert written == samples[:1]

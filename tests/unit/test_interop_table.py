@@ -915,6 +915,13 @@ def test_both_parsers_divide_cells_alike(texts: list[str]) -> None:
     assert rests[0] == rests[1]
 
 
+def test_a_table_of_thousands_of_text_columns_is_read(tmp_path: Path) -> None:
+    names = [f"name of column {i}" for i in range(2600)]
+    rows = "".join(f"{','.join(f'x{k % 2}' for _ in names)},{k}.5\n" for k in range(4))
+    (one, other) = made(tmp_path, f"{','.join(names)},ms\n{rows}", value="ms").series
+    assert (len(one.values), len(other.values)) == (2, 2)
+
+
 def test_the_process_that_parses_can_open_nothing_and_ends_with_its_reader() -> None:
     with Parser(",", 1, {0: "number"}, {}) as parser:
         parser.parse(b"1\n")
