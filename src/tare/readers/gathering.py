@@ -23,6 +23,8 @@ MOST_SERIES = 10_000
 MOST_PLACES = 5
 #: Up to so many combinations of levels a table of them is quicker than sorting.
 _MOST_COMBINATIONS = 1 << 22
+#: Combinations of levels that have numbers of 64 bits.
+_MOST_CODES = 1 << 62
 
 
 @dataclass
@@ -168,21 +170,22 @@ class Parting:
             return None
         columns = (chunk.columns[i] for i in self._columns)
         levels = [column for column in columns if isinstance(column, Levels)]
-        combined = np.zeros(chunk.rows, dtype=np.int64)
-        sizes = [max(1, len(column.texts)) for column in levels]
-        for column, size in zip(levels, sizes, strict=True):
-            combined *= size
-            combined += column.codes
-        local, inverse = _distinct(combined, int(np.prod(sizes, dtype=float)))
-        numbers = np.array([self._number(levels, sizes, int(value)) for value in local])
+        combined, combinations = np.zeros(chunk.rows, dtype=np.int64), 1
+        for column in levels:
+            size = max(1, len(column.texts))
+            if combinations * size > _MOST_CODES:
+                combined = np.unique(combined, return_inverse=True)[1]
+                combinations = chunk.rows
+            combined = combined * size + column.codes
+            combinations *= size
+        first, inverse = _distinct(combined, combinations)
+        keys = (
+            tuple(column.texts[column.codes[row]].strip() for column in levels) for row in first
+        )
+        numbers = np.array([self._number(key) for key in keys])
         return np.asarray(numbers[inverse])
 
-    def _number(self, columns: Sequence[Levels], sizes: Sequence[int], value: int) -> int:
-        levels = []
-        for column, size in zip(reversed(columns), reversed(sizes), strict=True):
-            value, index = divmod(value, size)
-            levels.append(column.texts[index].strip())
-        key = tuple(reversed(levels))
+    def _number(self, key: tuple[str, ...]) -> int:
         if key not in self._numbers and len(self._numbers) >= MOST_SERIES:
             raise InputError(
                 f"{self._file} makes more than {MOST_SERIES:,} series by these columns",
@@ -192,14 +195,14 @@ class Parting:
 
 
 def _distinct(combined: IntArray, combinations: int) -> tuple[IntArray, IntArray]:
-    """Return the distinct values in order of first appearance, and where each row has its own."""
+    """Return the first row of each distinct value, in this order, and the place of each row's."""
     n = len(combined)
     if combinations > _MOST_COMBINATIONS:
-        values, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
         order = np.argsort(first)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
-        return values[order], rank[inverse]
+        return first[order], rank[inverse]
     first = np.full(combinations, n)
     # Of several values for one place the last stays, which is the first of the rows.
     first[combined[::-1]] = np.arange(n - 1, -1, -1)
@@ -207,7 +210,7 @@ def _distinct(combined: IntArray, combinations: int) -> tuple[IntArray, IntArray
     values = present[np.argsort(first[present])]
     rank = np.zeros(combinations, dtype=np.int64)
     rank[values] = np.arange(len(values))
-    return values, rank[combined]
+    return first[values], rank[combined]
 
 
 class Gathering:
