@@ -10,7 +10,7 @@ import pytest
 
 _SCRIPT = """
 import os
-from tare.statistics import numpy_loading
+from tare.host import numpy_loading
 before = dict(os.environ)
 numpy_loading.load()
 import numpy

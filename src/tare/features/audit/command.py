@@ -14,7 +14,7 @@ from tare import units
 from tare.cli import console, options, quantities
 from tare.cli.stages import Progress
 from tare.errors import InputError
-from tare.statistics import numpy_loading
+from tare.host import numpy_loading
 
 
 def audit(

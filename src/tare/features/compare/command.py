@@ -15,6 +15,7 @@ from tare.cli import console, lines, options, quantities
 from tare.cli.command_line import given, how_to_see, places, workload
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, TrialError
+from tare.host import numpy_loading
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
@@ -25,7 +26,6 @@ from tare.measure.comparison.session import (
     prepare,
 )
 from tare.results.verdict import GATE_CODES
-from tare.statistics import numpy_loading
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")

@@ -12,7 +12,7 @@ from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
 from tare.errors import IncompleteError, StoreError, TrialError, UsageError
-from tare.statistics import numpy_loading
+from tare.host import numpy_loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,8 +21,8 @@ from tare.cli.command_line import (
 )
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, IncompleteError, TrialError, UsageError
+from tare.host import numpy_loading
 from tare.render.escaping import on_one_line
-from tare.statistics import numpy_loading
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
