@@ -199,6 +199,26 @@ def test_tables_of_other_names_are_of_other_programs(tmp_path: Path) -> None:
     assert [one.n for one in audited(runs, compare=("folder",)).series] == [7, 7]
 
 
+@pytest.mark.parametrize("is_named_alike", [True, False])
+def test_rows_that_every_file_names_alike_are_separate(
+    tmp_path: Path, *, is_named_alike: bool
+) -> None:
+    files = []
+    for folder, factor in (("old", 1.0), ("new", 1.1)):
+        (tmp_path / folder).mkdir()
+        for i, level in enumerate(LEVELS):
+            names = ("sort", "hash") if is_named_alike else (f"id a{i}{folder}", f"id b{i}{folder}")
+            rows = [f"{name},{factor * level * k}" for name, k in zip(names, (1, 7), strict=True)]
+            files.append(tmp_path / folder / f"run{i}.csv")
+            files[-1].write_text("\n".join(["benchmark,time_ms", *rows]))
+    found = audited(files, compare=("folder",))
+    benchmarks = [one.key.get("benchmark") for one in found.series]
+    assert benchmarks == (["sort", "hash"] * 2 if is_named_alike else [None] * 2)
+    assert [c.location.ratio for c in found.comparisons] == pytest.approx(
+        [1.1] * (1 + is_named_alike)
+    )
+
+
 def test_the_only_file_of_a_folder_is_one_execution(tmp_path: Path) -> None:
     for name in ("before", "after"):
         (tmp_path / name).mkdir()
@@ -206,6 +226,22 @@ def test_the_only_file_of_a_folder_is_one_execution(tmp_path: Path) -> None:
     found = audited([*files, hyperfine(tmp_path / "after", 0, 1007)], compare=("folder",))
     assert [one.n for one in found.series] == [6, 1]
     assert found.comparisons[0].location.low is None
+
+
+def test_different_machines_of_two_folders_are_noted(tmp_path: Path) -> None:
+    files = []
+    for name, factor in (("old", 1.0), ("new", 1.1)):
+        (tmp_path / name).mkdir()
+        files += [google(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS)]
+    (same,) = audited(files, compare=("folder",)).comparisons
+    assert "audit.paired.machines" not in {one.id for one in same.matched.cautions}
+    for file in files[6:]:
+        document = json.loads(file.read_text())
+        document["context"]["host_name"] = "h2"
+        file.write_text(json.dumps(document))
+    (other,) = audited(files, compare=("folder",)).comparisons
+    (said,) = (one for one in other.matched.cautions if one.id == "audit.paired.machines")
+    assert said.args == {"first": "h", "second": "h2"}
 
 
 def test_copies_of_one_file_are_not_several_executions(tmp_path: Path) -> None:

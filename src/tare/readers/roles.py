@@ -112,6 +112,8 @@ class Roles:
     parameters : tuple of int
         Columns of whole numbers that look like parameters (each value recurs about equally often)
         and that no option names.
+    labels : tuple of int
+        Columns with another text in each row.
     rounds : int or None
         Column that numbers rounds: rows of all series follow each other with the same number.
     guessed : bool
@@ -144,6 +146,7 @@ class Roles:
     success: re.Pattern[str] = SUCCESS
     parameters: tuple[int, ...] = ()
     rounds: int | None = None
+    labels: tuple[int, ...] = ()
 
     def wanted(self) -> dict[int, Want]:
         """Say what each column is read as."""
@@ -211,6 +214,7 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         success=success,
         parameters=tuple(sorted(_parameters(rows, {value, *taken, *counters}, separate))),
         rounds=next(rounds, None),
+        labels=tuple(_labels(rows, {value, *taken, *levels})),
     )
 
 
@@ -406,6 +410,16 @@ def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
             continue
         recurs = 2 * len({cell.strip() for cell in cells}) <= len(cells)
         if recurs and Times().numbers(cells) is None:
+            yield i
+
+
+def _labels(rows: Rows, taken: set[int]) -> Iterator[int]:
+    """Find columns with another text in each row, such as names of benchmarks; no dates."""
+    for i, cells in enumerate(_sampled(rows)):
+        if i in taken or len(cells) < len(rows.sample()[i]) or len(cells) < 2:
+            continue
+        differ = len({*cells}) == len(cells) and not any(map(is_number, cells))
+        if differ and Times().numbers(cells) is None:
             yield i
 
 

@@ -191,6 +191,8 @@ class Imported:
         executions of the same benchmark.
     levels : tuple of str
         Columns of a table that look like those of parameters; all, where one was not named.
+    labels : tuple of str
+        Columns of a table with another text in each row, such as names of benchmarks.
     rounds : str or None
         Column of a table that numbers rounds, in each of which every series has a row.
     """
@@ -206,3 +208,4 @@ class Imported:
     subject: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     rounds: str | None = None
+    labels: tuple[str, ...] = ()

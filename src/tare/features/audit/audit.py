@@ -176,6 +176,7 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     imported = _read_all(files, asked, question.format, tell)
     if FOLDER in named:
         _require_each_folder(imported)
+        imported = _by_label(imported, asked, question.format, tell)
     sets = FOLDER in named or (FILE not in named and are_sets(imported))
     if sets:
         imported = [_with_folder(one) for one in imported]
@@ -184,11 +185,15 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     keys = _keys(found, stems, folders=sets)
     require_keys(keys, named)
     apart = varied(keys)
+    # Formats name the program or commit first.
+    machine_of = {one.file: one.subject[-1] if one.subject else "" for one in imported}
     series = []
     for i, (one, key) in enumerate(zip(found, keys, strict=True)):
         tell("looking at series", i, len(found))
         name = _name(one.series, key, keys, apart)
-        series.append(audit_series(one.files, one.series, key, name, question, one.executions))
+        found_of = audit_series(one.files, one.series, key, name, question, one.executions)
+        machines = {machine_of[file] for file in one.files}
+        series.append(replace(found_of, machine=machines.pop() if len(machines) == 1 else ""))
     read_in = tuple(map(FileAudit, imported))
     cold = cold_start(series)
     made = Audit(
@@ -226,6 +231,24 @@ def _read_all(
     if len(failed) == len(imported):
         raise failed[0]
     return imported
+
+
+def _by_label(
+    imported: list[Imported], columns: Columns, format: str | None, tell: Tell
+) -> list[Imported]:
+    """Separate the rows of tables that name them alike in every file, as by a benchmark.
+
+    Otherwise the rows of a file are runs of one program.
+    """
+    measured = [one for one in imported if one.series]
+    common = set.intersection(*({*one.labels} for one in measured))
+    if not common:
+        return imported
+    group = tuple(dict.fromkeys((*columns.group, *sorted(common))))
+    files = [one.file for one in imported]
+    again = _read_all(files, replace(columns, group=group), format, tell)
+    keys = [{frozenset(s.key.items()) for s in one.series} for one in again if one.series]
+    return again if all(of_file == keys[0] for of_file in keys) else imported
 
 
 def _require_each_folder(imported: Sequence[Imported]) -> None:

@@ -297,6 +297,8 @@ def _compare(
 
 def _confounded(a: SeriesAudit, b: SeriesAudit, columns: Sequence[str]) -> Iterator[Message]:
     """Say which other conditions may make the difference."""
+    if a.machine and b.machine and a.machine != b.machine:
+        yield message("audit.paired.machines", first=a.machine, second=b.machine)
     left_out = {FILE, FOLDER, COMMAND, *columns}
     for key in sorted((a.key.keys() & b.key.keys()) - left_out):
         if a.key[key] != b.key[key]:

@@ -259,7 +259,10 @@ def _cure(audit: Audit) -> Message | None:
     cautions = {one.id for c in audit.comparisons for one in c.matched.cautions}
     # The audit cannot see that files were measured alternately, as Next proposes.
     settled = _repeat(audit) is not None and all(c.verdict.conclusive for c in audit.comparisons)
-    if cautions - {"audit.paired.few", "audit.paired.confounded"} and not settled:
+    if (
+        cautions - {"audit.paired.few", "audit.paired.confounded", "audit.paired.machines"}
+        and not settled
+    ):
         return _rounds(audit) or _pairs("paired", audit)
     return None
 

@@ -141,6 +141,8 @@ class SeriesAudit:
     trust : Trust
     others : tuple of Path
         Further files, where each has one of the trials.
+    machine : str
+        Host or processor that all files name; empty where they name none, or several.
     """
 
     files: tuple[Path, ...]
@@ -155,6 +157,7 @@ class SeriesAudit:
     left: Order | None
     trust: Trust
     others: tuple[Path, ...] = ()
+    machine: str = ""
 
     @property
     def notes(self) -> tuple[Said, ...]:
