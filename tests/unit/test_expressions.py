@@ -79,3 +79,9 @@ def test_case_is_ignored_where_asked_alone() -> None:
 def test_time_is_linear() -> None:
     """A backtracking engine would take 2^200,000 steps."""
     assert expressions.last("^(a+)+$", "a" * 200_000 + "b") is None
+
+
+def test_the_first_match_is_found_without_the_others() -> None:
+    text = "a" * 1_000_000
+    assert expressions.first("a", text) == "a"
+    assert expressions.last("a", text) == "a"

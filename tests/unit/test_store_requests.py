@@ -141,6 +141,7 @@ def changed(folder: Path, **fields: Any) -> TrialFiles:
         ({"rows": "2"}, "Expected `int`"),
         ({"other": 1}, "unknown field"),
         ({"version": 2}, "it is of version 2"),
+        ({"texts": {"label": ["a"] * (row_file._MOST_TEXTS + 1)}}, "Expected `array` of length <="),
         ({"texts": {"label": [b"\xff"]}}, "Expected `str`"),
     ],
 )
@@ -186,6 +187,14 @@ def test_an_older_version_needs_the_extra_that_reads_parquet(tmp_path, monkeypat
     monkeypatch.setattr("tare.extras.find_spec", lambda name: None)
     with pytest.raises(TareError, match="Parquet files need the extra 'tables'"):
         files.read(1, Counted(2, 1))
+
+
+def test_trials_of_an_older_version_are_lost_without_the_extra(tmp_path, monkeypatch):
+    files = before(tmp_path)
+    monkeypatch.setattr("tare.extras.find_spec", lambda name: None)
+    lost: dict[int, str] = {}
+    assert list(files.each({1: Counted(2, 1)}, lost)) == []
+    assert "Parquet files need the extra 'tables'" in lost[1]
 
 
 def test_fewer_requests_than_the_journal_has_are_refused(tmp_path, put):

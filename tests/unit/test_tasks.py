@@ -93,6 +93,12 @@ def test_what_is_not_written_is_not_known() -> None:
     assert listed(table["failed"]) == [False]
 
 
+def test_numbers_may_be_padded_and_a_header_has_a_bound() -> None:
+    rows = read(csv(f"1, {BEGAN} ,  5,s,t,0,0,0,"))
+    assert rows["duration_ns"].tolist() == [5]
+    assert why(csv(head=f"{HEAD},{'x' * 20_000}")) == "tasks.unread"
+
+
 def test_each_file_of_a_directory_has_the_header() -> None:
     one = csv(f"1,{BEGAN},5,s,t,0,0,0,")
     assert len(read(one + one)) == 2
