@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a column becomes that does not hold what was wanted.
+    /// The more general kind that a column is converted to if a cell is not of this kind.
     fn fallback(self) -> Self {
         match self {
             Self::Time => Self::Text,
@@ -46,7 +46,7 @@ pub struct Column {
     /// Index of each row's text; for numbers, empty until one has a text behind it.
     codes: Vec<u8>,
     texts: Texts,
-    /// Whether a cell does not hold what is wanted.
+    /// Whether a cell was found that is not of the column's kind.
     is_unfit: bool,
 }
 
@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    /// The kind to convert the same cells to instead; None if they hold what is wanted.
+    /// The kind to convert the same cells to instead; None if all are of the column's kind.
     pub fn fallback(&self) -> Option<Kind> {
         self.is_unfit.then(|| self.kind.fallback())
     }

@@ -205,7 +205,7 @@ mod tests {
         let (kinds_of_texts, data) = kinds("7;1.100;noon\na;1,5;1,5\n");
         assert_eq!(kinds_of_texts, ["text", "level", "level"]);
         assert!(data.starts_with(b"noon\x001.5\0"));
-        // Levels are no numbers.
+        // A level keeps its text as written: no decimal comma is replaced in it.
         assert!(data.ends_with(b"1.100\x001,5\0"));
     }
 

@@ -44,7 +44,7 @@ def last(pattern: str, text: str) -> str | None:
     Returns
     -------
     str or None
-        None: there is no match.
+        None if the pattern does not match.
     """
     group = 1 if groups(pattern) else 0
     found, end = None, -1

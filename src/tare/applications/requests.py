@@ -139,7 +139,7 @@ def _ns(milliseconds: Column) -> Column:
 
 def _why(code: str, said: str, assertion: str) -> str:
     """Return why a request of JMeter failed."""
-    # Where nothing was answered, what an assertion says of it is beside the point.
+    # Without an answer, each assertion fails as well: the cause is the connection's error.
     if code.startswith("Non HTTP") and said:
         return said
     return assertion or said or code or "failed"

@@ -52,7 +52,7 @@ class ColumnError(Exception):
 
 
 class TableError(Exception):
-    """A text is no CSV with such columns."""
+    """A text is not CSV with the columns asked for."""
 
 
 @dataclass(frozen=True)

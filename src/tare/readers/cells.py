@@ -30,15 +30,15 @@ MOST_CHARACTERS = 64
 
 
 class _Scale(NamedTuple):
-    """What a number is multiplied by for base units, and what is added.
+    """How a cell's number is converted to its base unit: times ``factor``, plus ``seconds``.
 
     Attributes
     ----------
     unit : Unit or None
     factor : float
-        NaN where the cell is no number with a unit that is known.
+        NaN if the cell is not a number with a known unit.
     seconds : float or None
-        Those of a duration of which the number counts minutes or hours.
+        The rest of a duration whose number counts minutes or hours: 5 of ``2 min 5 s``.
     """
 
     unit: Unit | None

@@ -110,7 +110,7 @@ class CsvRows:
         return [[*column] for column in columns]
 
     def _refuse_ambiguous(self, column: int) -> None:
-        """Refuse numbers such as ``1.234`` where others tell that the point may be of thousands.
+        """Refuse numbers such as ``1.234`` if other cells show that the point groups thousands.
 
         Raises
         ------

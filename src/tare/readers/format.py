@@ -25,7 +25,7 @@ class Repeat:
     Attributes
     ----------
     run : str
-        Shell command that writes execution ``$i`` to a file or folder of its own.
+        Shell command that writes the results of execution number ``$i`` to its own file or folder.
     files : str
         Shell pattern of what ``run`` writes.
     alone : str or None

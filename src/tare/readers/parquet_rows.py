@@ -147,7 +147,7 @@ def _as_wanted(column: pa.Array, want: Want) -> Column:
 
 
 def _quantities(numbers: FloatArray, absent: NDArray[np.bool_]) -> Quantities:
-    """Tell NaN that was written from what is absent."""
+    """Return numbers in which NaN values of the file are distinct from absent cells."""
     written = np.isnan(numbers) & ~absent
     return Quantities(
         numbers, Levels(written.astype(np.int32), ["", "nan"]) if written.any() else None

@@ -237,7 +237,7 @@ def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
 
 
 def _exit_codes(name: str, cells: Sequence[str], _: int) -> re.Pattern[str] | None:
-    """Return what exit codes of successful rows are; None: these are no exit codes."""
+    """Return the pattern of a successful row's exit code; None if the cells are not exit codes."""
     good = sum(SUCCESS.fullmatch(cell) is not None for cell in cells)
     answered = sum(_SOLVED.fullmatch(cell) is not None for cell in cells)
     if not all(_CODE.fullmatch(cell) or re.fullmatch(_BAD, cell) for cell in cells):
@@ -249,7 +249,7 @@ def _exit_codes(name: str, cells: Sequence[str], _: int) -> re.Pattern[str] | No
 
 
 def _words_of_outcome(name: str, cells: Sequence[str], _: int) -> re.Pattern[str] | None:
-    """Return the words of successful rows; None: the column has other words, or another name."""
+    """Return the words of successful rows; None if the column has no outcomes."""
     for names, success, failure, said in (
         (_SUCCEEDED, _TRUE, _FALSE, _TRUE),
         (_FAILED, _FALSE, _TRUE, f"{_FALSE}|{_NO_TEXT}"),

@@ -109,7 +109,7 @@ class Services:
         self._keep_output(driving, cell)
         failure = self._ended(driving, cell, values, failure)
         if failure is None:
-            # Few trials have requests, and reading them takes modules of its own.
+            # Imported here: few trials have requests, and the import takes time at each start.
             from tare.experiment.session.requests import Judging
 
             judging = Judging(driving, levels, self.reading, self.roots.data(cell))

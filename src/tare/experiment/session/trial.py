@@ -435,7 +435,7 @@ class Conductor:
         application = cell.workload.application
         if application is None or application.tasks is None:
             return None
-        # Few trials have tasks, and reading them takes modules of its own.
+        # Imported here: few trials have tasks, and the import takes time at each start.
         from tare.experiment.session.tasks import LeftTasks
 
         hosts = self._named_hosts(cell, resident.joining, cluster)

@@ -33,7 +33,7 @@ _STORED = {"integer": "<i8", "text": "<i4", "flag": "|b1"}
 _NO_NUMBER, _NO_TEXT = -(1 << 63), -1
 
 
-#: A column of texts has few different ones, but each task may have a name of its own.
+#: A column has as many distinct texts as rows if each task has its own name.
 _MOST_TEXTS, _MOST_COLUMNS = 1 << 20, 32
 _Texts = Annotated[
     list[Annotated[str, msgspec.Meta(max_length=LONGEST)]], msgspec.Meta(max_length=_MOST_TEXTS)

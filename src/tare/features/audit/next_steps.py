@@ -29,7 +29,7 @@ _MOVING = {
     f"trust.{one}"
     for one in ("drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift")
 }
-#: Keys whose levels do unlike work, so that nobody asks which is faster.
+#: Keys whose levels are different work: their times are not alternatives to compare.
 _UNLIKE = frozenset({
     "benchmark", "case", "dataset", "function", "group", "input", "instance", "problem", "query",
     "size", "task", "test",
@@ -66,7 +66,7 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
 
 
 def _compared(audit: Audit) -> str | None:
-    """Return the key whose levels are worth comparing; None where all do unlike work."""
+    """Return the key whose levels are worth comparing; None if there is none."""
     keys = [key for key in varied(s.key for s in audit.series) if key.lower() not in _UNLIKE]
     alternatives = [key for key in keys if key.lower() in _ALTERNATIVES]
     return next(iter([*alternatives[-1:], *keys[-1:]]), None)

@@ -129,7 +129,7 @@ def _identity_in_folder(one: Imported, series: Series) -> Hashable | None:
 
 
 def stem(one: Imported) -> str:
-    """Return what tells the programs of tables apart: the name of the file without numbers."""
+    """Return a table's file name with each number as ``*``; tables of one program share it."""
     return re.sub(r"\d+", "*", one.file.name) if one.format == "table" else ""
 
 

@@ -177,7 +177,7 @@ class SeriesAudit:
 
     @property
     def partly_failed(self) -> Message | None:
-        """The count of failed runs, where so many of a program's runs failed that it is doubted."""
+        """The count of failed runs if so many failed that the others are doubted."""
         return _partly_failed(self.series)
 
     @property
