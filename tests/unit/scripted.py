@@ -6,13 +6,24 @@ import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
 
 from tare.agent import record
 from tare.errors import AgentError, PlatformError
+from tare.experiment import session
+from tare.experiment.placement import Machine
+from tare.experiment.session.request import Decide
+from tare.experiment.session.resume_state import Past, past
+from tare.experiment.store.collector import Collector
 from tare.platforms import Instance, Place
 
+MACHINE = Machine(
+    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30
+)
 #: From a trial's job and the worker to the value of each (metric, source); an exception is a
 #: stream that breaks; a string is a fault, in which a wrong result is one of its own kind.
 Behaviour = Callable[[record.Trial, int], "dict[tuple[str, str], float] | str | None"]
@@ -159,3 +170,40 @@ class BlindObserver:
 
     def close(self) -> None:
         self.closed = True
+
+
+def prepare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Blind sessions, keep their files in a folder; return an empty folder for results."""
+    monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
+    monkeypatch.setattr("tare.experiment.session.session.client.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    folder = tmp_path / "results"
+    folder.mkdir()
+    return folder
+
+
+def conduct(
+    monkeypatch: pytest.MonkeyPatch,
+    stage: Stage,
+    collector: Collector,
+    progress: session.Progress,
+    decide: Decide,
+    done: Past | None = None,
+    **said: Any,
+) -> None:
+    """Conduct a session of the collector's plan, whose platforms are started on the stage."""
+    monkeypatch.setattr("tare.experiment.session.pool.platforms.start", stage.start)
+    session.conduct(
+        session.Request(
+            folder=collector.folder,
+            plan=collector.plan,
+            machine=MACHINE,
+            facts=[],
+            decide=decide,
+            progress=progress,
+            collector=collector,
+            past=past(collector.lines()) if done is None else done,
+            **said,
+        )
+    )

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripted import Behaviour, BlindObserver, Stage
+import scripted
+from scripted import MACHINE, Behaviour, Stage, prepare
 
 from tare.agent import record
 from tare.experiment import journal, plan, plan_file, store
-from tare.experiment import session as execute
 from tare.experiment.findings.judgement import Difference, differences, earlier_ends
 from tare.experiment.findings.pairing import _estimate, compared_cells, stopping_rule
-from tare.experiment.placement import Machine
 from tare.experiment.report import compared
 from tare.experiment.session.resume_state import past
 from tare.experiment.specification import Experiment, Stopping
@@ -28,9 +27,6 @@ from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 from tare.statistics.sequential import compare_sequentially
 from tare.workloads.specification import WorkloadSpec
 
-MACHINE = Machine(
-    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30
-)
 WALL = ("wall_ns", "around")
 
 
@@ -86,35 +82,23 @@ def taking(spread: float, **factors: float) -> Behaviour:
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     """Conduct a session and return its journal, its differences, and what progress was told."""
-    monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.experiment.session.session.client.digest", lambda: "0" * 64)
-    monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    folder = tmp_path / "results"
-    folder.mkdir()
+    folder = prepare(monkeypatch, tmp_path)
 
     def conduct(asked: Experiment, behaviour: Behaviour) -> Any:
-        monkeypatch.setattr(
-            "tare.experiment.session.pool.platforms.start", Stage(behaviour, ()).start
-        )
         made = plan.make(asked, plan.cells(asked, MACHINE))
         plan_file.write(made, folder)
         listener = Listener()
         collector = Collector(folder, made)
         done = past(collector.lines())
         done.values = collector.values(made.metric)
-        execute.conduct(
-            execute.Request(
-                folder=folder,
-                plan=made,
-                machine=MACHINE,
-                facts=[],
-                decide=stopping_rule(made, listener.running),
-                progress=listener,
-                past=done,
-                collector=collector,
-                first_look=0,
-            )
+        scripted.conduct(
+            monkeypatch,
+            Stage(behaviour),
+            collector,
+            listener,
+            stopping_rule(made, listener.running),
+            done,
+            first_look=0,
         )
         lines = list(journal.read_all(folder))
         measured = collector.results()

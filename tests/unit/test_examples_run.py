@@ -7,19 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from scripted import BlindObserver, Stage
-from test_execute import MACHINE, Quiet
+from scripted import MACHINE, Stage, conduct, prepare
+from test_execute import Quiet
 
 from tare import extras
 from tare.agent import record
 from tare.experiment import file as experiment_file
 from tare.experiment import journal, plan
-from tare.experiment import session as execute
 from tare.experiment.catalogue import catalogue
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.report import page
 from tare.experiment.report.origin import Origin
-from tare.experiment.session.resume_state import past
 from tare.experiment.specification import Experiment, Stopping
 from tare.experiment.store.collector import Collector
 from tare.render import html
@@ -76,27 +74,17 @@ def test_an_example_is_planned(path: Path) -> None:
 def test_an_example_is_run_and_reported(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.experiment.session.session.client.digest", lambda: "0" * 64)
-    monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
-    monkeypatch.setattr("tare.experiment.session.pool.platforms.start", Stage(behave).start)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    folder = tmp_path / "results"
-    folder.mkdir()
+    folder = prepare(monkeypatch, tmp_path)
     asked = msgspec.structs.replace(parsed(path), stopping=Stopping(trials=6, budget_s=None))
     cells = plan.cells(asked, MACHINE)[:MOST_CELLS]
     collector = Collector(folder, plan.make(asked, cells))
-    execute.conduct(
-        execute.Request(
-            folder=folder,
-            plan=collector.plan,
-            machine=MACHINE,
-            facts=[],
-            decide=lambda values: stopping.decide(values, Target(asked.stopping.precision)),
-            progress=Quiet(),
-            past=past(collector.lines()),
-            collector=collector,
-        )
+    target = Target(asked.stopping.precision)
+    conduct(
+        monkeypatch,
+        Stage(behave),
+        collector,
+        Quiet(),
+        lambda values: stopping.decide(values, target),
     )
     ends = [one for one in journal.read_all(folder) if isinstance(one, journal.TrialEnd)]
     assert [one.status for one in ends].count("ok") == len(ends) >= 6 * len(cells)

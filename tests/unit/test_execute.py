@@ -12,17 +12,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from scripted import Behaviour, BlindObserver, Stage
+import scripted
+from scripted import MACHINE, Behaviour, BlindObserver, Stage, prepare
 
 from tare.agent import record
 from tare.errors import TareError, TrialError
 from tare.experiment import journal, plan
 from tare.experiment import session as execute
-from tare.experiment.placement import Machine
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.observer import NoObserverError
 from tare.experiment.session.request import SHORT_PROBING
-from tare.experiment.session.resume_state import past
 from tare.experiment.session.session import weigh
 from tare.experiment.session.session_state import TRIES_IN_A_ROW
 from tare.experiment.session.trial import Conductor
@@ -36,9 +35,6 @@ from tare.statistics import stopping
 from tare.statistics.interim_analysis import Target
 from tare.workloads.specification import WorkloadSpec
 
-MACHINE = Machine(
-    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30
-)
 KERNEL = WorkloadSpec(name="exp_float", kernel="exp_float", repetitions=3)
 
 
@@ -84,12 +80,7 @@ def session(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., tuple[list[journal.Line], Stage, Quiet]]:
     """Conduct a session and return its whole journal."""
-    monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.experiment.session.session.client.digest", lambda: "0" * 64)
-    monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    folder = tmp_path / "results"
-    folder.mkdir()
+    folder = prepare(monkeypatch, tmp_path)
 
     def conduct(
         asked: Experiment,
@@ -99,22 +90,14 @@ def session(
         **said: Any,
     ) -> tuple[list[journal.Line], Stage, Quiet]:
         stage, quiet = Stage(behaviour, broken, **said), Quiet()
-        monkeypatch.setattr("tare.experiment.session.pool.platforms.start", stage.start)
-        collector = Collector(folder, plan.make(asked, plan.cells(asked, MACHINE)))
-        execute.conduct(
-            execute.Request(
-                folder=folder,
-                plan=collector.plan,
-                machine=MACHINE,
-                facts=[],
-                decide=lambda values: stopping.decide(
-                    values, Target(asked.stopping.precision, early=asked.stopping.early)
-                ),
-                progress=quiet,
-                past=past(collector.lines()),
-                collector=collector,
-                weigh=weigh,
-            )
+        target = Target(asked.stopping.precision, early=asked.stopping.early)
+        scripted.conduct(
+            monkeypatch,
+            stage,
+            Collector(folder, plan.make(asked, plan.cells(asked, MACHINE))),
+            quiet,
+            lambda values: stopping.decide(values, target),
+            weigh=weigh,
         )
         return list(journal.read_all(folder)), stage, quiet
 
