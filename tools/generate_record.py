@@ -34,7 +34,7 @@ from typing import Literal
 
 import msgspec
 
-from tare.decoding import Decoder
+from tare.decoding import Decoder, Int64
 
 #: Version of this schema; front and agent refuse each other when it differs.
 SCHEMA: int = {version}
@@ -178,7 +178,7 @@ def annotation(schema: Schema) -> str:
         case "object":
             return f"dict[str, {annotation(schema['additionalProperties'])}]"
         case simple:
-            names = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
+            names = {"integer": "Int64", "number": "float", "string": "str", "boolean": "bool"}
             return {**names, "null": "None"}[simple]
 
 

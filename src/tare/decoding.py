@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Annotated, Any, Generic, TypeVar, overload
 
 import msgspec
 
 T = TypeVar("T")
+#: An integer that NumPy and the agent can hold; JSON allows any number of digits.
+Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 _MOST_DOTS = 100
 _QUOTED = re.compile(r""""[^"\n]*"|'[^'\n]*'""")
 _ENDS_OF_KEYS = re.compile(r"[\n,={}\[\]#]")

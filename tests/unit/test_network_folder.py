@@ -182,19 +182,36 @@ def test_times_that_go_back_are_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", ["acked_bytes", "received_bytes"])
-def test_what_no_network_carries_is_left_out(tmp_path: Path, count: str) -> None:
+def test_intervals_with_impossible_counts_are_left_out(tmp_path: Path, count: str) -> None:
     measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
     path = tmp_path / "m" / writing.TRACE
     last = [line for line in path.read_bytes().splitlines() if b'"interval"' in line][-1]
     told = json.loads(last)
     most = (told["end_ns"] - told["start_ns"]) * 10**5 // 8
-    for bytes_, left in ((most, 3), (most + 1, 2), (2**64 - 1, 2)):
+    for bytes_, left in ((most, 3), (most + 1, 2), (2**63 - 1, 2)):
         changed = json.dumps(told | {count: bytes_}).encode()
         path.write_bytes(path.read_bytes().replace(last, changed))
         last = changed
         read = folder.read(tmp_path / "m")
         assert len(read.courses["out"]) == left
         assert any(one.id == "net.placing.impossible" for one in read.notes) == (left == 2)
+
+
+@pytest.mark.parametrize("number", [2**63, 10**400])
+@pytest.mark.parametrize("path", [("busy_ns",), ("acked_bytes",), ("smoothed_rtt", "max_ns")])
+def test_integers_above_64_bits_are_damage(
+    tmp_path: Path, path: tuple[str, ...], number: int
+) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
+    trace = tmp_path / "m" / writing.TRACE
+    last = [line for line in trace.read_bytes().splitlines() if b'"interval"' in line][-1]
+    interval = json.loads(last)
+    holder = interval[path[0]] if len(path) > 1 else interval
+    holder[path[-1]] = number
+    trace.write_bytes(trace.read_bytes().replace(last, json.dumps(interval).encode()))
+    read = folder.read(tmp_path / "m")
+    assert len(read.courses["out"]) == 2
+    assert read.notes == (message("net.placing.damaged", n=1),)
 
 
 @pytest.mark.parametrize("name", [writing.ASKED, writing.TRACE])

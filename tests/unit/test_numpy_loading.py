@@ -18,6 +18,17 @@ assert dict(os.environ) == before
 print(len(os.listdir("/proc/self/task")))
 """
 
+_COMMAND = """
+import os, sys
+from tare import wiring
+sys.argv = ["tare", "export", "nowhere"]
+try:
+    wiring.main()
+except SystemExit:
+    assert "numpy" in sys.modules
+    print(len(os.listdir("/proc/self/task")))
+"""
+
 
 @pytest.mark.parametrize("asked", [None, "2"])
 def test_linear_algebra_has_one_thread_unless_the_environment_says_otherwise(
@@ -30,3 +41,15 @@ def test_linear_algebra_has_one_thread_unless_the_environment_says_otherwise(
     )
     cpus = len(os.sched_getaffinity(0))
     assert int(done.stdout) == min(int(asked or 1), cpus)
+
+
+def test_every_command_loads_it_so() -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", _COMMAND],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert done.stdout == "1\n"

@@ -505,3 +505,11 @@ def test_very_small_and_very_large_values_are_values(size: float) -> None:
     assert assumptions(size * values, 0.01).stationarity.verdict == (
         assumptions(values, 0.01).stationarity.verdict
     )
+
+
+def test_modes_of_equal_huge_values_do_not_overflow() -> None:
+    values = np.concatenate([np.full(30, 1e40), 1e39 * np.arange(1.0, 31)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = modes(values)
+    assert sum(mode.share for mode in found.modes) == pytest.approx(1)

@@ -211,3 +211,14 @@ def test_few_pairs_that_depend_on_each_other_say_how_many_it_takes() -> None:
     assert found.fewest > found.n
     judged = adjust(found, found.p, 0.02)
     assert found.more_pairs == judged.more_pairs == found.fewest - found.n
+
+
+def test_a_scatter_of_many_orders_of_magnitude_has_finite_bounds() -> None:
+    rng = np.random.default_rng(1)
+    first, second = 10 ** rng.uniform(0, 300, (2, 7))
+    found = compare(first, second, dependence=0.9)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.detectable is not None
+    assert 0 <= found.low < found.ratio < found.high < math.inf
+    assert math.isfinite(found.detectable)

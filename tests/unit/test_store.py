@@ -169,7 +169,7 @@ def test_garbage_names_file_and_line(folder, garbage, why):
                 ],
                 "line 3 .* no value",
             )
-            for value in (1e308, -1e308, 10**40)
+            for value in (1e308, -1e308)
         ),
         *(
             (
@@ -178,12 +178,12 @@ def test_garbage_names_file_and_line(folder, garbage, why):
                     journals.start(trial),
                     record.Sample(
                         id=1, trial=trial, iteration=iteration, phase="measured", metric="m",
-                        source="s", value=1,
+                        source="s", value=value,
                     ),
                 ],
-                "line 3 .* too large",
+                "line 3 .* damaged: Expected `int` <= 9223372036854775807",
             )
-            for trial, iteration in ((2**70, 0), (1, 10**400))
+            for trial, iteration, value in ((2**70, 0, 1), (1, 10**400, 1), (1, 0, 10**40))
         ),
     ],
 )  # fmt: skip
@@ -394,7 +394,6 @@ def test_what_hosts_of_a_network_sent_is_stored_with_its_trial(folder):
     ("line", "table"),
     [
         (journals.start(9, position=2**40), "trials"),
-        (record.Fault(id=1, trial=2**70, kind="exit", message=""), "faults"),
         (
             journal.Stop(cell=0, trials=1, reason="fixed", more_trials=10**30),
             "stops",

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tare.decoding import Decoder
+from tare.decoding import Decoder, Int64
 
 #: Version of this schema; front and agent refuse each other when it differs.
 SCHEMA: int = 6
@@ -24,7 +24,7 @@ class BuiltHost(Strict, frozen=True, kw_only=True):
     """A host of a network that was made."""
 
     address: str | None = None
-    host: int
+    host: Int64
     interface: str
     #: Path of its network namespace; absent: this one.
     namespace: str | None = None
@@ -39,9 +39,9 @@ class BuiltPort(Strict, frozen=True, kw_only=True):
     #: Path of the namespace that was made for it; absent: none was.
     namespace: str | None = None
     #: By which it is removed.
-    port: int
+    port: Int64
     #: How many of the address's bits are those of the network.
-    prefix: int
+    prefix: Int64
 
 
 class Capture(Strict, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class Capture(Strict, frozen=True, kw_only=True):
 
     #: Bytes kept of each stream; the rest is read and dropped. 0: only the end of standard error,
     #: which stands by a fault.
-    limit_bytes: int
+    limit_bytes: Int64
 
 
 #: Where data goes.
@@ -76,8 +76,8 @@ Effort = Literal[
 class BuildNetwork(Strict, frozen=True, kw_only=True, tag_field="job", tag="build_network"):
     """First of all, once: make a network of hosts, each a network namespace, on one bridge."""
 
-    hosts: int
-    id: int
+    hosts: Int64
+    id: Int64
     #: What everything made is called: `NAME-1` is the first host's namespace in /run/netns.
     name: str
     #: First three bytes of the hosts' addresses: `10.77.0`; hosts count from 1.
@@ -87,7 +87,7 @@ class BuildNetwork(Strict, frozen=True, kw_only=True, tag_field="job", tag="buil
 class TakeInterface(Strict, frozen=True, kw_only=True, tag_field="job", tag="take_interface"):
     """Instead: shape what leaves by an interface that is there."""
 
-    id: int
+    id: Int64
     interface: str
     #: Under which it is noted how the interface was, for `tare cleanup`: the session's.
     name: str
@@ -98,52 +98,52 @@ class AddPort(Strict, frozen=True, kw_only=True, tag_field="job", tag="add_port"
     sends leaves by the interface of the host, shaped as this is."""
 
     end: PortEnd
-    host: int
-    id: int
+    host: Int64
+    id: Int64
 
 
 class RemovePort(Strict, frozen=True, kw_only=True, tag_field="job", tag="remove_port"):
     """Remove a port; that its end is gone already is as good."""
 
-    id: int
-    port: int
+    id: Int64
+    port: Int64
 
 
 class ShapeHosts(Strict, frozen=True, kw_only=True, tag_field="job", tag="shape_hosts"):
     """Change how hosts are shaped; those that are not named stay as they are."""
 
     hosts: tuple[HostShape, ...]
-    id: int
+    id: Int64
 
 
 class LookAtHosts(Strict, frozen=True, kw_only=True, tag_field="job", tag="look_at_hosts"):
     """Tell how every host is."""
 
-    id: int
+    id: Int64
 
 
 class LogHosts(Strict, frozen=True, kw_only=True, tag_field="job", tag="log_hosts"):
     """From now on tell by itself how every host is, so often; absent: not any more."""
 
-    every_ns: int | None = None
-    id: int
+    every_ns: Int64 | None = None
+    id: Int64
 
 
 class NetworkBuilt(Strict, frozen=True, kw_only=True, tag_field="record", tag="network_built"):
     """The network is there, or the interface is taken."""
 
     hosts: tuple[BuiltHost, ...]
-    id: int
+    id: Int64
 
 
 class NetworkShaped(Strict, frozen=True, kw_only=True, tag_field="record", tag="network_shaped"):
     """The order is carried out."""
 
-    id: int
+    id: Int64
 
 
 class PortAdded(Strict, frozen=True, kw_only=True, tag_field="record", tag="port_added"):
-    id: int
+    id: Int64
     port: BuiltPort
 
 
@@ -151,16 +151,16 @@ class HostStates(Strict, frozen=True, kw_only=True, tag_field="record", tag="hos
     """The hosts, of all at one moment; `id` absent: told by itself."""
 
     #: CLOCK_MONOTONIC.
-    at_ns: int
+    at_ns: Int64
     hosts: tuple[HostState, ...]
-    id: int | None = None
+    id: Int64 | None = None
 
 
 class NetworkRefused(Strict, frozen=True, kw_only=True, tag_field="record", tag="network_refused"):
     """The order cannot be carried out; what was before holds."""
 
     hint: str | None = None
-    id: int
+    id: Int64
     message: str
 
 
@@ -181,9 +181,9 @@ class BeyondLimit(Strict, frozen=True, kw_only=True, tag_field="kind", tag="beyo
     """The other end allows no more."""
 
     #: Nanoseconds, bytes or streams.
-    allowed: int
+    allowed: Int64
     #: At the start; absent: it was reached.
-    asked: int | None = None
+    asked: Int64 | None = None
     limit: Limit
 
 
@@ -225,8 +225,8 @@ class NotTare(Strict, frozen=True, kw_only=True, tag_field="kind", tag="not_tare
 
 class OtherVersion(Strict, frozen=True, kw_only=True, tag_field="kind", tag="other_version"):
     end: str
-    ours: int
-    theirs: int
+    ours: Int64
+    theirs: Int64
 
 
 class OtherKey(Strict, frozen=True, kw_only=True, tag_field="kind", tag="other_key"):
@@ -305,56 +305,56 @@ class Histogram(Strict, frozen=True, kw_only=True):
     `m` ns for `e` = 0."""
 
     #: Pairs of bin and count, in order of bins; none is empty.
-    bins: tuple[tuple[int, int], ...]
-    max_ns: int | None = None
+    bins: tuple[tuple[Int64, Int64], ...]
+    max_ns: Int64 | None = None
     #: Exactly; absent where there is none.
-    min_ns: int | None = None
-    sum_ns: int
+    min_ns: Int64 | None = None
+    sum_ns: Int64
 
 
 class HostShape(Strict, frozen=True, kw_only=True):
     """What leaves one host."""
 
     #: From 1.
-    host: int
+    host: Int64
     #: Most that waits to be sent; what is beyond is dropped. Absent: 50 ms at the lowest rate, and
     #: no less than a few of the largest packets.
-    queue_bytes: int | None = None
+    queue_bytes: Int64 | None = None
     shape: Shape
 
 
 class HostState(Strict, frozen=True, kw_only=True):
     """How one host is."""
 
-    dropped_packets: int
-    dry_ns: int
-    first_dry_ns: int | None = None
-    host: int
+    dropped_packets: Int64
+    dry_ns: Int64
+    first_dry_ns: Int64 | None = None
+    host: Int64
     #: At which it may send now; absent: unshaped.
-    rate_bps: int | None = None
+    rate_bps: Int64 | None = None
     #: Since the network was made, all counted by the queueing discipline.
-    sent_bytes: int
+    sent_bytes: Int64
     #: How often, and for how long in all, its bucket was empty since it was shaped last; and when
     #: it was so first, CLOCK_MONOTONIC.
-    times_dry: int
+    times_dry: Int64
     #: Left in its bucket; absent: it has none.
-    tokens_bits: int | None = None
-    waiting_bytes: int
+    tokens_bits: Int64 | None = None
+    waiting_bytes: Int64
 
 
 class Trial(Strict, frozen=True, kw_only=True, tag_field="job", tag="trial"):
     """Execute one trial for the workers of this instance."""
 
     #: Echoed by every record that answers this job.
-    id: int
+    id: Int64
     #: Measured iterations of each worker.
-    iterations: int
+    iterations: Int64
     #: What else one iteration may take; commands only.
     limits: Limits | None = None
     #: How long descendants that outlive the root process may go on before they are killed.
-    linger_ns: int
+    linger_ns: Int64
     #: Names the session in the launcher's marker (24 bits).
-    nonce: int
+    nonce: Int64
     #: Open a per-task kernel event on each launched process (where no observer watches the CPUs).
     observe: bool
     process: Process
@@ -362,13 +362,13 @@ class Trial(Strict, frozen=True, kw_only=True, tag_field="job", tag="trial"):
     rendezvous: Rendezvous | None = None
     tail: Tail
     #: Wall-clock limit of one iteration; what exceeds it is killed and stored as timed out.
-    timeout_ns: int | None = None
+    timeout_ns: Int64 | None = None
     #: Number of the trial in the experiment.
-    trial: int
+    trial: Int64
     #: Identity of the launched process, where it is not the agent's own.
     user: User | None = None
     #: Unmeasured iterations of each worker before them.
-    warmup: int
+    warmup: Int64
     #: Over and over through a window of time, instead of a number of iterations.
     window: Window | None = None
     #: The workers that run in this instance.
@@ -379,7 +379,7 @@ class Trial(Strict, frozen=True, kw_only=True, tag_field="job", tag="trial"):
 class MeasureSelf(Strict, frozen=True, kw_only=True, tag_field="job", tag="measure_self"):
     """Measure the instrument itself: clocks and launch overhead, answered by facts."""
 
-    id: int
+    id: Int64
 
 
 class Watch(Strict, frozen=True, kw_only=True, tag_field="job", tag="watch"):
@@ -388,16 +388,16 @@ class Watch(Strict, frozen=True, kw_only=True, tag_field="job", tag="watch"):
     #: Control groups, as the host sees them, whose counters are differenced over the trial: for
     #: platforms whose own groups are read-only to the agent inside.
     groups: tuple[WatchedGroup, ...]
-    id: int
-    nonce: int
-    trial: int
+    id: Int64
+    nonce: Int64
+    trial: Int64
 
 
 class Collect(Strict, frozen=True, kw_only=True, tag_field="job", tag="collect"):
     """Observer only: the trial is over; answer with what the kernel stamped meanwhile."""
 
-    id: int
-    trial: int
+    id: Int64
+    trial: Int64
 
 
 class Probe(Strict, frozen=True, kw_only=True, tag_field="job", tag="probe"):
@@ -405,15 +405,15 @@ class Probe(Strict, frozen=True, kw_only=True, tag_field="job", tag="probe"):
     readings."""
 
     #: CPUs that it may use; absent: whatever it inherits.
-    cpus: tuple[int, ...] | None = None
+    cpus: tuple[Int64, ...] | None = None
     #: Where it may make files; absent: nowhere.
     directory: str | None = None
     effort: Effort
-    file_bytes: int
+    file_bytes: Int64
     #: Echoed by every record that answers this job.
-    id: int
+    id: Int64
     #: Most memory that it may take, and most that it may write to a file.
-    memory_bytes: int
+    memory_bytes: Int64
     #: One of those that `tare-agent describe` lists.
     name: str
     #: The other end of network probes; absent: this machine's loopback only.
@@ -421,15 +421,15 @@ class Probe(Strict, frozen=True, kw_only=True, tag_field="job", tag="probe"):
     #: The same on a file system of another machine.
     remote: str | None = None
     #: Decides random orders; each round has another.
-    seed: int
+    seed: Int64
     #: What takes longer is killed.
-    timeout_ns: int
+    timeout_ns: Int64
 
 
 class ReadClocks(Strict, frozen=True, kw_only=True, tag_field="job", tag="read_clocks"):
     """Read the clocks, once and at once, answered by their stamps."""
 
-    id: int
+    id: Int64
 
 
 class MeetHost(Strict, frozen=True, kw_only=True, tag_field="job", tag="meet_host"):
@@ -438,7 +438,7 @@ class MeetHost(Strict, frozen=True, kw_only=True, tag_field="job", tag="meet_hos
 
     #: ADDRESS:PORT
     host: str
-    id: int
+    id: Int64
 
 
 #: What an end bounds.
@@ -459,12 +459,12 @@ class Limits(Strict, frozen=True, kw_only=True):
     Absent: no limit.
     """
 
-    cpu_ns: int | None = None
-    memory_bytes: int | None = None
+    cpu_ns: Int64 | None = None
+    memory_bytes: Int64 | None = None
     #: Standard output and error together, and each file that it writes.
-    output_bytes: int | None = None
+    output_bytes: Int64 | None = None
     #: Processes and threads at a time.
-    processes: int | None = None
+    processes: Int64 | None = None
 
 
 class Connect(Strict, frozen=True, kw_only=True, tag_field="job", tag="connect"):
@@ -476,35 +476,35 @@ class Connect(Strict, frozen=True, kw_only=True, tag_field="job", tag="connect")
     #: Numeric address and port of the other end.
     end: str
     #: How often an interval is told.
-    interval_ns: int
+    interval_ns: Int64
     #: Secret of both ends, hexadecimal.
     key: str
     #: How long it will take in all, and how many bytes it will send at most; absent: not known.
     #: The other end refuses at the start what is beyond what it allows.
-    lasts_ns: int | None = None
-    most_bytes: int | None = None
+    lasts_ns: Int64 | None = None
+    most_bytes: Int64 | None = None
     #: How long to try to reach an end that is silent at the start; afterwards it tries for ever.
-    patience_ns: int
+    patience_ns: Int64
     #: Round trips of 64 bytes a second on a connection of their own, beside the data; 0: none,
     #: absent: one after another as fast as they come.
-    pings: int | None = None
+    pings: Int64 | None = None
     #: How often TCP_INFO is read within.
-    sample_ns: int
+    sample_ns: Int64
     #: Data streams of each direction.
-    streams: int
+    streams: Int64
 
 
 class Sending(Strict, frozen=True, kw_only=True, tag_field="job", tag="sending"):
     """Send and rest by a pattern for a while."""
 
-    duration_ns: int
+    duration_ns: Int64
     #: Echoed by what is told of it.
-    id: int
-    off_ns: int
+    id: Int64
+    off_ns: Int64
     #: Send for so long, then rest for so long, and again; `off_ns` 0: full speed, `on_ns` 0: rest.
-    on_ns: int
+    on_ns: Int64
     #: Bytes of each write.
-    write_bytes: int
+    write_bytes: Int64
 
 
 class Skip(Strict, frozen=True, kw_only=True, tag_field="job", tag="skip"):
@@ -513,19 +513,19 @@ class Skip(Strict, frozen=True, kw_only=True, tag_field="job", tag="skip"):
     Later phases have larger ids.
     """
 
-    id: int
+    id: Int64
 
 
 class Connected(Strict, frozen=True, kw_only=True, tag_field="record", tag="connected"):
     """Connected, for the first time or again."""
 
     #: Nanoseconds since the measurement began, of CLOCK_MONOTONIC, as everywhere in it.
-    at_ns: int
+    at_ns: Int64
     #: Facts of this end and of the other: kernel, interface, mtu, qdisc, tso, gro, congestion,
     #: tcp_wmem, cpus, …
     here: tuple[EndFact, ...]
     #: CLOCK_REALTIME then, ns since 1970: the only wall time of the measurement.
-    realtime_ns: int
+    realtime_ns: Int64
     there: tuple[EndFact, ...]
 
 
@@ -536,58 +536,58 @@ class Interval(Strict, frozen=True, kw_only=True, tag_field="record", tag="inter
     """
 
     #: Payload that the receiver's kernel has acknowledged, and that the receiver has read.
-    acked_bytes: int
-    buffer_limited_ns: int | None = None
+    acked_bytes: Int64
+    buffer_limited_ns: Int64 | None = None
     #: Time in which the streams had data to send; of that, held back by the receiver's window, and
     #: by the sender's buffer.
-    busy_ns: int | None = None
+    busy_ns: Int64 | None = None
     direction: Direction
-    end_ns: int
+    end_ns: Int64
     #: Its phase.
-    id: int
+    id: Int64
     #: Smallest round trip that the kernel has seen lately (tcpi_min_rtt).
-    min_rtt_ns: int | None = None
+    min_rtt_ns: Int64 | None = None
     #: How long in it data was sent: all of it, or 0 in a rest, in which what was sent before may
     #: still be acknowledged. A part only where an end was too late to tell both apart.
-    on_ns: int
-    received_bytes: int | None = None
-    receiver_cpu_ns: int | None = None
-    receiver_limited_ns: int | None = None
-    receiver_waited_ns: int | None = None
-    retransmits: int
+    on_ns: Int64
+    received_bytes: Int64 | None = None
+    receiver_cpu_ns: Int64 | None = None
+    receiver_limited_ns: Int64 | None = None
+    receiver_waited_ns: Int64 | None = None
+    retransmits: Int64
     #: Round trips of the 64 bytes beside the data, as an application sees them; of the first
     #: direction alone.
     round_trips: Histogram
-    round_trips_waited_ns: int | None = None
+    round_trips_waited_ns: Int64 | None = None
     #: Mean over the samples of tcpi_rttvar, and of the congestion window in segments.
-    rtt_variation_ns: int | None = None
+    rtt_variation_ns: Int64 | None = None
     #: Payload of a full segment.
-    segment_bytes: int
+    segment_bytes: Int64
     #: Segments sent, with those sent again, and those sent again alone.
-    segments: int | None = None
+    segments: Int64 | None = None
     #: CPU time of the processes that send and receive, all their threads.
-    sender_cpu_ns: int | None = None
+    sender_cpu_ns: Int64 | None = None
     #: Time in which the threads that send, that receive, and at both ends those of the small round
     #: trips were ready to run and had no CPU, summed over threads; of waits that ended in it.
-    sender_waited_ns: int | None = None
+    sender_waited_ns: Int64 | None = None
     #: Smoothed round trip times (tcpi_rtt), one of each stream every `sample_ns` while sending.
     smoothed_rtt: Histogram
-    start_ns: int
+    start_ns: Int64
     window_segments: float | None = None
 
 
 class Gap(Strict, frozen=True, kw_only=True, tag_field="record", tag="gap"):
     """The other end was lost for a while: nothing was measured."""
 
-    end_ns: int
-    start_ns: int
+    end_ns: Int64
+    start_ns: Int64
     why: str
 
 
 class PhaseOver(Strict, frozen=True, kw_only=True, tag_field="record", tag="phase_over"):
     """A phase is over, or was skipped."""
 
-    id: int
+    id: Int64
     skipped: bool
 
 
@@ -640,7 +640,7 @@ Process = Literal[
 
 
 #: Integer where the metric is one (nanoseconds, bytes, counts).
-Quantity = int | float
+Quantity = Int64 | float
 
 
 class ReadyLog(Strict, frozen=True, kw_only=True, tag_field="kind", tag="ready_log"):
@@ -680,19 +680,19 @@ class Hello(Strict, frozen=True, kw_only=True, tag_field="record", tag="hello"):
 
     boot_id: str | None = None
     #: CLOCK_MONOTONIC and CLOCK_REALTIME read back to back.
-    monotonic_ns: int
+    monotonic_ns: Int64
     #: Agent's process id in its own namespace.
-    pid: int
-    realtime_ns: int
-    schema: int
-    uid: int
+    pid: Int64
+    realtime_ns: Int64
+    schema: Int64
+    uid: Int64
     version: str
 
 
 class Fact(Strict, frozen=True, kw_only=True, tag_field="record", tag="fact"):
     """Something that holds for the instance: rights, clocks, overheads."""
 
-    id: int | None = None
+    id: Int64 | None = None
     name: str
     #: Where it was read, or how it was measured.
     source: str
@@ -703,26 +703,26 @@ class Fact(Strict, frozen=True, kw_only=True, tag_field="record", tag="fact"):
 class Sample(Strict, frozen=True, kw_only=True, tag_field="record", tag="sample"):
     """One value of one metric of one worker in one iteration."""
 
-    id: int
+    id: Int64
     #: Absent: the value belongs to the whole of the worker's trial. Counts from 0 over warm-up,
     #: measured and tail iterations alike.
-    iteration: int | None = None
+    iteration: Int64 | None = None
     #: A name that `tare-agent describe` explains; its suffix is its unit.
     metric: str
     phase: Phase
     source: str
-    trial: int
+    trial: Int64
     value: Quantity
     #: Absent: the value belongs to the whole trial.
-    worker: int | None = None
+    worker: Int64 | None = None
 
 
 class Reading(Strict, frozen=True, kw_only=True, tag_field="record", tag="reading"):
     """One value of one metric of a probe in one round."""
 
     #: Place on each of the metric's axes, in their order.
-    at: tuple[int, ...]
-    id: int
+    at: tuple[Int64, ...]
+    id: Int64
     #: A metric that the probe lists; its unit and its axes are there.
     metric: str
     value: float
@@ -731,9 +731,9 @@ class Reading(Strict, frozen=True, kw_only=True, tag_field="record", tag="readin
 class Clocks(Strict, frozen=True, kw_only=True, tag_field="record", tag="clocks"):
     """What the clocks said."""
 
-    id: int
-    monotonic_ns: int
-    realtime_ns: int
+    id: Int64
+    monotonic_ns: Int64
+    realtime_ns: Int64
 
 
 class Output(Strict, frozen=True, kw_only=True, tag_field="record", tag="output"):
@@ -741,11 +741,11 @@ class Output(Strict, frozen=True, kw_only=True, tag_field="record", tag="output"
 
     #: In base 64, as it need not be text.
     data: str
-    id: int
-    iteration: int
+    id: Int64
+    iteration: Int64
     stream: Stream
-    trial: int
-    worker: int
+    trial: Int64
+    worker: Int64
 
 
 class Fault(Strict, frozen=True, kw_only=True, tag_field="record", tag="fault"):
@@ -753,21 +753,21 @@ class Fault(Strict, frozen=True, kw_only=True, tag_field="record", tag="fault"):
 
     #: End of the command's standard error, where it was captured.
     evidence: str | None = None
-    id: int
-    iteration: int | None = None
+    id: Int64
+    iteration: Int64 | None = None
     kind: FaultKind
     #: What happened and why, for a person.
     message: str
-    trial: int | None = None
-    worker: int | None = None
+    trial: Int64 | None = None
+    worker: Int64 | None = None
 
 
 class Done(Strict, frozen=True, kw_only=True, tag_field="record", tag="done"):
     """A job is answered."""
 
-    id: int
+    id: Int64
     #: Records sent in answer to the job, this one not counted.
-    records: int
+    records: Int64
 
 
 class Rendezvous(Strict, frozen=True, kw_only=True):
@@ -777,7 +777,7 @@ class Rendezvous(Strict, frozen=True, kw_only=True):
     #: instance, and the agent makes it.
     handout: Handout | None = None
     #: Workers that meet.
-    parties: int
+    parties: Int64
 
 
 class Service(Strict, frozen=True, kw_only=True):
@@ -789,11 +789,11 @@ class Service(Strict, frozen=True, kw_only=True):
     name: str
     ready: Ready
     #: How long that may take.
-    ready_ns: int
+    ready_ns: Int64
     #: How long it may take to end before it is killed.
-    stop_ns: int
+    stop_ns: Int64
     #: Number of the signal that ends it.
-    stop_signal: int
+    stop_signal: Int64
 
 
 class ServicesReset(Strict, frozen=True, kw_only=True, tag_field="record", tag="services_reset"):
@@ -805,7 +805,7 @@ class ServicesReady(Strict, frozen=True, kw_only=True, tag_field="record", tag="
     """All services are ready."""
 
     #: From the start of the first one, in order of the services.
-    after_ns: tuple[int, ...]
+    after_ns: tuple[Int64, ...]
 
 
 class ServicesFailed(Strict, frozen=True, kw_only=True, tag_field="record", tag="services_failed"):
@@ -833,13 +833,13 @@ class Unshaped(Strict, frozen=True, kw_only=True, tag_field="kind", tag="unshape
 class Bucket(Strict, frozen=True, kw_only=True, tag_field="kind", tag="bucket"):
     """At `high_bps` while there are tokens, then at `low_bps`."""
 
-    capacity_bits: int
-    high_bps: int
-    low_bps: int
+    capacity_bits: Int64
+    high_bps: Int64
+    low_bps: Int64
     #: Tokens that come back, always, up to the capacity.
-    refill_bps: int
+    refill_bps: Int64
     #: Tokens now; absent: what was left, or full where there was no bucket.
-    tokens_bits: int | None = None
+    tokens_bits: Int64 | None = None
 
 
 class Steps(Strict, frozen=True, kw_only=True, tag_field="kind", tag="steps"):
@@ -851,9 +851,9 @@ class Steps(Strict, frozen=True, kw_only=True, tag_field="kind", tag="steps"):
 class Step(Strict, frozen=True, kw_only=True):
     """A rate for a while."""
 
-    duration_ns: int
+    duration_ns: Int64
     #: 0: nothing passes.
-    rate_bps: int
+    rate_bps: Int64
 
 
 Stream = Literal[
@@ -868,11 +868,11 @@ class Supervision(Strict, frozen=True, kw_only=True):
     #: ADDRESS:PORT of whoever is told of the services, and ends them.
     control: str
     #: How much of the output of each service is copied to standard output.
-    copy_bytes: int
+    copy_bytes: Int64
     #: Commands that run in order before the services.
     reset: tuple[tuple[str, ...], ...]
     #: How long all of these may take.
-    reset_ns: int
+    reset_ns: Int64
     #: In the order in which they start; they end in reverse.
     services: tuple[Service, ...]
 
@@ -887,19 +887,19 @@ Tail = Literal[
 
 
 class User(Strict, frozen=True, kw_only=True):
-    gid: int
-    groups: tuple[int, ...]
-    uid: int
+    gid: Int64
+    groups: tuple[Int64, ...]
+    uid: Int64
 
 
-Value = bool | int | float | str
+Value = bool | Int64 | float | str
 
 
 class WatchedGroup(Strict, frozen=True, kw_only=True):
     #: Host pid of a member; its groups in all hierarchies are found in /proc.
-    pid: int
+    pid: Int64
     #: The worker that the group holds; absent where several share it.
-    worker: int | None = None
+    worker: Int64 | None = None
 
 
 class Window(Strict, frozen=True, kw_only=True):
@@ -909,9 +909,9 @@ class Window(Strict, frozen=True, kw_only=True):
     """
 
     #: Period of the quota, after which the kernel hands out CPU time anew.
-    period_ns: int
+    period_ns: Int64
     #: Least number of periods that it spans.
-    periods: int
+    periods: Int64
     #: Whether the quota is less than the workers can use, so that the window is to begin where the
     #: kernel has stopped them once; otherwise it begins at once.
     throttled: bool
@@ -921,18 +921,18 @@ class Worker(Strict, frozen=True, kw_only=True):
     """One of several instances of the workload that run side by side."""
 
     #: CPUs that the worker may use; absent: whatever it inherits.
-    cpus: tuple[int, ...] | None = None
+    cpus: tuple[Int64, ...] | None = None
     #: Number of the worker in the trial, over all instances.
-    worker: int
+    worker: Int64
 
 
 class Kernel(Strict, frozen=True, kw_only=True, tag_field="kind", tag="kernel"):
     name: str
-    parameters: dict[str, int]
+    parameters: dict[str, Int64]
     #: Executions of the kernel inside one timed region.
-    repetitions: int
+    repetitions: Int64
     #: Seed of the generated input.
-    seed: int
+    seed: Int64
 
 
 class Command(Strict, frozen=True, kw_only=True, tag_field="kind", tag="command"):
@@ -943,7 +943,7 @@ class Command(Strict, frozen=True, kw_only=True, tag_field="kind", tag="command"
     #: Complete environment of the command.
     environment: dict[str, str]
     #: Exit codes that are no failure besides 0; empty: all, and signals; absent: none.
-    ignored_exits: tuple[int, ...] | None = None
+    ignored_exits: tuple[Int64, ...] | None = None
     #: File to read as standard input; absent: /dev/null.
     input: str | None = None
 

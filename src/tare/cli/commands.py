@@ -13,12 +13,15 @@ from typer.core import TyperCommand, TyperGroup
 from tare.cli import again, failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
 from tare.errors import UsageError
+from tare.host import numpy_loading
 
 #: Of a command line that is wrong; typer has it from a copy of click.
 _ClickUsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
 #: Options of one value that read as if they could be repeated, as --platform can: factors of an
 #: experiment.
 _FACTORS = ("network", "pinning", "size", "workers")
+#: Commands that compute nothing.
+_WITHOUT_NUMPY = frozenset({"cleanup"})
 _REPORTS = "--report FILE.json, then: tare report FILE.json --report FILE.html"
 
 
@@ -56,6 +59,12 @@ class Command(TyperCommand):
     def get_usage(self, ctx: Any) -> str:
         """Return the line that an error begins with."""
         return usage(ctx, self)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, with NumPy loaded before anything else loads it."""
+        if self.name not in _WITHOUT_NUMPY:
+            numpy_loading.load()
+        return super().invoke(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option twice where several values look possible: the first would be lost.

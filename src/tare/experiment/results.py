@@ -15,7 +15,7 @@ from tare.experiment.journal import SEEN
 from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
 from tare.experiment.samples import Key, Samples
 from tare.experiment.tables import TABLES
-from tare.results.columns import Column, Columns, objects
+from tare.results.columns import Column, Columns, group_means, objects
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -203,6 +203,14 @@ class Results:
             return self.trial_table.rows([]).with_columns(value=np.zeros(0))
         return mean_by(self.sample_table.of(metric, common[0]), "trial").joined(self.good, "trial")
 
+    def values_by_source(self, metric: str) -> dict[int, dict[str, float]]:
+        """Return the value of each trial that has one, failed ones included, by source."""
+        found: dict[int, dict[str, float]] = {}
+        for source in self.sample_table.sources(metric):
+            for row in mean_by(self.sample_table.of(metric, source), "trial").records():
+                found.setdefault(row["trial"], {})[source] = row["value"]
+        return found
+
     def values_of(self, metric: str, source: str, trials: Column) -> FloatArray:
         """Return the values of given trials, in their order; NaN where a trial has none."""
         means = mean_by(self.sample_table.of(metric, source), "trial")
@@ -378,10 +386,8 @@ class Results:
 
 def mean_by(samples: Columns, *keys: str) -> Columns:
     """Return the mean ``value`` of each combination of some columns, in order of these."""
-    numbers = samples.group_numbers(*keys)
-    _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
-    sums = np.bincount(numbers, samples["value"], minlength=len(counts))
-    return samples.rows(first).only(*keys).with_columns(value=sums / counts)
+    first, means = group_means(samples.group_numbers(*keys), samples["value"])
+    return samples.only(*keys).rows(first).with_columns(value=means)
 
 
 _TRIAL_COLUMNS = frozenset((

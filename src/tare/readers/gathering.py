@@ -261,7 +261,8 @@ def in_order(
         If there is no memory to sort in.
     """
     step = 1 << 20
-    if not any(np.any(np.diff(order[at : at + step + 1]) < 0) for at in range(0, len(order), step)):
+    pieces = (order[at : at + step + 1] for at in range(0, len(order), step))
+    if not any(np.any(piece[1:] < piece[:-1]) for piece in pieces):
         return columns
     if 2 * order.nbytes > growing.available():
         raise InputError(

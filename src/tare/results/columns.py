@@ -168,6 +168,29 @@ class Columns:
         return pd.DataFrame(dict(self._columns))
 
 
+def group_means(groups: Column, values: Column) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the index of the first value of each group, and the mean of the group's values.
+
+    The value of a trial is computed by no other function, so that the live display, the report and
+    an audit agree to the last digit.
+
+    Parameters
+    ----------
+    groups : array, shape (n,)
+        Group of each value, such as its trial.
+    values : array, shape (n,)
+
+    Returns
+    -------
+    first, means : array, shape (m,)
+        In order of the groups.
+    """
+    _, first, places, counts = np.unique(
+        groups, return_index=True, return_inverse=True, return_counts=True
+    )
+    return first, np.bincount(places, values, len(counts)) / counts
+
+
 def column(values: Sequence[Any] | Column) -> Column:
     """Return values as a column of the type that :class:`Columns` has for them."""
     if isinstance(values, np.ndarray):

@@ -17,7 +17,7 @@ from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics.exact import ranks
 from tare.statistics.holm import holm
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import MAX_LOG, FloatArray, exp
 from tare.statistics.ticks import Tick
 
 #: Standard normal quantile of the power that "detectable" means: 80 %.
@@ -105,7 +105,7 @@ def further(n: int, log_half_width: float, margin: float, tick: float = 0.0) -> 
 def detectable_change(log_half_width: float, confidence: float) -> float:
     """Smallest relative change shown with power 80 %, from an interval's half-width."""
     z = float(special.ndtri(0.5 + confidence / 2))
-    return math.expm1(log_half_width * (1 + _POWER / z))
+    return math.expm1(min(log_half_width * (1 + _POWER / z), MAX_LOG))
 
 
 def compare(
@@ -212,11 +212,11 @@ def conclude(
     margin, confidence : float
         As for :func:`compare`.
     """
-    low, high = (None if x is None else math.exp(x) for x in (shift.low, shift.high))
+    low, high = (None if x is None else exp(x) for x in (shift.low, shift.high))
     half = None if shift.low is None or shift.high is None else (shift.high - shift.low) / 2
     middle = float(np.median(first))
     found = Comparison(
-        ratio=math.exp(shift.middle),
+        ratio=exp(shift.middle),
         low=low,
         high=high,
         confidence=confidence,

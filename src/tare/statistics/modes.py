@@ -179,7 +179,9 @@ def _valley(ordered: FloatArray) -> int | None:
     spacing = ordered[window:] - ordered[:-window]
     rising = np.minimum.accumulate(spacing)
     falling = np.minimum.accumulate(spacing[::-1])[::-1]
-    prominence = spacing / np.maximum(np.maximum(rising, falling), 1e-300)
+    # Between equal values; relative to the largest spacing, so that no ratio overflows.
+    least = max(1e-300 * float(spacing.max()), 1e-300)
+    prominence = spacing / np.maximum(np.maximum(rising, falling), least)
     best = int(prominence.argmax())
     if prominence[best] <= 1:
         return None

@@ -24,7 +24,7 @@ from tare.statistics.comparison import (
 from tare.statistics.inversion import root
 from tare.statistics.shift import Shift, clock_matters, paired_shift
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, exp
 from tare.statistics.ticks import Tick
 
 #: Looks that are over: (n, normal quantile of the boundary), in order of n.
@@ -313,7 +313,7 @@ def _look(data: bytes, nominal: float) -> Look:
     """Compute the interval of pairs at a level; cached, since later calls repeat earlier looks."""
     d = np.frombuffer(data, dtype=float)
     bounds = signed_rank_interval(d, 1 - nominal) if nominal > 0 else None
-    low, high = (None, None) if bounds is None else (math.exp(bounds[0]), math.exp(bounds[1]))
+    low, high = (None, None) if bounds is None else (exp(bounds[0]), exp(bounds[1]))
     return Look(len(d), nominal, low, high)
 
 
@@ -342,7 +342,7 @@ def _clocked(look: Look, first: FloatArray, second: FloatArray, tick: Tick) -> L
     if not clock_matters(first, second, tick):
         return look
     shift = _at_look(first, second, look.level, tick)
-    low, high = (None if x is None else math.exp(x) for x in (shift.low, shift.high))
+    low, high = (None if x is None else exp(x) for x in (shift.low, shift.high))
     return replace(look, low=low, high=high)
 
 

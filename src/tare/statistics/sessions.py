@@ -14,7 +14,7 @@ from scipy import special
 from tare.results.verdict import judge
 from tare.statistics.comparison import Comparison, cliffs_delta, detectable_change
 from tare.statistics.intervals import quantile_interval
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, exp
 
 #: Sessions below which nobody knows how much sessions differ.
 FEWEST_SESSIONS = 5
@@ -60,12 +60,12 @@ def compare_with_sessions(
     levels = np.log([float(np.median(s)) for s in sessions])
     shift = math.log(float(np.median(new))) - float(levels.mean())
     half = _half_width(sessions, new, levels, confidence)
-    low, high = (None, None) if half is None else (math.exp(shift - half), math.exp(shift + half))
+    low, high = (None, None) if half is None else (exp(shift - half), exp(shift + half))
     different = low is not None and high is not None and (low > 1 or high < 1)
     pooled = np.concatenate(list(sessions))
     p = 1.0 if half is None else _p(shift, half, len(levels), confidence)
     return Comparison(
-        ratio=math.exp(shift),
+        ratio=exp(shift),
         low=low,
         high=high,
         confidence=confidence,

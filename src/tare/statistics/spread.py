@@ -19,7 +19,7 @@ from tare.statistics.dependence import padded, unpadded_times
 from tare.statistics.exact import ranks
 from tare.statistics.holm import holm
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90, percentile_bounds, resampled_ranges
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, exp
 from tare.statistics.ticks import Tick, ticks_of
 
 #: P-value below which a family's finer one is worked out; a larger one counts in no family.
@@ -155,7 +155,7 @@ def judged(
     log_low, log_high = log_low - slack, log_high + slack
     if log_low <= 0 <= log_high and slack:
         p = 1.0
-    half, low, high = (log_high - log_low) / 2, math.exp(log_low), math.exp(log_high)
+    half, low, high = (log_high - log_low) / 2, exp(log_low), exp(log_high)
     verdict = judge(low, high, margin, different=p < 1 - confidence)
     return SpreadComparison(
         first=first,

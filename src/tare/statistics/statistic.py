@@ -1,11 +1,21 @@
-"""The type of what statistics are computed of."""
+"""The type of the values that statistics take, and small functions of them."""
 
 from __future__ import annotations
+
+import math
+import sys
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+#: Logarithm of the largest float.
+MAX_LOG = math.log(sys.float_info.max)
+
+
+def exp(log: float) -> float:
+    """Return e to a power, at most the largest float: bounds of a log-ratio may be wider."""
+    return math.exp(min(log, MAX_LOG))
 
 
 def median(values: FloatArray) -> float:

@@ -17,25 +17,26 @@ from tare.agent import record
 from tare.errors import StoreError
 from tare.experiment import journal, plan, plan_file
 from tare.experiment.metrics import TIME, of_workload, waited_for
-from tare.experiment.results import Results, mean_by, typed
+from tare.experiment.results import Results, typed
 from tare.experiment.samples import Key, Samples
 from tare.experiment.tables import STORED
-from tare.results.columns import Columns, is_in, objects
+from tare.results.columns import Columns, group_means, is_in, objects
+from tare.statistics.statistic import FloatArray
 
 #: Factors that have a column of their own in every table of trials.
 _FACTORS = ("workload", "platform", "workers", "pinning", "load", "size")
 
 Row: TypeAlias = tuple[Any, ...]
-_as_it_is: Callable[[Any], Row] = msgspec.structs.astuple
+_all_fields: Callable[[Any], Row] = msgspec.structs.astuple
 #: Lines that are one row each: its table, and the row, after the number of the session.
 _OF_SESSION: dict[type, tuple[str, Callable[[Any], Row]]] = {
     journal.MachineFact: (
         "facts", lambda x: (x.instance, x.platform, x.name, x.value, x.unit, x.source),
     ),
-    journal.MachineTake: ("takes", lambda x: (x.moment, x.take, *_as_it_is(x.activity))),
-    journal.MachineFigure: ("figures", _as_it_is),
-    journal.ClockCheck: ("clocks", _as_it_is),
-    journal.Stop: ("stops", _as_it_is),
+    journal.MachineTake: ("takes", lambda x: (x.moment, x.take, *_all_fields(x.activity))),
+    journal.MachineFigure: ("figures", _all_fields),
+    journal.ClockCheck: ("clocks", _all_fields),
+    journal.Stop: ("stops", _all_fields),
     journal.Note: ("notes", lambda x: (x.message, x.detail)),
 }  # fmt: skip
 #: The same of lines that name a trial, and so no session.
@@ -43,7 +44,7 @@ _OF_TRIAL: dict[type, tuple[str, Callable[[Any], Row]]] = {
     record.Fault: (
         "faults", lambda x: (x.trial, x.worker, x.iteration, x.kind, x.message, x.evidence),
     ),
-    journal.HostUse: ("network_use", _as_it_is),
+    journal.HostUse: ("network_use", _all_fields),
 }  # fmt: skip
 
 
@@ -83,7 +84,7 @@ class Collector:
         self.folder = folder
         self.plan = made
         self.rows: dict[str, list[Row]] = defaultdict(list)
-        self.samples: dict[Key, _Growing] = defaultdict(_Growing)
+        self.samples: dict[Key, _SampleBuffer] = defaultdict(_SampleBuffer)
         #: Samples so far.
         self.counted = 0
         #: Trials of all sessions that have begun.
@@ -104,16 +105,13 @@ class Collector:
         return self._sessions[-1].add
 
     def means(self, trial: int, metric: str) -> dict[str, float]:
-        """Return the value of a trial, the last one so far, by source.
-
-        It is the mean over measured iterations and workers.
-        """
-        values = {
-            key.source: part.last(trial)
-            for key, part in self.samples.items()
-            if key.metric == metric and key.phase == "measured"
-        }
-        return {source: sum(some) / len(some) for source, some in values.items() if some}
+        """Return the value of the trial that has begun last by source, of sources that have one."""
+        found: dict[str, float] = {}
+        for key, part in self.samples.items():
+            if key.metric == metric and key.phase == "measured" and len(own := part.last(trial)):
+                _, (mean,) = group_means(np.zeros(len(own)), own)
+                found[key.source] = float(mean)
+        return found
 
     def values(self, metric: str) -> dict[int, list[tuple[int, dict[str, float]]]]:
         """Return block and value by source of the good trials of each cell, in order of time.
@@ -121,18 +119,15 @@ class Collector:
         A service's trial has a command's time as well, which is not what is waited for.
         """
         results = self.results()
-        names = {of: waited_for(metric, serves=of) for of in (False, True)}
         serving = {cell.cell for cell in self.plan.cells if cell.workload.serves}
-        means: dict[str, dict[int, dict[str, float]]] = {}
-        for name in set(names.values()):
-            for source in results.sample_table.sources(name):
-                for row in mean_by(results.sample_table.of(name, source), "trial").records():
-                    own = means.setdefault(name, {}).setdefault(row["trial"], {})
-                    own[source] = row["value"]
+        by_trial = {
+            serves: results.values_by_source(waited_for(metric, serves=serves))
+            for serves in (False, True)
+        }
         found: dict[int, list[tuple[int, dict[str, float]]]] = {}
         for row in results.good.records():
-            of_trial = means.get(names[row["cell"] in serving], {}).get(row["trial"], {})
-            known = (row["block"], of_workload(metric, of_trial))
+            by_source = by_trial[row["cell"] in serving].get(row["trial"], {})
+            known = (row["block"], of_workload(metric, by_source))
             found.setdefault(row["cell"], []).append(known)
         return found
 
@@ -176,7 +171,7 @@ class Collector:
         return found.with_times() if self.plan.metric == TIME else found
 
 
-class _Growing:
+class _SampleBuffer:
     """Samples of one key."""
 
     def __init__(self) -> None:
@@ -190,13 +185,13 @@ class _Growing:
         self._parts["iteration"].append(_or_nan(sample.iteration))
         self._parts["value"].append(sample.value)
 
-    def last(self, trial: int) -> list[float]:
-        """Return the values of the trial that has begun last, where it is this one."""
+    def last(self, trial: int) -> FloatArray:
+        """Return the values of a trial if it is the last one to have values, else none."""
         numbers = self._whole["trial"]
         first = len(numbers)
         while first and numbers[first - 1] == trial:
             first -= 1
-        return self._parts["value"][first:].tolist()
+        return np.array(self._parts["value"][first:])
 
     def columns(self) -> Columns:
         return Columns({
@@ -401,7 +396,7 @@ def _trial_files(folder: Path, made: plan.Plan) -> dict[str, Any]:
     """Return where applications leave their requests and tasks, if there are any."""
     if not any(cell.workload.application for cell in made.cells):
         return {}
-    # Only they need Parquet.
+    # Only applications need these modules.
     from tare.applications.requests import REQUESTS
     from tare.applications.tasks import TASKS
     from tare.experiment.store.trial_files import TrialFiles

@@ -14,7 +14,6 @@ from tare import units
 from tare.cli import console, options, quantities
 from tare.cli.stages import Progress
 from tare.errors import InputError
-from tare.host import numpy_loading
 
 
 def audit(
@@ -85,7 +84,6 @@ def audit(
 
     tare audit hyperfine.json --compare command
     """
-    numpy_loading.load()
     from tare.features.audit import page
     from tare.features.audit.audit import audit as look
     from tare.features.audit.contract import as_json

@@ -16,6 +16,7 @@ from tare.features.audit.question import Question
 from tare.readers import Series
 from tare.readers.readings import all_failed, failures, number
 from tare.readers.units import may_be_count, says_nothing
+from tare.results.columns import group_means
 from tare.results.message import Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.confirm import Repetitions, converges, repetitions
@@ -96,10 +97,9 @@ def trials_of(series: Series) -> Trials:
     position = series.position
     if series.trial is None:
         return Trials(series.values, series.block, position, known=False)
-    _, first, inverse = np.unique(series.trial, return_index=True, return_inverse=True)
+    first, means = group_means(series.trial, series.values)
     if len(first) == len(series.values):
         return Trials(series.values, series.block, position, known=True)
-    means = np.bincount(inverse, series.values) / np.bincount(inverse)
     order = np.argsort(first)
     at = first[order]
     return Trials(

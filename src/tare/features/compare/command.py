@@ -15,7 +15,6 @@ from tare.cli import console, lines, options, quantities
 from tare.cli.command_line import given, how_to_see, places, workload
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, TrialError
-from tare.host import numpy_loading
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
@@ -120,7 +119,6 @@ def compare(
 
         tare compare 'sleep 0.1' 'sleep 0.103'
     """
-    numpy_loading.load()
     from tare.experiment.findings.difference import question
     from tare.render.words import text
 

@@ -12,7 +12,6 @@ from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
 from tare.errors import IncompleteError, StoreError, TrialError, UsageError
-from tare.host import numpy_loading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +139,6 @@ def run(
 
     tare experiment run examples/demo.toml --out demo-results
     """
-    numpy_loading.load()
     supplies: Supplies = ctx.obj
     from tare.cli.command_line import interrupted
     from tare.cli.progress import Bar
@@ -234,7 +232,6 @@ def report(
         tare experiment report demo-results --report demo.md
         tare experiment report judge-results --limit '1 s'
     """
-    numpy_loading.load()
     options.check_charts(charts, out, report)
     _tell(
         folder, json, ctx.obj, sessions=session or (), charts=charts, out=out or report,

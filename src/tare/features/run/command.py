@@ -21,7 +21,6 @@ from tare.cli.command_line import (
 )
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, IncompleteError, TrialError, UsageError
-from tare.host import numpy_loading
 from tare.render.escaping import on_one_line
 
 if TYPE_CHECKING:
@@ -124,7 +123,6 @@ def run(
         tare run --parameter-scan t 1 3 'sleep 0.{t}'
         tare run --application ffmpeg -p bare -p docker
     """
-    numpy_loading.load()
     from tare.experiment import file as experiment_file
     from tare.experiment.catalogue import catalogue
     from tare.features.run import application as applications

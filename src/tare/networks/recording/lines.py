@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tare.agent.record import Connected, Gap, Interval, MeasureOver, PhaseOver
-from tare.decoding import Decoder
+from tare.decoding import Decoder, Int64
 
 #: Of the trace and of what was asked; raised where an older tare could not read it.
 VERSION = 2
@@ -16,11 +16,11 @@ READ = (1, VERSION)
 class Stretch(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stretch"):
     """An agent was started: times of what follows count from here."""
 
-    version: int
+    version: Int64
     tare: str
     #: Both of the moment at which its time is 0; since 1970, and since the machine was booted.
-    realtime_ns: int
-    boottime_ns: int
+    realtime_ns: Int64
+    boottime_ns: Int64
     boot_id: str | None = None
 
 
@@ -28,20 +28,20 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="
     """What was asked for from here on."""
 
     #: Intervals name it.
-    id: int
-    duration_ns: int
-    on_ns: int
-    off_ns: int
-    write_bytes: int
+    id: Int64
+    duration_ns: Int64
+    on_ns: Int64
+    off_ns: Int64
+    write_bytes: Int64
 
 
 class UnreadHistogram(msgspec.Struct, frozen=True, kw_only=True):
     """A histogram whose bins are still text: of a long trace they are read many at a time."""
 
     bins: msgspec.Raw
-    min_ns: int | None = None
-    max_ns: int | None = None
-    sum_ns: int
+    min_ns: Int64 | None = None
+    max_ns: Int64 | None = None
+    sum_ns: Int64
 
 
 class QuickInterval(
