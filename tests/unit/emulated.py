@@ -63,6 +63,9 @@ class ScriptedEmulator:
     def remove_port(self, port: int) -> None:
         del self.ports[port]
 
+    def enter(self, host: int) -> list[str]:
+        return []
+
     @contextlib.contextmanager
     def meeting(self, host: int) -> Iterator[Any]:
         address = f"{self.hosts[host - 1].address}:40000"
