@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from cli import TARE
+from quiet import Quiet
 
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment import pipeline, remnants, store
@@ -87,13 +88,6 @@ def written(folder: Path, network: str, **changes: Any) -> Path:
         )
     )
     return file
-
-
-class Quiet:
-    """Progress that nobody wants to know."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *told, **more: None
 
 
 def run(folder: Path, network: str, resume: bool = False, **changes: Any) -> Results:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from cli import TARE
+from quiet import Quiet
 
 from tare import platforms
 from tare.errors import TareError
@@ -85,13 +86,6 @@ def written(folder: Path, stacks: list[str], trials: int) -> Path:
     iperf3 = shutil.which("iperf3")
     file.write_text(EXPERIMENT.format(platforms=json.dumps(stacks), trials=trials, iperf3=iperf3))
     return file
-
-
-class Quiet:
-    """Progress that nobody wants to know."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *told, **more: None
 
 
 @pytest.mark.parametrize("stack", STACKS)

@@ -19,6 +19,7 @@ from tare.workloads.specification import Enforced
 CATALOGUE = catalogue()
 HEAD = '[experiment]\nname = "a"\nquestion = "b?"\n'
 KERNEL = '[[workload]]\nkernel = "exp_float"\n'
+RUN, ISOLATE = 'fresh = "run"\n', '[factors]\nplatform = ["bare", "isolate"]\n'
 COMMAND = '[[workload]]\ncommand = ["./prog", "{input}"]\n'
 
 
@@ -212,6 +213,15 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + 'metric = "walls_ns"\n' + KERNEL, "no metric 'walls_ns'", "'wall_ns'"),
         (HEAD + 'metric = "kernel_cpu_ns"\n[[workload]]\ncommand = "a"', "only kernels", "wall"),
         (HEAD + 'process = "same"\n[[workload]]\ncommand = "a"', "experiment.process", ""),
+        (HEAD + RUN + KERNEL, "where a platform starts programs itself", '["isolate"]'),
+        (HEAD + RUN + 'process = "same"\n' + KERNEL + ISOLATE, "experiment.process", ""),
+        (HEAD + RUN + 'instances = "shared"\n' + KERNEL + ISOLATE, "experiment.instances", ""),
+        (
+            HEAD + RUN + '[[workload]]\ncommand = "a"\ncapture = true\n' + ISOLATE,
+            "a has its output",
+            '"trial"',
+        ),
+        (HEAD + RUN + KERNEL + "[window]\n" + ISOLATE, "with a window", ""),
         (HEAD + 'seed = "1"\n' + KERNEL, "experiment.seed: '1'", ""),
         (HEAD + f"seed = {2**70}\n" + KERNEL, "experiment.seed", ""),
         (HEAD + 'skip_missing = "yes"\n' + KERNEL, "expected true or false", ""),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import columns
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,7 +19,7 @@ from tare import registry
 from tare.experiment.findings import causes
 from tare.experiment.findings.parallelism_check import parallel_ratios
 from tare.experiment.results import Results
-from tare.experiment.samples import Samples
+from tare.experiment.samples import Key, Samples
 from tare.experiment.specification import Experiment, Stopping
 from tare.results.columns import Columns, is_in
 from tare.results.finding import Finding
@@ -68,6 +70,67 @@ def test_harness_error_needs_a_program_that_times_itself() -> None:
     commands = Samples({key: part for key, part in results.sample_table if key.source != "self"})
     only = replace(results, sample_table=commands)
     assert registry.units_of("finding")["harness_error"].find(only) is None
+
+
+def with_source(
+    results: Results, key: Key, error_ns: Callable[[Columns], Any], reference: Key
+) -> Results:
+    """Add a source whose values are those of a reference and an error."""
+    rows = results.sample_table.of(*reference).joined(results.trial_table, "trial")
+    part = rows.only("row", "trial", "worker", "iteration").with_columns(
+        value=rows["value"] + error_ns(rows)
+    )
+    return replace(results, sample_table=results.sample_table.with_part(key, part))
+
+
+@pytest.mark.parametrize(("growth", "direction"), [(5.0, "higher"), (1.0, "inconclusive")])
+def test_the_error_of_isolate_is_judged_and_whether_it_grows_with_workers(
+    growth: float, direction: str
+) -> None:
+    rng = np.random.default_rng(3)
+
+    def error_ns(rows: Columns) -> Any:
+        sd = np.where(rows["workers"] == "1", MS, growth * MS)
+        return 3 * MS + sd * rng.standard_normal(len(rows))
+
+    results = make(platforms=("isolate",), workers=(1, 4), trials=40)
+    results = with_source(results, Key("wall_ns", "isolate"), error_ns, Key("wall_ns", "self"))
+    found = ask("harness_error", results)
+    wall, growing = found.tables[1:]
+    rows = {r["workers"]: r for r in wall.rows if r["source"] == "isolate"}
+    assert rows["1"]["mean"] == pytest.approx(3 * MS, rel=0.2)
+    assert rows["1"]["sd"] == pytest.approx(MS, rel=0.3)
+    assert rows["4"]["sd"] == pytest.approx(growth * MS, rel=0.3)
+    (row,) = growing.rows
+    assert (row["source"], row["n"], row["direction"]) == ("isolate", 40, direction)
+    assert row["low"] < growth < row["high"]
+    grown = said(found, "harness_error.growth").args
+    assert (grown["few"], grown["many"], grown["total"]) == ("1", "4", 1)
+    assert grown["less_stable"] == (direction == "higher")
+    means = [m for m in each(found.answer) if isinstance(m, Message) and m.id.endswith("mean")]
+    assert [(m.args["metric"], m.args["source"]) for m in means] == [
+        ("cpu_ns", "cgroup"), ("wall_ns", "perf_cpu"), ("wall_ns", "isolate"),
+    ]  # fmt: skip
+
+
+def test_a_time_that_a_harness_prints_is_judged_by_tares_best_source() -> None:
+    results = make(platforms=("bare",), workers=(1,), trials=30, metric="judge_time_ns")
+    around = Key("wall_ns", "perf_cpu")
+    printed = Key("judge_time_ns", "output")
+    results = with_source(results, printed, lambda rows: np.full(len(rows), 7.0 * MS), around)
+    commands = {key: part for key, part in results.sample_table if key.source != "self"}
+    found = ask("harness_error", replace(results, sample_table=Samples(commands)))
+    assert registry.units_of("finding")["harness_error"].find(
+        replace(results, experiment=replace_metric(results, None), sample_table=Samples(commands))
+    ) is None  # fmt: skip
+    rows = {r["source"]: r for r in found.tables[0].rows}
+    assert rows["judge_time_ns"]["mean"] == pytest.approx(7 * MS)
+    assert rows["judge_time_ns"]["sd"] == pytest.approx(0, abs=1)
+    assert set(rows) == {"judge_time_ns", "around"}
+
+
+def replace_metric(results: Results, metric: str | None) -> Experiment:
+    return msgspec.structs.replace(results.experiment, metric=metric)
 
 
 def test_stability_ratio_is_its_formula() -> None:

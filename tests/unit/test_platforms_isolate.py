@@ -273,3 +273,30 @@ def test_without_isolate_it_is_told_where_to_get_it(
     with pytest.raises(PlatformError, match="not on PATH") as caught:
         platforms.start("isolate", platforms.Place(name="tare-0123ab-0", shared=str(tmp_path)))
     assert "ioi/isolate" in (caught.value.hint or "")
+
+
+def test_programs_are_started_in_a_box_with_the_agent_outside(stub: Stub) -> None:
+    place = msgspec.structs.replace(stub.place(extra="--share-net"), starts_programs=True)
+    instance = platforms.start("isolate", place)
+    assert stub.runs() == []
+    assert client.Agent(instance.channel).hello.version == "stand-in"
+    (box,) = stub.boxes.iterdir()
+    starter = instance.starter
+    assert starter is not None
+    name, number, *options, meta = starter.words
+    assert (name, number, meta) == ("isolate", f"--box-id={box.name}", "--meta=-")
+    assert {"--cg", "--share-net", f"--dir=/shared={stub.shared}"} <= {*options}
+    assert (starter.agent, starter.shared) == ("/tare/agent", "/shared")
+    assert {figure.metric for figure in instance.close()} == set()
+    assert list(stub.boxes.iterdir()) == []
+    assert list(stub.claims.iterdir()) == []
+
+
+def test_of_several_figures_in_the_output_of_a_program_the_last_is_isolates() -> None:
+    forged = "time:0.001\ntime-wall:9\nhello\n"
+    assert box_file.program(forged + (DATA / "v2-ok.meta").read_text()) == {
+        "cpu_ns": 222 * MS,
+        "wall_ns": 222 * MS,
+        "memory_bytes": 1420 * 1024,
+    }
+    assert box_file.program("time:x\n") == {}

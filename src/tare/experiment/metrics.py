@@ -18,6 +18,9 @@ TIME, OF_WORKLOAD = "time_ns", "workload"
 #: Wall time of a command; response time of an application that serves.
 COMMANDS_TIME, SERVICES_TIME = "wall_ns", "response_mean_ns"
 
+#: What isolate reports of a program that it starts.
+ISOLATE = "isolate"
+
 #: Best first. The instrument must not be confounded with the platform: what is compared is
 #: compared on a source that is common to all of it.
 SOURCES = (
@@ -38,7 +41,7 @@ SOURCES = (
     SUPERVISED,
     OF_HOSTS,
     TASKS,
-    "isolate",
+    ISOLATE,
     "qdisc",
 )
 
@@ -82,8 +85,8 @@ def tick(metric: str, source: str | None = None) -> float | None:
         return None
     if metric.endswith("_ns"):
         if "cpu" in metric:
-            return _ISOLATE_NS if source == "isolate" else None
-        return _ISOLATE_NS if source == "isolate" else 1.0
+            return _ISOLATE_NS if source == ISOLATE else None
+        return _ISOLATE_NS if source == ISOLATE else 1.0
     if metric.endswith("_bytes"):
         return _MEMORY_BYTES if "memory" in metric else 1.0
     return None if metric in RATES or metric.endswith("_hz") else 0.0

@@ -206,7 +206,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     process: Literal["fresh", "same"] = "fresh"
     tail: Literal["loaded", "stop"] = "loaded"
     instances: Literal["own", "shared"] = "own"
-    fresh: Literal["platform", "trial"] = "platform"
+    fresh: Literal["platform", "trial", "run"] = "platform"
     #: Seconds between trials.
     rest_s: Duration = 0.0
     #: How long descendants of a command may outlive it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.platforms.layer import NOT_HELD, Figure, Held, Instance, Place, Port, Root
+from tare.platforms.layer import NOT_HELD, Figure, Held, Instance, Place, Port, Root, Starter
 from tare.platforms.stack import (
     availability,
     brings_files,
@@ -18,6 +18,7 @@ from tare.platforms.stack import (
     showing,
     slow,
     start,
+    starts_programs,
 )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Place",
     "Port",
     "Root",
+    "Starter",
     "availability",
     "brings_files",
     "layers",
@@ -40,6 +42,7 @@ __all__ = [
     "own_network",
     "root_refusal",
     "shares_memory",
+    "starts_programs",
     "slow",
     "start",
 ]

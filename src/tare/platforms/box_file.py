@@ -15,13 +15,20 @@ from tare.platforms.layer import Figure
 #: More than all keys that there are.
 LIMIT = 1 << 16
 
-#: Key, metric, and what one unit of it is in the metric's. A box lives as long as its agent, so
-#: these are figures of the instance, not of a workload.
-KEYS = (
+#: Keys, each with a metric and its units per unit of isolate's.
+Keys = tuple[tuple[str, str, int], ...]
+#: Of a box that the agent is in: its life is the instance's, not that of a program.
+OF_INSTANCE: Keys = (
     ("time", "instance_cpu_ns", 1_000_000_000),
     ("time-wall", "instance_wall_ns", 1_000_000_000),
     ("cg-mem", "instance_memory_bytes", 1024),
     ("max-rss", "instance_process_memory_bytes", 1024),
+)
+#: Of a run of one program.
+OF_PROGRAM: Keys = (
+    ("time", "cpu_ns", 1_000_000_000),
+    ("time-wall", "wall_ns", 1_000_000_000),
+    ("max-rss", "memory_bytes", 1024),
 )
 
 
@@ -40,14 +47,27 @@ def read(path: Path) -> str:
 
 
 def figures(text: str) -> list[Figure]:
-    """Return the figures of a meta file; isolate counts whole milliseconds and KiB, cut off."""
+    """Return the figures of a box that the agent was in."""
+    found = _values(text, OF_INSTANCE)
+    return [Figure(metric=m, source="isolate", value=value) for m, value in found.items()]
+
+
+def program(text: str) -> dict[str, int]:
+    """Return the figures of a program's run, by metric.
+
+    The program may have written such lines before isolate did: of several, the last counts.
+    """
+    return _values(text, OF_PROGRAM)
+
+
+def _values(text: str, keys: Keys) -> dict[str, int]:
+    """Return the values of a meta file; isolate truncates to whole milliseconds and KiB."""
     values = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
-    found: list[Figure] = []
-    for key, metric, scale in KEYS:
-        value = values.get(key, "")
-        if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", value, re.ASCII):
-            found.append(Figure(metric=metric, source="isolate", value=int(Decimal(value) * scale)))
-    return found
+    return {
+        metric: int(Decimal(value) * scale)
+        for key, metric, scale in keys
+        if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,9})?", value := values.get(key, ""), re.ASCII)
+    }
 
 
 def version(text: str) -> str | None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tare.errors import PlatformError
 from tare.host.lease import Remnant
 from tare.platforms import box_file, root
-from tare.platforms.layer import Figure, Layer, Place, Told, View
+from tare.platforms.layer import Figure, Layer, Place, Starter, Told, View
 from tare.registry import Description, Parameter, words
 
 #: Boxes have numbers for all users of a machine, so who takes one says so where all can see it.
@@ -45,7 +45,7 @@ SCRIPT = """\
 {try_cg}then cg=--cg; fi; {isolate} $cg --cleanup
 isolate --version >{said}.version && echo "$cg" >{said}.cg || exit
 {isolate} $cg --init >/dev/null || exit
-{isolate} $cg {options} --run -- {argv}
+{run}
 code=$?
 {isolate} $cg --cleanup
 exit $code
@@ -84,6 +84,7 @@ class Isolate(Layer):
     shows_folders = True
     own_users = True
     privileged = True
+    starts_programs = True
     stacks = ("docker/isolate",)
 
     def files(self) -> tuple[str, ...]:
@@ -105,6 +106,8 @@ class Isolate(Layer):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the box: its system directories, the agent, the shared directory."""
+        if place.starts_programs:
+            return outer
         agent = f"{TARE}/{Path(outer.agent).name}"
         return View(agent=agent, shared=SHARED, scratch=root.SCRATCH, users=False)
 
@@ -112,8 +115,43 @@ class Isolate(Layer):
         """Initialise a box, run in it, clean it up: by a shell where isolate is."""
         box = _claim(place.name, self.settings(place)["box"])
         said = f"{outer.scratch}/{place.name}"
+        options, made = self._options(outer, place)
+        isolate = f"isolate --box-id={box}"
+        meta = shlex.quote(f"--meta={said}.meta")
+        inside = f"{isolate} $cg {meta} {shlex.join(options)} --run -- {shlex.join(argv)}"
+        # What is around holds the box as it does all others; its own groups would lead out.
+        own_groups = not place.held and self.settings(place)["cg"] == "auto"
+        script = SCRIPT.format(
+            make=_box_roots() + made,
+            isolate=isolate,
+            try_cg="" if own_groups else "# ",
+            said=shlex.quote(said),
+            run=shlex.join(argv) if place.starts_programs else inside,
+        )
+        return ["/bin/sh", "-c", script]
+
+    def starter(self, outer: View, place: Place) -> Starter:
+        """Return what runs a program in the box, with isolate's figures on standard output."""
+        box = next(one for one in _claims() if box_file.read(one) == place.name)
+        options, _ = self._options(outer, place)
+        has_cg = any(name == "isolate_control_groups" and on for name, on, *_ in self.facts(place))
+        number = box.name.removeprefix(CLAIM)
+        groups = ("--cg",) if has_cg else ()
+        return Starter(
+            words=("isolate", f"--box-id={number}", *groups, *options, "--meta=-"),
+            variable="--env=",
+            directory="--chdir=",
+            agent=f"{TARE}/{Path(outer.agent).name}",
+            shared=SHARED,
+            source="isolate",
+            read=box_file.program,
+        )
+
+    def _options(self, outer: View, place: Place) -> tuple[list[str], str]:
+        """Return options of ``isolate --run``, and lines of a shell that make what they need."""
+        said = f"{outer.scratch}/{place.name}"
         options = [
-            *("--silent", "--processes", "--open-files=0", f"--meta={said}.meta"),
+            *("--silent", "--processes", "--open-files=0"),
             f"--dir={TARE}={Path(outer.agent).parent}",
             f"--dir={SHARED}={outer.shared}{':rw' if place.writable else ''}",
             *([] if place.network is None else ["--share-net"]),
@@ -124,17 +162,7 @@ class Isolate(Layer):
         mapped = Mapped.of(files, f"{said}.tmp") if place.runs_commands else Mapped()
         options += [*mapped.options]
         options += words("[platforms.isolate] extra", self.settings(place)["extra"])
-        # What is around holds the box as it does all others; its own groups would lead out.
-        own_groups = not place.held and self.settings(place)["cg"] == "auto"
-        script = SCRIPT.format(
-            make=_box_roots() + mapped.made,
-            isolate=f"isolate --box-id={box}",
-            try_cg="" if own_groups else "# ",
-            said=shlex.quote(said),
-            options=shlex.join(options),
-            argv=shlex.join(argv),
-        )
-        return ["/bin/sh", "-c", script]
+        return options, mapped.made
 
     def mend(self, said: str) -> str | None:
         """Explain what isolate needs."""

@@ -95,6 +95,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     #: Lists files that what is inside is not to read, one a line, in ``shared``.
     hidden: str | None = None
+    #: Whether the innermost layer, if it can, starts each program itself: the agent stays outside.
+    starts_programs: bool = False
     #: Whether a layer around holds what is inside to limits, by control groups.
     held: bool = False
     #: Path of the network namespace that it is to be in; None: the network that is around it.
@@ -176,6 +178,27 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Starter(msgspec.Struct, frozen=True, kw_only=True):
+    """How a sandbox starts a program itself, with the agent outside.
+
+    The sandbox's report of what it measured follows what the program writes to standard output.
+    """
+
+    #: Words of its command line before the program's; the last option is the environment's.
+    words: tuple[str, ...]
+    #: What goes before ``NAME=VALUE`` for each environment variable of the program.
+    variable: str
+    #: What goes before the working directory.
+    directory: str
+    #: Path of the agent and of the shared directory inside.
+    agent: str
+    shared: str
+    #: Source of the figures in the report.
+    source: str
+    #: Reads the figures of a report: metric and value.
+    read: Callable[[str], dict[str, int]]
+
+
 @dataclass
 class Instance:
     """A running platform with the agent resident in it."""
@@ -196,6 +219,8 @@ class Instance:
     #: From asking for it to the agent's hello.
     start_ns: int = 0
     facts: tuple[Told, ...] = ()
+    #: How its sandbox starts programs; None: the agent inside starts them.
+    starter: Starter | None = None
     _open: bool = True
 
     def close(self) -> list[Figure]:
@@ -260,6 +285,8 @@ class Layer:
     keeps_rights = False
     #: Whether the shared directory inside is the host's memory, on which both sides can wait.
     shares_memory = True
+    #: Can start each program itself; see ``Place.starts_programs``.
+    starts_programs = False
 
     def named(self, argument: str) -> Layer:
         """Return this layer with what is written after its colon.
@@ -298,6 +325,10 @@ class Layer:
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Return what a result must say of the layer."""
         return ()
+
+    def starter(self, outer: View, place: Place) -> Starter:
+        """Return how an instance that has begun starts programs; for ``starts_programs``."""
+        raise NotImplementedError
 
     def ended(self, place: Place) -> list[Figure]:
         """Let go of what an instance had, and return what the layer measured of it."""

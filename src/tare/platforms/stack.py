@@ -27,6 +27,7 @@ from tare.platforms.layer import (
     NetworkEnd,
     Place,
     Root,
+    Starter,
     Told,
     View,
 )
@@ -191,6 +192,11 @@ def other_network(stack: str, options: dict[str, dict[str, Any]]) -> tuple[str, 
     return next(((name, network) for name, network in asked if network != "none"), None)
 
 
+def starts_programs(stack: str) -> bool:
+    """Tell whether the innermost layer of a stack can start each program itself."""
+    return layers(stack)[-1].starts_programs
+
+
 def shares_memory(stack: str) -> bool:
     """Tell whether the shared directory of a stack's instances is the host's memory."""
     return all(layer.shares_memory for layer in layers(stack))
@@ -274,6 +280,7 @@ def start(stack: str, place: Place) -> Instance:
     )
     try:
         instance.facts = stacked.facts()
+        instance.starter = stacked.starter()
         if place.cores is not None and instance.host_pid is not None:
             instance.facts += quota.told(instance.host_pid, place)
     except BaseException:
@@ -375,6 +382,13 @@ class _Stacked:
         except BaseException:
             self.end()
             raise
+
+    def starter(self) -> Starter | None:
+        """Return how the innermost layer starts programs; None: the agent inside does."""
+        inner, place = self.layers[-1], self.places[-1]
+        if not (place.starts_programs and inner.starts_programs):
+            return None
+        return inner.starter(self.views[-2], place)
 
     def facts(self) -> tuple[Told, ...]:
         """Return what a result must say of the layers."""

@@ -96,6 +96,17 @@ pub struct Stamp {
     pub cpu_ns: AtomicI64,
 }
 
+impl Stamp {
+    /// Monotonic, real and CPU time between two stamps, in nanoseconds.
+    pub fn difference(start: &Self, end: &Self) -> [i64; 3] {
+        [
+            end.monotonic_ns.load(Acquire) - start.monotonic_ns.load(Acquire),
+            end.realtime_ns.load(Acquire) - start.realtime_ns.load(Acquire),
+            end.cpu_ns.load(Acquire) - start.cpu_ns.load(Acquire),
+        ]
+    }
+}
+
 /// One timed region of a kernel.
 #[repr(C)]
 #[derive(Default)]

@@ -1,12 +1,15 @@
 //! The process in which a kernel runs: the agent's own binary, launched as any command is.
 //!
 //! It stamps itself first thing, makes its input, meets the other workers, times the kernel and
-//! writes what it found into the block that it shares with its worker.
+//! writes what it found into the block that it shares with its worker. A process that another
+//! program starts, such as a sandbox, shares nothing: it gets the script as an argument, and prints
+//! the times.
 
+use std::ffi::OsString;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use launch::inherited::BLOCK_FD;
 use launch::rendezvous::Rendezvous;
@@ -21,8 +24,14 @@ use crate::window;
 /// Run as a kernel's process.
 pub fn run() -> ExitCode {
     let first = Moment::opening();
-    // SAFETY: the worker that launched us put the block there.
-    let block = match SharedBlock::of(unsafe { OwnedFd::from_raw_fd(BLOCK_FD) }) {
+    let script = std::env::args_os().nth(3);
+    let prints = script.is_some();
+    // SAFETY: without a script, the worker that launched us put the block there.
+    let block = script.map_or_else(
+        || SharedBlock::of(unsafe { OwnedFd::from_raw_fd(BLOCK_FD) }).map_err(|e| e.to_string()),
+        own_block,
+    );
+    let block = match block {
         Ok(block) => block,
         Err(error) => {
             eprintln!("tare-agent kernel is for the agent itself: no memory to work in ({error})");
@@ -35,7 +44,36 @@ pub fn run() -> ExitCode {
         block.complain(complaint);
     }
     Moment::closing().note(&block.head().last);
+    match &outcome {
+        Err(complaint) if prints => eprintln!("{complaint}"),
+        Ok(()) if prints => println!("{}", times(&block)),
+        _ => {}
+    }
     ExitCode::from(u8::from(outcome.is_err()))
+}
+
+/// Makes a block for one execution, which no other process sees.
+fn own_block(script: OsString) -> Result<SharedBlock, String> {
+    let block = SharedBlock::new(1).map_err(|error| error.to_string())?;
+    block.prepare(script.as_encoded_bytes(), 1)?;
+    Ok(block)
+}
+
+/// Formats the times of the process and of its timed region as JSON, by metric.
+fn times(block: &SharedBlock) -> serde_json::Value {
+    let (head, slot) = (block.head(), block.slot(0));
+    let [wall_ns, _, cpu_ns] = Stamp::difference(&head.first, &head.last);
+    let [kernel_wall_ns, kernel_realtime_ns, kernel_cpu_ns] =
+        Stamp::difference(&slot.start, &slot.end);
+    serde_json::json!({
+        "wall_ns": wall_ns,
+        "cpu_ns": cpu_ns,
+        "kernel_wall_ns": kernel_wall_ns,
+        "kernel_realtime_ns": kernel_realtime_ns,
+        "kernel_cpu_ns": kernel_cpu_ns,
+        "start_ns": slot.start.monotonic_ns.load(Acquire),
+        "end_ns": slot.end.monotonic_ns.load(Acquire),
+    })
 }
 
 /// Performs, and tells a wrong result from what prevented one.

@@ -117,7 +117,7 @@ pub fn disagreement(entry: &Entry) -> Option<String> {
 
 /// A kernel's timed region, by its own stamps.
 pub fn timed_region(entry: &mut Entry, slot: &Slot) {
-    let [wall, realtime, cpu] = difference(&slot.start, &slot.end);
+    let [wall, realtime, cpu] = Stamp::difference(&slot.start, &slot.end);
     entry.set(Figure::KernelWall, wall);
     entry.set(Figure::KernelRealtime, realtime);
     entry.set(Figure::KernelCpu, cpu);
@@ -139,7 +139,7 @@ pub fn stamps(entry: &mut Entry, slot: &Slot) -> bool {
 
 /// From the first to the last stamp of a kernel's process.
 pub fn span(entry: &mut Entry, head: &Head) {
-    let [wall, _, cpu] = difference(&head.first, &head.last);
+    let [wall, _, cpu] = Stamp::difference(&head.first, &head.last);
     entry.set(Figure::WallSelf, wall);
     entry.set(Figure::CpuSelf, cpu);
 }
@@ -166,12 +166,4 @@ pub fn launches(entry: &mut Entry, stretch: &Stretch) {
     entry.set(Figure::WindowAround, stretch.wall_ns());
     entry.set(Figure::WindowCpuAround, stretch.cpu_ns);
     entry.set(Figure::WindowExecutionsAround, stretch.executions);
-}
-
-fn difference(start: &Stamp, end: &Stamp) -> [i64; 3] {
-    [
-        end.monotonic_ns.load(Acquire) - start.monotonic_ns.load(Acquire),
-        end.realtime_ns.load(Acquire) - start.realtime_ns.load(Acquire),
-        end.cpu_ns.load(Acquire) - start.cpu_ns.load(Acquire),
-    ]
 }

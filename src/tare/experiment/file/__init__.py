@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tare import files
+from tare import files, platforms
 from tare.decoding import DecodeError, toml
 from tare.errors import ExperimentError
 from tare.experiment import plan
@@ -163,6 +163,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     substitution.check(name, experiment)
     windows.check(file, experiment)
     _check_commands(top, experiment, catalogue)
+    _check_fresh(top, experiment)
     _check_prepared(top, experiment)
     _check_compared(top, experiment)
     _check_limits(top, experiment, catalogue)
@@ -255,6 +256,34 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
         raise table.error(
             "process", f"only kernels can iterate in one process; {commands[0]!r} is a command"
         )
+
+
+def _check_fresh(table: Table, experiment: Experiment) -> None:
+    """Refuse what a sandbox that starts each execution itself cannot do."""
+    if experiment.fresh != "run":
+        return
+    stacks = experiment.factors.get("platform", ("bare",))
+    if not any(platforms.starts_programs(stack) for stack in stacks):
+        raise table.error(
+            "fresh", 'is "run" where a platform starts programs itself', 'platform = ["isolate"]'
+        )
+    for key, value, needed in (
+        ("process", experiment.process, "fresh"),
+        ("instances", experiment.instances, "own"),
+    ):
+        if value != needed:
+            raise table.error(key, f'is "{needed}" with fresh = "run"')
+    for workload in experiment.workloads:
+        if workload.application or workload.capture or workload.enforce:
+            what = "an application" if workload.application else (
+                "its output" if workload.capture else "limits"
+            )  # fmt: skip
+            raise table.error(
+                "fresh", f'"run" leaves standard output and limits to the sandbox; {workload.name} '
+                f"has {what}", '"trial"',
+            )  # fmt: skip
+    if experiment.window is not None:
+        raise table.error("fresh", 'is not "run" with a window, in which the agent counts')
 
 
 def _check_limits(table: Table, experiment: Experiment, catalogue: Catalogue) -> None:

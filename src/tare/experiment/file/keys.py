@@ -129,8 +129,10 @@ EXPERIMENT = (
     ),
     Key(
         "fresh",
-        kinds.choice(("platform", "trial")),
-        "instances live as long as the session; or are new for every trial",
+        kinds.choice(("platform", "trial", "run")),
+        "instances live as long as the session; or are new for every trial; or a sandbox that can "
+        "(isolate) starts each execution itself, without an agent inside, and its own times are "
+        "stored as a source of cpu_ns and wall_ns",
     ),
     Key("rest", kinds.seconds(positive=False), "pause between trials", field="rest_s"),
     Key(

@@ -242,6 +242,7 @@ class Pool:
             runs_commands=self._experiment.runs_commands,
             files=self._files,
             hidden=self._hidden,
+            starts_programs=self._experiment.fresh == "run",
             network=None if joining is None else joining.network,
             port=None if joining is None else joining.port,
             user=self._user,

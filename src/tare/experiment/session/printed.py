@@ -54,6 +54,11 @@ class Printed:
         if len(kept) > self._limit_bytes:
             raise AgentError(f"the agent sent more than {self._limit_bytes} bytes of an output")
 
+    def executions(self) -> Iterator[tuple[Execution, record.Phase, str]]:
+        """Yield each execution with its phase, and what it wrote to standard output."""
+        for execution, phase in self._phases.items():
+            yield execution, phase, self._of(execution)["stdout"].decode(errors="replace")
+
     @property
     def standard_output(self) -> str:
         """What all executions printed there, as text."""

@@ -21,7 +21,7 @@ from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.journal import MOST_VALUE, HostTokens, HostUse, Line, TrialEnd, TrialStart
 from tare.experiment.metrics import of_workload, waited_for
 from tare.experiment.placement import Machine
-from tare.experiment.session import printed_check, services
+from tare.experiment.session import printed_check, sandbox_start, services
 from tare.experiment.session.answers import Asked, answers, nothing
 from tare.experiment.session.clusters import Cluster, Clusters
 from tare.experiment.session.driving import Driving
@@ -397,6 +397,9 @@ class Conductor:
         left = self._left_tasks(job, cell, residents[0], levels, began_ns, cluster)
         if left is not None:
             left.clear()
+        values.starter = starter = residents[0].instance.starter
+        if starter is not None:
+            values.printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.reading)
         look = nothing if cluster is None else cluster.check
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load", self.user)
         try:
@@ -411,7 +414,12 @@ class Conductor:
             load.check()
         finally:
             load.stop()
-        if failure is None and values.printed is not None:
+        if failure is None and starter is not None and values.printed is not None:
+            kernel = cell.workload.kernel is not None
+            self._keep(
+                sandbox_start.samples(values.printed, starter, job.trial, kernel=kernel), values
+            )
+        elif failure is None and values.printed is not None:
             keep = partial(self._keep, values=values)
             data = self.roots.data(cell)
             failure = printed_check.judged(values.printed, job, cell, levels, data, residents, keep)
@@ -526,9 +534,12 @@ class Conductor:
     def _part(
         self, job: record.Trial, resident: Resident, meet: record.Rendezvous | None
     ) -> record.Trial:
-        workload = job.workload
+        workload, starter = job.workload, resident.instance.starter
+        inside = resident.instance.shared if starter is None else starter.shared
         if isinstance(workload, record.Command):
-            workload = seen_inside(workload, str(self.shared), resident.instance.shared)
+            workload = seen_inside(workload, str(self.shared), inside)
+        if starter is not None:
+            workload = sandbox_start.launched(workload, starter, self.surroundings)
         return msgspec.structs.replace(
             job,
             id=resident.agent.next_id(),
@@ -538,8 +549,8 @@ class Conductor:
                 for w, c in zip(resident.workers, resident.cpus, strict=True)
             ),
             rendezvous=meet,
-            # A container has users of its own.
-            user=job.user if resident.instance.users else None,
+            # A container has users of its own, and so has a sandbox that starts programs itself.
+            user=job.user if resident.instance.users and starter is None else None,
         )
 
     def _keeps(
@@ -595,8 +606,9 @@ class Conductor:
                 # A program may print any number; in the journal it would read as damage.
                 failure = failure or f"{got.metric} is {got.value:g}, which no program measures"
             elif isinstance(got, record.Sample):
-                self.write(got)
-                values.add(got)
+                if values.starter is None or sandbox_start.is_kept(got, values.starter):
+                    self.write(got)
+                    values.add(got)
             elif isinstance(got, record.Fault):
                 # That of what starts services says nothing that its report does not.
                 if not (values.serves and got.kind in ("exit", "signal")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tare.agent import record
 from tare.experiment.session.printed import Printed
+from tare.platforms import Starter
 
 
 class Values:
@@ -13,6 +14,8 @@ class Values:
         self.serves = serves
         #: What an application printed; None: nobody asks.
         self.printed = printed
+        #: How the sandbox starts programs; None: the agent does.
+        self.starter: Starter | None = None
         self.wrong = False
         #: The kernel ended a process for want of memory, whatever became of the trial.
         self.out_of_memory = False
