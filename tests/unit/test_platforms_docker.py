@@ -81,6 +81,17 @@ def test_a_peer_that_is_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         closing.shutdown(socket.SHUT_RDWR)
 
 
+def test_no_path_is_packed_twice(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(b"")
+    packed = io.BytesIO()
+    image.pack(packed, [Path("/tmp"), program])
+    packed.seek(0)
+    with tarfile.open(fileobj=packed) as archive:
+        names = archive.getnames()
+    assert sorted(names) == sorted({*image.FOLDERS, "tare/tare-agent", str(program).lstrip("/")})
+
+
 def test_the_image_holds_the_agent_alone(binary: Path) -> None:
     packed = io.BytesIO()
     image.pack(packed)

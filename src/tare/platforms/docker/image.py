@@ -133,6 +133,9 @@ def pack(packed: IO[bytes], files: Iterable[Path] = ()) -> None:
         entry.size, entry.mode = len(data), 0o755
         archive.addfile(entry, io.BytesIO(data))
         for file in files:
+            # Docker refuses a path that is there twice, such as that of a program below /tmp.
+            if str(file).strip("/") in FOLDERS:
+                continue
             with contextlib.suppress(PermissionError):
                 archive.add(file, recursive=False)
 
