@@ -423,3 +423,18 @@ def test_stabilitys_published_tables_come_out() -> None:
         if " " in column.key
     )
     assert mean.columns[1].title == "bare vs. docker"
+
+
+def test_pinned_is_compared_with_unpinned_in_stabilitys_words() -> None:
+    def behave(levels: dict[str, str]) -> Behaviour:
+        pinned = levels["pinning"] == "spread"
+        return Behaviour(mean_ns=(190 if pinned else 200) * MS, within=0.001 if pinned else 0.02)
+
+    results = make(
+        behave, platforms=("bare",), workers=(1,), pinnings=("none", "spread"), iterations=5
+    )
+    found = ask("as_stability_would_say", results)
+    mean, sd = found.tables
+    assert [row["none spread"] for row in mean.rows] == ["higher"]
+    assert [row["none spread"] for row in sd.rows] == ["higher"]
+    assert [m.args["factor"] for m in each(found.answer) if "counts" in m.id] == ["pinning"] * 2

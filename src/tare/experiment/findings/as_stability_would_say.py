@@ -25,11 +25,14 @@ _DESCRIPTION = Description(
     source="STABILITY",
 )
 _Name = Literal["mean", "sd", "isolate"]
+#: What is compared: the title, the statistic, the factor, and pairs of its levels.
+_Wanted = tuple[_Name, Of, str, list[tuple[str, str]]]
 
 
 def find(results: Results) -> Finding | None:
-    """Compare the platforms' means and SDs, and those with isolate to those without."""
-    if len(results.levels("platform")) < 2:
+    """Compare means and SDs of platforms and of pinnings, and SDs with isolate and without."""
+    varied = results.varied
+    if not {"platform", "pinning"} & {*varied}:
         return None
     basis = basis_of(results)
     if isinstance(basis, Message):
@@ -41,21 +44,24 @@ def find(results: Results) -> Finding | None:
     isolated = [
         (p, base) for p in platforms for base in platforms if p in (f"{base}/isolate", _alone(base))
     ]
-    wanted: list[tuple[_Name, Of, list[tuple[str, str]]]] = [
-        ("mean", "mean", pairs),
-        ("sd", "sd", pairs),
-        ("isolate", "sd", isolated),
+    pinned = list(combinations(results.levels("pinning"), 2)) if "pinning" in varied else []
+    wanted: list[_Wanted] = [
+        ("mean", "mean", "platform", pairs),
+        ("sd", "sd", "platform", pairs),
+        ("isolate", "sd", "platform", isolated),
+        ("mean", "mean", "pinning", pinned),
+        ("sd", "sd", "pinning", pinned),
     ]
-    made = [(of, some, _table(name, of, some, cells)) for name, of, some in wanted if some]
-    made = [one for one in made if one[2].rows]
+    made = [(one, _table(one, cells)) for one in wanted if one[-1]]
+    made = [(one, table) for one, table in made if table.rows]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=tuple(_counts(*one) for one in made[:2]),
+        answer=tuple(_counts(one, table) for one, table in made if one[0] != "isolate"),
         verdict="none",
         basis=str(basis),
-        tables=tuple(table for _, _, table in made),
+        tables=tuple(table for _, table in made),
         caveats=(message("as_stability_would_say.pooled"),),
     )
 
@@ -74,17 +80,20 @@ def intervals(cells: Cells, of: Of) -> dict[int, tuple[float, float]]:
     }
 
 
-def _table(name: _Name, of: Of, pairs: list[tuple[str, str]], cells: Cells) -> Table:
-    factors = [f for f in cells.varied if f != "platform"] or ["workload"]
+def _table(wanted: _Wanted, cells: Cells) -> Table:
+    name, of, factor, pairs = wanted
+    factors = [f for f in cells.varied if f != factor] or ["workload"]
     known = intervals(cells, of)
     rows = []
-    for levels, by_platform in cells.groups("platform"):
+    for levels, by_level in cells.groups(factor):
         row: dict[str, str | None] = {f: levels[f] for f in factors}
         for first, second in pairs:
-            row[f"{first} {second}"] = _word(by_platform.get(first), by_platform.get(second), known)
+            row[f"{first} {second}"] = _word(by_level.get(first), by_level.get(second), known)
         rows.append(row)
     return Table(
-        title=message(f"as_stability_would_say.table.{name}", basis=str(cells.basis)),
+        title=message(
+            f"as_stability_would_say.table.{name}", basis=str(cells.basis), factor=factor
+        ),
         columns=(
             *level_columns(factors),
             *(Column(key=f"{a} {b}", title=f"{a} vs. {b}") for a, b in pairs),
@@ -102,10 +111,12 @@ def _word(
     return word(known[first.cell], known[second.cell])
 
 
-def _counts(of: Of, pairs: list[tuple[str, str]], table: Table) -> Message:
-    """Say how many cells have each word, by pair of platforms."""
+def _counts(wanted: _Wanted, table: Table) -> Message:
+    """Return how many cells have each word, by pair of levels."""
+    _, of, factor, pairs = wanted
     return message(
         f"as_stability_would_say.counts.{of}",
+        factor=factor,
         pairs=[
             message("as_stability_would_say.pair", first=a, second=b, words=[*_words(counts)])
             for a, b in pairs
