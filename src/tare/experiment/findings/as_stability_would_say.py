@@ -44,7 +44,9 @@ def find(results: Results) -> Finding | None:
     isolated = [
         (p, base) for p in platforms for base in platforms if p in (f"{base}/isolate", _alone(base))
     ]
-    pinned = list(combinations(results.levels("pinning"), 2)) if "pinning" in varied else []
+    # Trials come in random order, the unpinned level first in the table.
+    pinnings = sorted(results.levels("pinning"), key="none".__ne__) if "pinning" in varied else []
+    pinned = list(combinations(pinnings, 2))
     wanted: list[_Wanted] = [
         ("mean", "mean", "platform", pairs),
         ("sd", "sd", "platform", pairs),
