@@ -52,7 +52,9 @@ class Periodicity:
     share: float
 
 
-def periodicity(scores: FloatArray, least: float = 0.0) -> Periodicity:
+def periodicity(
+    scores: FloatArray, least: float = 0.0, ordered: FloatArray | None = None
+) -> Periodicity:
     """Find the clearest period from two trials to a quarter of the series.
 
     At each period two patterns are correlated with the scores: some phases in a row unlike the
@@ -67,6 +69,8 @@ def periodicity(scores: FloatArray, least: float = 0.0) -> Periodicity:
         Normal scores in order of time: mean 0, variance 1.
     least : float
         Patterns whose surprise is smaller need not be found.
+    ordered : array, shape (n,), optional
+        The scores in ascending order, where they are known.
 
     Returns
     -------
@@ -80,28 +84,29 @@ def periodicity(scores: FloatArray, least: float = 0.0) -> Periodicity:
     """
     if len(scores) < 2 * FEWEST_PERIODS:
         return Periodicity(0.0, 2.0, 0.0)
-    return max(_pulses(scores, least), _waves(scores), key=_surprise)
+    if ordered is None:
+        ordered = np.sort(scores)
+    return max(_pulses(scores, least, ordered), _waves(scores), key=_surprise)
 
 
-def _pulses(scores: FloatArray, least: float) -> Periodicity:
+def _pulses(scores: FloatArray, least: float, ordered: FloatArray) -> Periodicity:
     """Correlate with phases that are higher or lower than all others: one, or some in a row."""
     n = len(scores)
     folds = _folds(n)
-    most = _only_most(np.sort(scores))
-    sums = np.concatenate(_phase_sums(scores, folds.periods))
-    single = _clearest(sums, folds.phases, most)
-    if not len(folds.runs.sizes):
-        return single
-    # A run around the period is the difference of two cumulative sums.
-    whole = np.append(0.0, np.cumsum(sums[folds.twice]))
+    most = _only_most(ordered, folds.largest)
+    sizes = np.arange(folds.smallest, folds.largest + 1)
+    least_exact = float(np.min(most[sizes - 1] ** 2 / (sizes * (n - sizes))))
+    sums = _phase_sums(scores, folds.periods)
+    single = _clearest(n, sums, folds.phases, most, least_exact)
+    # Scores sum to 0 over each period, so that the cumulative sum begins anew with the next.
+    before = np.append(0.0, np.cumsum(sums[:-1]))
     dearer = math.log(n / _VALUES_A_WIDTH)
     surprise = max(least, single.surprise) + dearer
-    least_share = min(_least_share(n, surprise), folds.runs.least_of(most))
-    some = folds.runs_of(folds.largest_shares(whole) >= least_share)
-    if not len(some):
+    wanted = folds.largest_shares(before) >= min(_least_share(n, surprise), least_exact)
+    if not wanted.any():
         return single
-    sums = whole[folds.ends[some]] - whole[folds.starts[some]]
-    several = _clearest(sums, folds.runs.take(some), most)
+    starts, ends, runs = folds.runs(wanted)
+    several = _clearest(n, before[ends] - before[starts], runs, most, least_exact)
     return max(
         single, replace(several, surprise=max(0.0, several.surprise - dearer)), key=_surprise
     )
@@ -111,72 +116,77 @@ def _pulses(scores: FloatArray, least: float) -> Periodicity:
 class _Patterns:
     """Sets of trials that pulses may stand on: how many trials each has, and of which period.
 
-    ``weights`` make a share of the variance of the square of a sum; ``different``: sizes there are.
+    ``weights`` make a share of the variance of the square of a sum.
     """
 
     sizes: NDArray[np.int64]
     periods: NDArray[np.int64]
     weights: FloatArray
-    different: NDArray[np.int64]
 
     @classmethod
     def of(cls, n: int, sizes: NDArray[np.int64], periods: NDArray[np.int64]) -> _Patterns:
-        return cls(sizes, periods, 1 / (sizes * (n - sizes)), np.unique(sizes))
-
-    def take(self, some: NDArray[np.int64]) -> _Patterns:
-        """Return some of the patterns."""
-        return replace(
-            self, sizes=self.sizes[some], periods=self.periods[some], weights=self.weights[some]
-        )
-
-    def least_of(self, most: FloatArray) -> float:
-        """Least share that a pattern without exception has; see :func:`_only_most`."""
-        n, some = len(most), self.different
-        return float(np.min(most[some - 1] ** 2 / (some * (n - some))))
+        return cls(sizes, periods, 1 / (sizes * (n - sizes)))
 
 
 @dataclass(frozen=True)
 class _Folds:
     """What all series of a length have in common: each phase, and each run of several phases.
 
-    ``twice``: the phases of each period, two rounds of them, one period after another. A run is
-    from ``starts`` to ``ends`` in the cumulative sums of these. ``widths`` and ``heaviest`` have a
-    row per period: the widths of its runs, 0 where there are no more, and the largest weight of a
-    run of each width; ``groups``: where the runs of each width of each period begin, and the end.
+    Phases stand one period after another, each from its index in ``begins``; the first ``long`` of
+    a period have one trial more than the others. ``around``: the phases of each period, and its
+    first ones once more, as runs go on from the last phase to the first. ``widths`` and
+    ``heaviest`` have a row per period: the widths of its runs, 0 where there are no more, and the
+    largest weight of a run of each width. ``smallest`` and ``largest``: trials of any pattern.
     """
 
+    n: int
     periods: range
     phases: _Patterns
-    twice: NDArray[np.int64]
-    runs: _Patterns
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    long: NDArray[np.int64]
+    around: NDArray[np.int64]
     widths: NDArray[np.int64]
     heaviest: FloatArray
-    groups: NDArray[np.int64]
+    smallest: int
+    largest: int
 
-    def runs_of(self, wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the indices of the runs of some widths, a row per period as in ``widths``."""
-        places = np.flatnonzero(wanted[self.widths > 0])
-        return np.concatenate(
-            [np.arange(self.groups[i], self.groups[i + 1]) for i in places.tolist()]
-            or [np.empty(0, dtype=np.int64)]
+    def runs(
+        self, wanted: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], _Patterns]:
+        """Return the runs of some widths: the phases that they begin at and end before.
+
+        ``wanted`` has a row per period, as ``widths``.
+        """
+        rows, columns = np.nonzero(wanted)
+        periods, begins, long = (
+            np.repeat(some, rows + 2) for some in (rows + 2, self.begins[rows], self.long[rows])
         )
+        first = np.concatenate([np.arange(row + 2) for row in rows.tolist()])
+        end = first + np.repeat(self.widths[rows, columns], rows + 2)
+        beyond = end - periods
+        sizes = (end - first) * (self.n // periods)
+        sizes += np.minimum(end, long) - np.minimum(first, long)
+        sizes += np.minimum(np.maximum(beyond, 0), long)
+        runs = _Patterns.of(self.n, sizes, periods)
+        return begins + first, begins + np.where(beyond < 0, end, beyond), runs
 
-    def largest_shares(self, whole: FloatArray) -> FloatArray:
+    def largest_shares(self, before: FloatArray) -> FloatArray:
         """Return bounds for the shares of the variance that runs of each width explain.
 
         A run is a difference of two cumulative sums of its period, so that none exceeds their
         range. It also consists of shorter runs, whose largest sums are known.
 
-        ``whole``: the cumulative sums of all periods.
+        ``before``: the cumulative sums of the phases before each.
         """
-        begins = np.append(0, np.cumsum(2 * np.array(self.periods)))[:-1]
-        range_ = np.maximum.reduceat(whole[:-1], begins) - np.minimum.reduceat(whole[:-1], begins)
+        range_ = np.maximum.reduceat(before, self.begins) - np.minimum.reduceat(before, self.begins)
         bounds = np.broadcast_to(range_[:, None], self.widths.shape)
         joined, rest = np.zeros(bounds.shape), self.widths
+        around = before[self.around]
+        room = np.empty_like(around)
+        begins = self.begins + _SHORT_RUNS[0] * np.arange(len(self.begins))
         for few in _SHORT_RUNS:
-            runs = np.abs(whole[few:] - whole[:-few])
+            runs = np.subtract(around[few:], around[:-few], out=room[few:])
+            np.abs(runs, out=runs)
             joined += rest // few * np.maximum.reduceat(runs, begins)[:, None]
             rest = rest % few
         bounds = np.minimum(bounds, joined) * (1 + 1e-9)
@@ -185,33 +195,43 @@ class _Folds:
 
 @lru_cache(maxsize=2)
 def _folds(n: int) -> _Folds:
-    periods = range(2, min(n // FEWEST_PERIODS, _LONGEST) + 1)
-    widths_of = [_widths(period) for period in periods]
-    phases, twice, starts, ends, offset = [], [], [], [], 0
-    for period, widths in zip(periods, widths_of, strict=True):
-        phases.append(n // period + (np.arange(period) < n % period))
-        twice.append(offset // 2 + np.tile(np.arange(period), 2))
-        first = np.tile(np.arange(period), len(widths))
-        starts.append(offset + first)
-        ends.append(offset + first + np.repeat(widths, period))
-        offset += 2 * period
-    start, end, both, sizes = (np.concatenate(parts) for parts in (starts, ends, twice, phases))
-    whole = np.append(0, np.cumsum(sizes[both]))
-    runs = _Patterns.of(
-        n, whole[end] - whole[start], np.repeat(periods, [len(one) for one in starts])
+    periods = np.arange(2, min(n // FEWEST_PERIODS, _LONGEST) + 1)
+    rounds, long = n // periods, n % periods
+    begins = np.append(0, np.cumsum(periods)[:-1])
+    sizes = np.concatenate(
+        [
+            full + (np.arange(period) < more)
+            for period, full, more in zip(periods, rounds, long, strict=True)
+        ]
     )
-    table = np.zeros((len(periods), max(map(len, widths_of))), dtype=np.int64)
-    heaviest = np.zeros(table.shape)
-    at = 0
-    for row, (period, widths) in enumerate(zip(periods, widths_of, strict=True)):
-        table[row, : len(widths)] = widths
-        weights = runs.weights[at : at + period * len(widths)].reshape(-1, period)
-        heaviest[row, : len(widths)] = weights.max(axis=1) if len(widths) else 0.0
-        at += weights.size
-    phase_patterns = _Patterns.of(n, sizes, np.repeat(periods, periods))
-    groups = np.repeat(periods, [len(widths) for widths in widths_of])
-    groups = np.append(0, np.cumsum(groups))
-    return _Folds(periods, phase_patterns, both, runs, start, end, table, heaviest, groups)
+    around = np.concatenate(
+        [
+            begin + np.arange(period + _SHORT_RUNS[0]) % period
+            for period, begin in zip(periods, begins, strict=True)
+        ]
+    )
+    widths_of = [_widths(period) for period in periods.tolist()]
+    widths = np.zeros((len(periods), max(map(len, widths_of))), dtype=np.int64)
+    for row, some in enumerate(widths_of):
+        widths[row, : len(some)] = some
+    # Of the longer phases a run has as few or as many as its place allows.
+    full, more, shorter = widths * rounds[:, None], long[:, None], (periods - long)[:, None]
+    fewest, most = full + np.maximum(0, widths - shorter), full + np.minimum(widths, more)
+    heaviest = np.zeros(widths.shape)
+    for some in (fewest, most):
+        np.maximum(heaviest, 1 / np.where(widths > 0, some * (n - some), np.inf), out=heaviest)
+    return _Folds(
+        n,
+        range(2, len(periods) + 2),
+        _Patterns.of(n, sizes, np.repeat(periods, periods)),
+        begins,
+        long,
+        around,
+        widths,
+        heaviest,
+        int(sizes.min()),
+        int(max(sizes.max(), most.max(initial=0))),
+    )
 
 
 def _least_share(n: int, surprise: float) -> float:
@@ -225,19 +245,22 @@ def _least_share(n: int, surprise: float) -> float:
     return -math.expm1(-max(0.0, surprise - constant) / b)
 
 
-def _clearest(sums: FloatArray, patterns: _Patterns, most: FloatArray) -> Periodicity:
+def _clearest(
+    n: int, sums: FloatArray, patterns: _Patterns, most: FloatArray, least_exact: float
+) -> Periodicity:
     """Return the clearest pulse, by correlation or without exception.
 
-    ``sums``: of the scores on each pattern; ``most``: see :func:`_only_most`.
+    ``sums``: of the scores on each pattern; ``most``: see :func:`_only_most`; ``least_exact``: a
+    share below which no pattern is without exception.
     """
-    n, sizes = len(most), patterns.sizes
     shares = sums**2 * patterns.weights
     at = len(shares) - 1 - int(shares[::-1].argmax())  # of the same share, the longest period
     share = min(float(shares[at]), 1 - 1e-12)
     p = 2 * student_cdf(n - 2, -math.sqrt(share * (n - 2) / (1 - share)))
     found = [(-math.log(max(p, 1e-300)), int(patterns.periods[at]), float(shares[at]))]
     # To look at all of them for such without exception is dear, and seldom has a chance.
-    if shares[at] >= patterns.least_of(most):
+    if shares[at] >= least_exact:
+        sizes = patterns.sizes
         found += [
             (
                 _log_choose(n, int(sizes[i])) - math.log(2),
@@ -258,33 +281,34 @@ def _widths(period: int) -> NDArray[np.int64]:
     return np.array(widths if half >= widths[0] else [], dtype=np.int64)
 
 
-def _only_most(ordered: FloatArray) -> FloatArray:
-    """Largest sum of k values up or down; infinite where ties let several sets of k reach it."""
-    apart = np.append(np.diff(ordered) > 0, True)
+def _only_most(ordered: FloatArray, largest: int) -> FloatArray:
+    """Largest sums of 1, 2, … values up or down; infinite where ties let several sets reach it.
+
+    ``largest``: up to so many values.
+    """
     sums = [
-        np.where(alone, np.cumsum(values), np.inf)
-        for values, alone in (
-            (ordered[::-1], np.append(apart[-2::-1], True)),
-            (-ordered, apart),
-        )
+        np.where(values[:-1] != values[1:], np.cumsum(values[:-1]), np.inf)
+        for values in (ordered[: -largest - 2 : -1], -ordered[: largest + 1])
     ]
     return np.maximum(*sums) - 1e-9
 
 
-def _phase_sums(scores: FloatArray, periods: range) -> list[FloatArray]:
-    """Sum the scores at each phase of each period.
+def _phase_sums(scores: FloatArray, periods: range) -> FloatArray:
+    """Sum the scores at each phase of each period, one period after another.
 
-    Those of a short period are sums of those of its longest multiple.
+    The sums of a short period are those of two phases each of twice the period.
     """
     n, longest = len(scores), periods[-1]
-    filled = np.append(scores, np.zeros(longest))
+    filled, ones = np.append(scores, np.zeros(longest)), np.ones(-(-n // 2))
     found: dict[int, FloatArray] = {}
     for period in reversed(periods):
-        multiple = longest // period * period
-        rounds = -(-n // period)
-        folded = found[multiple] if multiple > period else filled[: rounds * period]
-        found[period] = np.add.reduce(folded.reshape(-1, period), axis=0)
-    return [found[period] for period in periods]
+        if 2 * period <= longest:
+            double = found[2 * period]
+            found[period] = double[:period] + double[period:]
+        else:
+            rounds = -(-n // period)
+            found[period] = ones[:rounds] @ filled[: rounds * period].reshape(-1, period)
+    return np.concatenate([found[period] for period in periods])
 
 
 def _log_choose(n: int, k: int) -> float:
