@@ -12,11 +12,11 @@ from itertools import pairwise
 import numpy as np
 
 from tare.results.message import Chosen, Deviation, Message, message
-from tare.statistics.downsample import beside, fences, sample
+from tare.statistics.downsample import Course, beside, fences
 from tare.statistics.level_segments import segment_ends
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import robust_sd
-from tare.statistics.statistic import FloatArray, median
+from tare.statistics.statistic import FloatArray, median, median_of_ordered
 
 #: Values in the shortest segment; two in series that are too short for that.
 _SHORTEST_SEGMENT = 5
@@ -87,15 +87,16 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
         why = message("series.few", n=n) if n < 6 else message("series.equal")
         sentence = message("series.changes.unknown", why=why)
         return Changes(None, (), (), None, None, None, sentence)
-    x, block = order.course.values, order.course.block
-    scale = abs(median(sample(values))) or 1.0
+    course = order.course
+    x, block = course.values, course.block
+    scale = abs(median_of_ordered(course.spaced[course.spaced_sorter])) or 1.0
     points = _find(order) if order.moves else []
     drift = _line(x) if order.beyond(_tau_beside_line(order))[1] else None
     if drift is not None and points and _steps_fit_better(x, points):
         drift = None
     if drift is not None:
         points = []
-    levels = _levels(x, points)
+    levels = _levels(course, points)
     # Relative to where it came from where that was more: nothing falls by more than all of it.
     steps = np.diff(levels) / np.maximum(scale, np.abs(levels[:-1]))
     widest = int(np.abs(steps).argmax()) if len(steps) else None
@@ -230,9 +231,13 @@ def _beside_line(x: FloatArray) -> FloatArray:
     return np.asarray(x - _line(x) * np.linspace(-0.5, 0.5, len(x)))
 
 
-def _levels(x: FloatArray, points: list[int]) -> tuple[float, ...]:
-    parts = [x[a:b] for a, b in pairwise([0, *points, len(x)])]
-    return tuple(float(np.clip(part, *fences(part)).mean()) for part in parts)
+def _levels(course: Course, points: list[int]) -> tuple[float, ...]:
+    x, sorter = course.values, course.sorter
+    found = []
+    for a, b in pairwise([0, *points, len(x)]):
+        ordered = x[sorter[(sorter >= a) & (sorter < b)]]
+        found.append(float(np.clip(x[a:b], *fences(ordered, ordered=True)).mean()))
+    return tuple(found)
 
 
 def _steps_fit_better(x: FloatArray, points: list[int]) -> bool:

@@ -17,7 +17,7 @@ from scipy import special
 from tare.errors import InputError
 from tare.statistics.exact import binomial_quantiles
 from tare.statistics.intervals import quantile_interval, quantile_ranks, trials_needed
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, quantiles_of
 
 IntArray = NDArray[np.int64]
 
@@ -325,7 +325,11 @@ def prefixes(
 
 
 def converges(
-    values: FloatArray, precision: float = 0.01, confidence: float = 0.95, q: float = 0.5
+    values: FloatArray,
+    precision: float = 0.01,
+    confidence: float = 0.95,
+    q: float = 0.5,
+    ordered: FloatArray | None = None,
 ) -> bool:
     """Tell whether intervals shrink about one quantile as runs are added in order of time.
 
@@ -345,6 +349,8 @@ def converges(
         Movement of the quantile, relative to it, that does not matter.
     confidence, q : float
         Of the order-statistic interval, and the quantile.
+    ordered : array, shape (n,), optional
+        The values in ascending order, where they are known.
 
     Returns
     -------
@@ -356,9 +362,11 @@ def converges(
     CLOUDNET, Figure 19; Hodges, The significance probability of the Smirnov two-sample test,
     1958.
     """
-    if len(values) < trials_needed(q, confidence) or np.ptp(values) == 0:
+    if ordered is None:
+        ordered = np.sort(values)
+    if len(values) < trials_needed(q, confidence) or ordered[0] == ordered[-1]:
         return True
-    lower, middle, upper = np.quantile(values, [q / 2, q, (1 + q) / 2])
+    lower, middle, upper = quantiles_of(ordered, q / 2, q, (1 + q) / 2, ordered=True)
     below = values <= middle
     if below.all():
         below = values < middle
@@ -379,9 +387,10 @@ def _timing_p(marked: np.ndarray) -> float:
 
 def _unsettled(values: FloatArray, precision: float, confidence: float, q: float) -> bool:
     n = len(values)
-    late = [np.quantile(values[: math.ceil(share * n)], q) for share in (0.25, 0.375, 0.5, 0.75)]
-    middle = float(np.quantile(values, q))
-    if max(abs(float(x) - middle) for x in late) > precision * abs(middle):
+    *late, middle = (
+        quantiles_of(values[: math.ceil(share * n)], q)[0] for share in (0.25, 0.375, 0.5, 0.75, 1)
+    )
+    if max(abs(x - middle) for x in late) > precision * abs(middle):
         return True
     early = values[: n // 4]
     if quantile_ranks(len(early), q, confidence) is None:
@@ -441,6 +450,7 @@ def repetitions(
     confidence: float = 0.95,
     q: float = 0.5,
     settled: bool | None = None,
+    ordered: FloatArray | None = None,
 ) -> Repetitions:
     """Say how many of these runs would have been enough, had any subset of them been taken.
 
@@ -456,6 +466,8 @@ def repetitions(
         The quantile; the median by default.
     settled : bool, optional
         Result of :func:`converges`, where it is known.
+    ordered : array, shape (n,), optional
+        The values in ascending order, where they are known.
 
     Returns
     -------
@@ -466,14 +478,15 @@ def repetitions(
     Maricq et al., Taming Performance Variability, OSDI 2018.
     """
     values = np.asarray(values, dtype=float)
-    ordered = np.sort(values)
+    if ordered is None:
+        ordered = np.sort(values)
     n = _stable(ordered, precision, confidence, q)
     assured = assured_runs(ordered, precision, confidence, q)
     if assured is not None:
         # What not even one sample of all the runs reached is not assured by fewer.
         assured = max(assured, len(values) + 1 if n is None else n)
     if settled is None:
-        settled = converges(values, precision, confidence, q)
+        settled = converges(values, precision, confidence, q, ordered)
     return Repetitions(precision, confidence, q, n, assured, settled, ordered)
 
 

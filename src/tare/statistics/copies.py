@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, IndexArray
 
 #: p-value from which a repeated stretch counts as copied: a copy leaves no doubt, and so takes
 #: next to nothing of the budget of all tests of a series.
@@ -41,7 +41,7 @@ class Copy:
     p: float
 
 
-def copied(values: FloatArray) -> Copy | None:
+def copied(values: FloatArray, sorter: IndexArray | None = None) -> Copy | None:
     """Find the longest stretch that occurs twice, if chance does not explain it.
 
     Two given stretches of exchangeable values agree with the probability of a tie for each of
@@ -53,6 +53,8 @@ def copied(values: FloatArray) -> Copy | None:
     ----------
     values : array, shape (n,)
         In order of time; memory maps included. Above 65,536 values the first are looked at.
+    sorter : int array, shape (n,), optional
+        Indices that sort the values, where they are known.
 
     Returns
     -------
@@ -60,28 +62,30 @@ def copied(values: FloatArray) -> Copy | None:
         None where p exceeds 0.001.
     """
     x = np.asarray(values[:MOST], dtype=float) + 0.0  # one zero, without a sign
-    n, order = len(x), np.argsort(x)
-    ordered = x[order]
+    n = len(x)
+    if sorter is None or n < len(sorter):
+        sorter = np.argsort(x)
+    ordered = x[sorter]
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, n)
     if n < 4 or len(ends) in (1, n):
         return None
     counts = np.diff(ends, prepend=0)
     ties = float(np.sum(counts * (counts - 1.0))) / (n * (n - 1))
     ties = max(ties, float(np.mean(x[1:] == x[:-1])))
-    # Bounds for every length. Of n values of which j pairs are taken, any one has at least one
-    # partner left.
-    lengths = np.arange(1, n // 2 + 1)
+    # Every value of a repeated stretch occurs twice.
+    is_single = np.empty(n, dtype=bool)
+    is_single[sorter] = np.repeat(counts == 1, counts)
+    longest = int(np.diff(np.flatnonzero(is_single), prepend=-1, append=n).max()) - 1
+    # Bounds for every length, which fall. Of n values of which j pairs are taken, any one has at
+    # least one partner left.
+    lengths = np.arange(1, min(longest, n // 2) + 1)
     left = np.maximum(n - 2.0 * lengths + 1, 1)
     places = (n - 2.0 * lengths + 1) * (n - 2 * lengths + 2) / 2
     bounds = places * np.exp(np.cumsum(np.log(np.maximum(ties, 1 / left))))
     enough = np.flatnonzero(bounds <= LEVEL)
     if not len(enough):
         return None
-    # Every value of a repeated stretch occurs twice.
-    single = np.sort(order[np.repeat(counts == 1, counts)])
-    longest = int(np.diff(single, prepend=-1, append=n).max()) - 1
-    length = int(lengths[enough[0]])
-    if longest < length or not _may_repeat(x, length):
+    if not _may_repeat(x, int(lengths[enough[0]])):
         return None
     length, first, second = _longest(np.unique(x, return_inverse=True)[1])
     p = min(1.0, float(bounds[length - 1])) if length else 1.0

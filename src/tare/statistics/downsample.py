@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from tare.statistics.statistic import FloatArray, quantiles_of
+from tare.statistics.statistic import FloatArray, IndexArray, quantiles_of
 
 #: Longest series that is looked at value by value; longer ones are averaged over blocks.
 MOST = 8192
@@ -34,6 +34,8 @@ class Course:
     spaced : array, shape (k,)
         Single values evenly spaced over the whole series, all of them up to 8192 values. Changes
         of spread are seen in them that means of blocks hide.
+    sorter, stretch_sorter, spaced_sorter : int array
+        Indices that sort ``values``, ``stretch`` and ``spaced``.
     """
 
     values: FloatArray
@@ -41,23 +43,49 @@ class Course:
     variance: float
     stretch: FloatArray
     spaced: FloatArray
+    sorter: IndexArray
+    stretch_sorter: IndexArray
+    spaced_sorter: IndexArray
 
 
-def course_of(values: FloatArray) -> Course:
-    """Condense a series; it is read once, in pieces."""
+def course_of(values: FloatArray, sorter: IndexArray | None = None) -> Course:
+    """Condense a series; it is read once, in pieces.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time; memory maps included.
+    sorter : int array, shape (n,), optional
+        Indices that sort the values, where they are known.
+    """
     n = len(values)
     if n <= MOST:
         x = np.asarray(values, dtype=float)
-        return Course(x, 1, float(np.var(x)) if n else 0.0, x, x)
-    some = sample(values)
-    low, high = fences(some)
+        sorter = np.argsort(x) if sorter is None else sorter
+        return Course(x, 1, float(np.var(x)) if n else 0.0, x, x, sorter, sorter, sorter)
+    some, middle = sample(values), _middle(n)
+    spaced_sorter = np.argsort(some) if sorter is None else _every(_step(n, MOST), sorter)
+    low, high = fences(some[spaced_sorter], ordered=True)
     block = -(-n // _BLOCKS)
     means = np.empty(n // block)
     for first in range(0, len(means), step := max(1, _PIECE // block)):
         piece = np.clip(values[first * block : min(first + step, len(means)) * block], low, high)
         means[first : first + step] = piece.reshape(-1, block).mean(axis=1)
-    stretch = np.asarray(values[_middle(n) : _middle(n) + MOST], dtype=float)
-    return Course(means, block, float(np.var(np.clip(some, low, high))), stretch, some)
+    stretch = np.asarray(values[middle : middle + MOST], dtype=float)
+    if sorter is None:
+        stretch_sorter = np.argsort(stretch)
+    else:
+        stretch_sorter = sorter[(sorter >= middle) & (sorter < middle + MOST)] - middle
+    variance = float(np.var(np.clip(some, low, high)))
+    sorters = np.argsort(means), stretch_sorter, spaced_sorter
+    return Course(means, block, variance, stretch, some, *sorters)
+
+
+def _every(step: int, sorter: IndexArray) -> IndexArray:
+    """Return the indices that sort every so manieth value, from those that sort all."""
+    kept = np.zeros(len(sorter), dtype=bool)
+    kept[::step] = True
+    return np.asarray(sorter[kept[sorter]] // step)
 
 
 def beside(course: Course, fitted: FloatArray) -> Course:
@@ -71,18 +99,17 @@ def beside(course: Course, fitted: FloatArray) -> Course:
     """
     left = course.values - fitted
     if course.block == 1:
-        return replace(course, values=left, variance=float(np.var(left)), stretch=left, spaced=left)
+        sorter = np.argsort(left)
+        return Course(left, 1, float(np.var(left)), left, left, sorter, sorter, sorter)
     before, after = float(np.var(course.values)), float(np.var(left))
     last, n = len(fitted) - 1, len(fitted) * course.block
     in_stretch = (_middle(n) + np.arange(len(course.stretch))) // course.block
     in_spaced = np.arange(len(course.spaced)) * len(fitted) // len(course.spaced)
-    return replace(
-        course,
-        values=left,
-        variance=max(course.variance - before + after, 1e-300),
-        stretch=course.stretch - fitted[np.minimum(in_stretch, last)],
-        spaced=course.spaced - fitted[np.minimum(in_spaced, last)],
-    )
+    stretch = course.stretch - fitted[np.minimum(in_stretch, last)]
+    spaced = course.spaced - fitted[np.minimum(in_spaced, last)]
+    variance = max(course.variance - before + after, 1e-300)
+    sorters = np.argsort(left), np.argsort(stretch), np.argsort(spaced)
+    return Course(left, course.block, variance, stretch, spaced, *sorters)
 
 
 def _middle(n: int) -> int:
@@ -92,16 +119,21 @@ def _middle(n: int) -> int:
 
 def sample(values: FloatArray, most: int = MOST) -> FloatArray:
     """Evenly spaced values of a long series; all values of a short one."""
-    step = -(-len(values) // most) if len(values) else 1
-    return np.asarray(values[::step], dtype=float)
+    return np.asarray(values[:: _step(len(values), most)], dtype=float)
 
 
-def fences(values: FloatArray) -> tuple[float, float]:
+def _step(n: int, most: int) -> int:
+    return max(1, -(-n // most))
+
+
+def fences(values: FloatArray, *, ordered: bool = False) -> tuple[float, float]:
     """Return Tukey's far fences: three interquartile ranges beyond the quartiles.
 
     The extremes where the quartiles are equal: at least half of the values are then ties.
+
+    ``ordered``: whether the values are known to ascend.
     """
-    low, high = quantiles_of(values, 0.25, 0.75)
+    low, high = quantiles_of(values, 0.25, 0.75, ordered=ordered)
     if low == high:
         return float(np.min(values)), float(np.max(values))
     return low - 3 * (high - low), high + 3 * (high - low)

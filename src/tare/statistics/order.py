@@ -22,7 +22,7 @@ from tare.statistics.distributions import normal_quantiles
 from tare.statistics.downsample import Course, course_of
 from tare.statistics.periodicity import Periodicity, periodicity
 from tare.statistics.permutation import permutation_p
-from tare.statistics.statistic import FloatArray, median
+from tare.statistics.statistic import FloatArray, IndexArray, median_of_ordered
 
 #: Trials below which order says nothing.
 FEWEST = 6
@@ -220,7 +220,7 @@ class Order:
         return any(is_shown and x > _limit_among(name, n, series) for name, is_shown, x, n in shown)
 
 
-def order_of(series: FloatArray | Course) -> Order | None:
+def order_of(series: FloatArray | Course, sorter: IndexArray | None = None) -> Order | None:
     """Test jointly for autocorrelation of either sign, periods, a step, a drift, a changing spread.
 
     Parameters
@@ -229,6 +229,8 @@ def order_of(series: FloatArray | Course) -> Order | None:
         In order of time; memory maps included. Above 8192 values, means of 4096 blocks are
         looked at instead, periods in the 8192 values in the middle, the spread in values evenly
         spaced: see :mod:`tare.statistics.downsample`.
+    sorter : int array, shape (n,), optional
+        Indices that sort the series, where they are known.
 
     Returns
     -------
@@ -246,20 +248,21 @@ def order_of(series: FloatArray | Course) -> Order | None:
     Geyer 1992 for the dependence time; Csörgő and Horváth, Limit theorems in change-point
     analysis, 1997, for the weighted scan.
     """
-    course = series if isinstance(series, Course) else course_of(series)
+    course = series if isinstance(series, Course) else course_of(series, sorter)
     n = len(course.values)
     if n < FEWEST:
         return None
-    scores = normal_scores(course.values)
+    single = normal_scores(course.stretch, course.stretch_sorter)
+    scores = single if course.block == 1 else normal_scores(course.values, course.sorter)
     if not scores.any():
         return None
-    single = scores if course.block == 1 else normal_scores(course.stretch)
-    distances = np.abs(course.spaced - median(course.spaced))
-    spreads = normal_scores(distances)
+    distances, distance_sorter = _distances(course)
+    spreads = normal_scores(distances, distance_sorter)
     correlations = autocorrelation(scores)
     found = {"memory": _memory(correlations), "step": step(scores), "drift": drift(scores)}
-    alternates, period = alternation(single), periodicity(single, _limit("period", len(single)))
-    spread = _spread_change(distances, spreads)
+    alternates, ordered = alternation(single), single[course.stretch_sorter]
+    period = periodicity(single, _limit("period", len(single)), ordered)
+    spread = _spread_change(distances, distance_sorter, spreads)
     shown = {
         "memory": _exceeds("memory", found["memory"], memory, scores),
         "alternation": _exceeds("alternation", alternates, alternation, single),
@@ -292,10 +295,17 @@ def order_of(series: FloatArray | Course) -> Order | None:
     )
 
 
-def normal_scores(values: FloatArray) -> FloatArray:
-    """Turn ranks into normal quantiles of mean 0 and variance 1; zeros if all values are equal."""
+def normal_scores(values: FloatArray, sorter: IndexArray | None = None) -> FloatArray:
+    """Turn ranks into normal quantiles of mean 0 and variance 1; zeros if all values are equal.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+    sorter : int array, shape (n,), optional
+        Indices that sort the values, where they are known.
+    """
     n = len(values)
-    at = np.argsort(values)
+    at = np.argsort(values) if sorter is None else sorter
     ordered = values[at]
     rises = ordered[1:] != ordered[:-1]
     scores = np.empty(n)
@@ -325,6 +335,17 @@ def _standardised(scores: FloatArray) -> FloatArray:
     scores = scores - scores.mean()
     deviation = float(scores.std())
     return np.asarray(scores / deviation) if deviation > 1e-9 else np.zeros(len(scores))
+
+
+def _distances(course: Course) -> tuple[FloatArray, IndexArray]:
+    """Return the distances of spaced values from their median, and the indices that sort them."""
+    spaced, sorter = course.spaced, course.spaced_sorter
+    middle = median_of_ordered(spaced[sorter])
+    distances = np.abs(spaced - middle)
+    below = int(np.searchsorted(spaced, middle, sorter=sorter))
+    # A stable sort merges what is ascending already: to either side of the median.
+    outwards = np.concatenate([sorter[:below][::-1], sorter[below:]])
+    return distances, outwards[np.argsort(distances[outwards], kind="stable")]
 
 
 def memory(scores: FloatArray) -> float:
@@ -383,9 +404,10 @@ def drift(scores: FloatArray) -> float:
     return float(abs(scores @ time) / np.sqrt(time @ time * n / (n - 1)))
 
 
-def _spread_change(distances: FloatArray, scores: FloatArray) -> SpreadChange:
+def _spread_change(distances: FloatArray, sorter: IndexArray, scores: FloatArray) -> SpreadChange:
     at = int(_steps(scores).argmax()) + _shortest(len(scores))
-    before, after = median(distances[:at]), median(distances[at:])
+    early = sorter < at
+    before, after = (median_of_ordered(distances[sorter[some]]) for some in (early, ~early))
     ratio = after / before if before > 0 else np.inf if after > 0 else 1.0
     correlations = autocorrelation(scores)
     tau = time_of(correlations)

@@ -134,7 +134,8 @@ class _Folds:
 
     Phases stand one period after another, each from its index in ``begins``; the first ``long`` of
     a period have one trial more than the others. ``around``: the phases of each period, and its
-    first ones once more, as runs go on from the last phase to the first. ``widths`` and
+    first ones once more, as runs go on from the last phase to the first; ``edges``: where those of
+    each period begin there, and where they begin once more. ``widths`` and
     ``heaviest`` have a row per period: the widths of its runs, 0 where there are no more, and the
     largest weight of a run of each width. ``smallest`` and ``largest``: trials of any pattern.
     """
@@ -145,6 +146,7 @@ class _Folds:
     begins: NDArray[np.int64]
     long: NDArray[np.int64]
     around: NDArray[np.int64]
+    edges: NDArray[np.int64]
     widths: NDArray[np.int64]
     heaviest: FloatArray
     smallest: int
@@ -183,11 +185,10 @@ class _Folds:
         joined, rest = np.zeros(bounds.shape), self.widths
         around = before[self.around]
         room = np.empty_like(around)
-        begins = self.begins + _SHORT_RUNS[0] * np.arange(len(self.begins))
         for few in _SHORT_RUNS:
             runs = np.subtract(around[few:], around[:-few], out=room[few:])
             np.abs(runs, out=runs)
-            joined += rest // few * np.maximum.reduceat(runs, begins)[:, None]
+            joined += rest // few * np.maximum.reduceat(runs, self.edges)[::2, None]
             rest = rest % few
         bounds = np.minimum(bounds, joined) * (1 + 1e-9)
         return np.asarray(bounds**2 * self.heaviest)
@@ -200,13 +201,15 @@ def _folds(n: int) -> _Folds:
     begins = np.append(0, np.cumsum(periods)[:-1])
     sizes = np.concatenate(
         [
-            full + (np.arange(period) < more)
-            for period, full, more in zip(periods, rounds, long, strict=True)
+            full + (np.arange(period) < longer)
+            for period, full, longer in zip(periods, rounds, long, strict=True)
         ]
     )
+    more = _SHORT_RUNS[0] + 1
+    first = begins + more * np.arange(len(periods))
     around = np.concatenate(
         [
-            begin + np.arange(period + _SHORT_RUNS[0]) % period
+            begin + np.arange(period + more) % period
             for period, begin in zip(periods, begins, strict=True)
         ]
     )
@@ -215,8 +218,9 @@ def _folds(n: int) -> _Folds:
     for row, some in enumerate(widths_of):
         widths[row, : len(some)] = some
     # Of the longer phases a run has as few or as many as its place allows.
-    full, more, shorter = widths * rounds[:, None], long[:, None], (periods - long)[:, None]
-    fewest, most = full + np.maximum(0, widths - shorter), full + np.minimum(widths, more)
+    full, short = widths * rounds[:, None], periods - long
+    fewest = full + np.maximum(0, widths - short[:, None])
+    most = full + np.minimum(widths, long[:, None])
     heaviest = np.zeros(widths.shape)
     for some in (fewest, most):
         np.maximum(heaviest, 1 / np.where(widths > 0, some * (n - some), np.inf), out=heaviest)
@@ -227,6 +231,7 @@ def _folds(n: int) -> _Folds:
         begins,
         long,
         around,
+        np.column_stack([first, first + periods]).ravel(),
         widths,
         heaviest,
         int(sizes.min()),

@@ -214,6 +214,7 @@ def quantiles(
     confidence: float = 0.95,
     widening: float = 1.0,
     tick: float | None = None,
+    ordered: FloatArray | None = None,
 ) -> list[Interval]:
     """Find exact quantiles with their order-statistic intervals, of a series of any length.
 
@@ -230,6 +231,8 @@ def quantiles(
         seldom independent, and their intervals absurdly narrow without it.
     tick : float, optional
         What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+    ordered : array, shape (n,), optional
+        The values in ascending order, where they are known.
 
     Returns
     -------
@@ -247,7 +250,11 @@ def quantiles(
     Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, chapter 2.
     """
     needs = {q: math.ceil(trials_needed(q, confidence) * widening**2) for q in qs}
-    surveyed = survey(values)
+    if ordered is None:
+        surveyed = survey(values)
+    else:
+        _ends(ordered)
+        surveyed = Survey(len(ordered), ordered, True)
     n = surveyed.n
     bounds = {q: quantile_ranks(n, q, confidence, widening) for q in qs}
     ranks = {rank for q in qs for rank in (*_neighbours(n, q)[:2], *(bounds[q] or ()))}

@@ -1,4 +1,4 @@
-"""The type of the values that statistics take, and small functions of them."""
+"""The types of the values that statistics take, and small functions of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.intp]
 #: Logarithm of the largest float.
 MAX_LOG = math.log(sys.float_info.max)
 
@@ -26,7 +27,13 @@ def median(values: FloatArray) -> float:
     return float((sorted_there[low] + sorted_there[high]) / 2)
 
 
-def quantiles_of(values: FloatArray, *qs: float) -> list[float]:
+def median_of_ordered(ordered: FloatArray) -> float:
+    """Return the median of at least one value, in ascending order."""
+    n = len(ordered)
+    return float((ordered[(n - 1) // 2] + ordered[n // 2]) / 2)
+
+
+def quantiles_of(values: FloatArray, *qs: float, ordered: bool = False) -> list[float]:
     """Return quantiles of at least one value, as NumPy interpolates them, to the last bit.
 
     Parameters
@@ -35,12 +42,14 @@ def quantiles_of(values: FloatArray, *qs: float) -> list[float]:
         In any order.
     *qs : float
         Between 0 and 1.
+    ordered : bool
+        Whether the values are known to ascend.
     """
     n = len(values)
     places = [(n - 1) * q for q in qs]
     lower = [int(place) for place in places]
     upper = [min(below + 1, n - 1) for below in lower]
-    there = np.partition(values, sorted({*lower, *upper}))
+    there = values if ordered else np.partition(values, sorted({*lower, *upper}))
     return [
         interpolate(float(there[below]), float(there[above]), place - below)
         for place, below, above in zip(places, lower, upper, strict=True)

@@ -19,7 +19,7 @@ from tare.statistics.independence import copy_message, period_message
 from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
 from tare.statistics.periodicity import without_period
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, IndexArray
 from tare.statistics.ticks import tick_of
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
@@ -88,6 +88,7 @@ def trust(
     executions: Message | None = None,
     failed: Said | None = None,
     partly_failed: Said | None = None,
+    sorter: IndexArray | None = None,
 ) -> Trust:
     """Judge one series.
 
@@ -121,6 +122,8 @@ def trust(
         That every run failed, so that there are no values; with the number and the reasons.
     partly_failed : Said, optional
         How many runs failed, where they are more than can be neglected.
+    sorter : int array, shape (n,), optional
+        Indices that sort the values, where they are known.
 
     Returns
     -------
@@ -156,7 +159,7 @@ def trust(
         rejections.append(_units(units))
     if rejections:
         return Trust("REJECT", tuple(rejections))
-    doubts, remarks, evidence = _look(values, precision, tick, order, found)
+    doubts, remarks, evidence = _look(values, precision, tick, order, found, sorter)
     if units is not None or not trials_known or partly_failed is not None:
         evidence = None
     if partly_failed is not None:
@@ -229,6 +232,7 @@ def _look(
     tick: float | None,
     order: Order | None,
     found: Changes | None,
+    sorter: IndexArray | None,
 ) -> tuple[list[Message], list[Message], OrderDoubt | None]:
     """Look at the order of the values.
 
@@ -249,7 +253,7 @@ def _look(
         return [said], [], OrderDoubt(order, None)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = remaining(order, found)
-    copy = copied(values)
+    copy = copied(values, sorter)
     if copy is not None:
         doubts.append(message("trust.copied", copy=copy_message(copy)))
     elif left.kind is not None:

@@ -11,6 +11,7 @@ from scipy import special
 from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
 from tare.results.message import Message, message
+from tare.statistics.statistic import median
 from tare.units import change
 
 #: Series with fewer trials say nothing of their first.
@@ -112,7 +113,7 @@ def _fit(s: SeriesAudit) -> bool:
 
 def _first(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> First:
     values = s.trials.values
-    rest = float(np.median(values[1:]))
+    rest = median(values[1:])
     later = _later(s, all_of_them)
     return First(
         series=s,

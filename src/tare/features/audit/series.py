@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
 #: Values beyond which what depends on order, and what is resampled, rests on a part of them.
 MOST = 20_000
+#: Longest series of which all values are sorted, once for all that needs it.
+_MOST_SORTED = 1 << 16
 #: Share of the precision that a clock's tick may take for any number of runs to reach it.
 _MOST_OF_ROOM = 0.9
 #: Half of an interval's width, relative to its median, from which on nothing is compared by it.
@@ -143,6 +145,8 @@ class SeriesAudit:
         Further files, where each has one of the trials.
     machine : str
         Host or processor that all files name; empty where they name none, or several.
+    ordered : array, shape (n,), or None
+        The values of the trials in ascending order; None of a long series.
     """
 
     files: tuple[Path, ...]
@@ -158,6 +162,7 @@ class SeriesAudit:
     trust: Trust
     others: tuple[Path, ...] = ()
     machine: str = ""
+    ordered: FloatArray | None = None
 
     @property
     def notes(self) -> tuple[Said, ...]:
@@ -345,7 +350,9 @@ class SeriesAudit:
     @cached_property
     def converges(self) -> bool:
         """Whether intervals narrow about one median as runs are added in order of time."""
-        return self.n == 0 or converges(self.part, self._room, self.question.confidence)
+        return self.n == 0 or converges(
+            self.part, self._room, self.question.confidence, ordered=self.ordered_part
+        )
 
     @cached_property
     def repetitions(self) -> Repetitions:
@@ -357,7 +364,9 @@ class SeriesAudit:
         precision, level = self.question.precision, self.question.confidence
         if self.n == 0:
             return Repetitions(precision, level, 0.5, None, None, True, np.empty(0))
-        found = repetitions(self.part, self._room, level, settled=self.converges)
+        found = repetitions(
+            self.part, self._room, level, settled=self.converges, ordered=self.ordered_part
+        )
         found = replace(found, precision=precision)
         is_possible = self._room_beside_tick > 0
         return found if is_possible else replace(found, n=None, n_assured=None)
@@ -391,12 +400,19 @@ class SeriesAudit:
         middle = self.median.estimate
         if self.n < 2 or middle <= 0:
             return None
-        return robust_sd(self.part, middle) / middle
+        return robust_sd(self.ordered_part, middle) / middle
 
     @cached_property
     def part(self) -> FloatArray:
         """The trials' values, thinned evenly where there are very many."""
         return thinned(self.trials.values)
+
+    @cached_property
+    def ordered_part(self) -> FloatArray:
+        """``part`` in ascending order."""
+        if self.ordered is not None and len(self.part) == self.n:
+            return self.ordered
+        return np.sort(self.part)
 
 
 def worst(some: Sequence[SeriesAudit], most: int) -> list[SeriesAudit]:
@@ -437,9 +453,10 @@ def widened_quantiles(
     confidence: float,
     dependence: float,
     tick: float | None = None,
+    ordered: FloatArray | None = None,
 ) -> list[Interval]:
     """Quantiles with intervals adjusted for autocorrelation; refusals say what it costs."""
-    found = quantiles(values, qs, confidence, math.sqrt(dependence), tick)
+    found = quantiles(values, qs, confidence, math.sqrt(dependence), tick, ordered)
     if dependence == 1:
         return found
     n = len(values)
@@ -492,14 +509,16 @@ def audit_series(
     """
     trials = trials_of(series)
     values, wanted = trials.values, tuple(dict.fromkeys((0.5, *question.quantiles)))
-    order = order_of(values) if len(values) else None
+    sorter = np.argsort(values) if len(values) <= _MOST_SORTED else None
+    ordered = None if sorter is None else values[sorter]
+    order = order_of(values, sorter) if len(values) else None
     found = changes(values, question.precision, order)
     left = None if order is None else remaining(order, found)
     tick: float | None = None
     if len(values):
         tick = recorded_tick(series)
         intervals = widened_quantiles(
-            values, wanted, question.confidence, dependence_of(left), tick
+            values, wanted, question.confidence, dependence_of(left), tick, ordered
         )
     else:
         refusal = message("audit.refusal.empty")
@@ -527,5 +546,7 @@ def audit_series(
             executions=executions,
             failed=all_failed(series.notes),
             partly_failed=_partly_failed(series),
+            sorter=sorter,
         ),
+        ordered=ordered,
     )
