@@ -378,11 +378,14 @@ def converges(
 
 def _timing_p(marked: np.ndarray) -> float:
     """P of the marked values having come at random times (limiting distribution: conservative)."""
-    n, c = len(marked), int(np.count_nonzero(marked))
+    n, places = len(marked), np.flatnonzero(marked)
+    c = len(places)
     if c in (0, n):
         return 1.0
-    ahead = np.cumsum(marked) - c / n * np.arange(1, n + 1)
-    return float(special.kolmogorov(np.max(np.abs(ahead)) / math.sqrt(c * (n - c) / n)))
+    # The counts are farthest from what is expected at a marked value, or right before one.
+    before = np.arange(c) - c / n * places
+    farthest = max(np.max(before) + 1 - c / n, -np.min(before))
+    return float(special.kolmogorov(farthest / math.sqrt(c * (n - c) / n)))
 
 
 def _unsettled(values: FloatArray, precision: float, confidence: float, q: float) -> bool:

@@ -5,33 +5,53 @@ Source: Geyer 1992.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from tare.statistics.statistic import FloatArray
 
 
-def autocorrelations(rows: FloatArray) -> FloatArray:
-    """Autocorrelation of each row at lags 0 … n − 1 (biased estimator); zeros if all are equal.
+def autocorrelations(rows: FloatArray, most: int | None = None) -> FloatArray:
+    """Autocorrelation of each row at lags 0, 1, 2, … (biased estimator); zeros if all are equal.
 
     Parameters
     ----------
     rows : array, shape (m, n)
         Series in order of time.
+    most : int, optional
+        The last lag, below n; n − 1 unless given.
     """
     n = rows.shape[1]
+    lags = n if most is None else most + 1
     x = rows - rows.mean(axis=1, keepdims=True)
-    size = 1 << (2 * n - 2).bit_length()
+    # Padded with zeros, so that the end is not multiplied with the beginning.
+    size = _quick_size(n + lags - 1)
     spectrum = np.fft.rfft(x, size, axis=1)
-    covariance = np.fft.irfft(spectrum.real**2 + spectrum.imag**2, size, axis=1)[:, :n]
+    covariance = np.fft.irfft(spectrum.real**2 + spectrum.imag**2, size, axis=1)[:, :lags]
     variance = covariance[:, :1].copy()
     least = 1e-12 * np.maximum(1.0, (rows**2).mean(axis=1, keepdims=True))
     known = variance > least
     return np.asarray(np.divide(covariance, variance, out=np.zeros_like(covariance), where=known))
 
 
-def autocorrelation(values: FloatArray) -> FloatArray:
+@lru_cache(maxsize=64)
+def _quick_size(least: int) -> int:
+    """Return the next product of powers of 2, 3 and 5, at which Fourier transforms are quick."""
+    size = least
+    while True:
+        rest = size
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return size
+        size += 1
+
+
+def autocorrelation(values: FloatArray, most: int | None = None) -> FloatArray:
     """Autocorrelation of one series; see :func:`autocorrelations`."""
-    return np.asarray(autocorrelations(np.asarray(values, dtype=float)[None])[0])
+    return np.asarray(autocorrelations(np.asarray(values, dtype=float)[None], most)[0])
 
 
 def lag1(values: FloatArray) -> float:
@@ -47,20 +67,25 @@ def first_correlations(rows: FloatArray) -> FloatArray:
     return np.asarray(np.divide(products, variance, out=np.zeros(len(rows)), where=variance > 0))
 
 
-def dependence_time(values: FloatArray) -> float:
+def dependence_time(values: FloatArray, correlations: FloatArray | None = None) -> float:
     """Count the trials that are worth one independent trial (integrated autocorrelation time).
 
     At least 1, so that alternation never narrows an interval.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time.
+    correlations : array, optional
+        Autocorrelations at lags 0, 1, 2, …, where they are known: seldom more than the first
+        ones are needed.
 
     References
     ----------
     Geyer, Practical Markov chain Monte Carlo, Statistical Science 7(4), 1992.
     """
-    return time_of(autocorrelation(values))
-
-
-def time_of(correlations: FloatArray) -> float:
-    """Dependence time of the series with these autocorrelations; see :func:`dependence_time`."""
+    if correlations is None or not (_pairs(correlations[None]) <= 0).any():
+        correlations = autocorrelation(values)
     return float(_times(correlations[None])[0])
 
 
@@ -98,7 +123,12 @@ def padded(tau: FloatArray, n: int) -> FloatArray:
 
 def _times(rho: FloatArray) -> FloatArray:
     """Sum pairs of autocorrelations up to the first that is not positive, row by row (Geyer)."""
-    m, n = rho.shape
-    pairs = rho[:, : n // 2 * 2].reshape(m, -1, 2).sum(axis=2)
+    pairs = _pairs(rho)
     ended = np.maximum.accumulate(pairs <= 0, axis=1)
     return np.asarray(np.maximum(1.0, 2 * np.where(ended, 0.0, pairs).sum(axis=1) - 1))
+
+
+def _pairs(rho: FloatArray) -> FloatArray:
+    """Sum the autocorrelations at lags 0 and 1, 2 and 3, …, row by row."""
+    even = rho.shape[1] // 2 * 2
+    return np.asarray(rho[:, 0:even:2] + rho[:, 1:even:2])

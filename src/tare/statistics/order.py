@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from tare.statistics.dependence import autocorrelation, first_correlations, time_of
+from tare.statistics.dependence import autocorrelation, dependence_time, first_correlations
 from tare.statistics.distributions import normal_quantiles
 from tare.statistics.downsample import Course, course_of
 from tare.statistics.periodicity import Periodicity, periodicity
@@ -258,8 +258,12 @@ def order_of(series: FloatArray | Course, sorter: IndexArray | None = None) -> O
         return None
     distances, distance_sorter = _distances(course)
     spreads = normal_scores(distances, distance_sorter)
-    correlations = autocorrelation(scores)
-    found = {"memory": _memory(correlations), "step": step(scores), "drift": drift(scores)}
+    correlations, steps = _first_correlations(scores), _steps(scores)
+    found = {
+        "memory": _memory(correlations, n),
+        "step": float(steps.max()),
+        "drift": drift(scores),
+    }
     alternates, ordered = alternation(single), single[course.stretch_sorter]
     period = periodicity(single, _limit("period", len(single)), ordered)
     spread = _spread_change(distances, distance_sorter, spreads)
@@ -272,7 +276,9 @@ def order_of(series: FloatArray | Course, sorter: IndexArray | None = None) -> O
         "spread": _exceeds("spread memory", spread.memory, memory, spreads)
         or _exceeds("spread step", spread.step, step, spreads),
     }
-    tau = time_of(correlations) if course.block == 1 or shown["memory"] else 1.0
+    tau = 1.0
+    if course.block == 1 or shown["memory"]:
+        tau = dependence_time(scores, correlations)
     if course.block > 1:
         tau = max(1.0, tau * course.block * float(np.var(course.values)) / course.variance)
     slow_start = _slow_start(course.values)
@@ -288,7 +294,7 @@ def order_of(series: FloatArray | Course, sorter: IndexArray | None = None) -> O
         steps=shown["step"] or slow_start,
         drifts=shown["drift"],
         spreads=shown["spread"],
-        at=2 if slow_start and not shown["step"] else int(_steps(scores).argmax()) + _shortest(n),
+        at=2 if slow_start and not shown["step"] else int(steps.argmax()) + _shortest(n),
         tau=tau,
         neighbours=float(first_correlations(single[None])[0]),
         course=course,
@@ -350,16 +356,21 @@ def _distances(course: Course) -> tuple[FloatArray, IndexArray]:
 
 def memory(scores: FloatArray) -> float:
     """Largest standardised sum of the autocorrelations up to lags 1, 2, 4, … n/4."""
-    return _memory(autocorrelation(scores))
+    return _memory(_first_correlations(scores), len(scores))
 
 
-def _memory(correlations: FloatArray) -> float:
-    n = len(correlations)
+def _first_correlations(scores: FloatArray) -> FloatArray:
+    """Autocorrelations up to the last lag that ``memory`` looks at."""
+    return autocorrelation(scores, max(1, len(scores) // 4))
+
+
+def _memory(correlations: FloatArray, n: int) -> float:
     doublings = int(np.log2(max(1, n // 4)))
-    lags = np.arange(1, 2**doublings + 1)
-    chance, variance = -(n - lags) / (n * (n - 1)), (n - lags) / n**2
-    excess = np.cumsum(correlations[lags] - chance) / np.sqrt(np.cumsum(variance))
-    return float(excess[2 ** np.arange(doublings + 1) - 1].max())
+    ends = 2 ** np.arange(doublings + 1)
+    sums = np.cumsum(correlations[1 : ends[-1] + 1])[ends - 1]
+    # Of shuffled series, the mean and the variance of a sum of n − 1, n − 2, … products.
+    products = ends * n - ends * (ends + 1) / 2
+    return float(((sums + products / (n * (n - 1))) / np.sqrt(products / n**2)).max())
 
 
 def alternation(scores: FloatArray) -> float:
@@ -405,13 +416,14 @@ def drift(scores: FloatArray) -> float:
 
 
 def _spread_change(distances: FloatArray, sorter: IndexArray, scores: FloatArray) -> SpreadChange:
-    at = int(_steps(scores).argmax()) + _shortest(len(scores))
+    steps = _steps(scores)
+    at = int(steps.argmax()) + _shortest(len(scores))
     early = sorter < at
     before, after = (median_of_ordered(distances[sorter[some]]) for some in (early, ~early))
     ratio = after / before if before > 0 else np.inf if after > 0 else 1.0
-    correlations = autocorrelation(scores)
-    tau = time_of(correlations)
-    return SpreadChange(_memory(correlations), step(scores), at, ratio, tau)
+    correlations = _first_correlations(scores)
+    tau = dependence_time(scores, correlations)
+    return SpreadChange(_memory(correlations, len(scores)), float(steps.max()), at, ratio, tau)
 
 
 def _surprise_from(least: float) -> Callable[[FloatArray], float]:
@@ -451,6 +463,7 @@ def _confirmed(
     return p <= level
 
 
+@lru_cache(maxsize=64)
 def _limit(name: str, n: int) -> float:
     return float(np.interp(np.log(n), np.log(_SIZES), _LIMITS[name]))
 
