@@ -479,6 +479,23 @@ def test_shuffled_series_exceed_each_threshold_in_its_share(
     assert least <= found <= most
 
 
+@pytest.mark.parametrize("n", [30, 9000, 21_000])
+@pytest.mark.parametrize("decimals", [1, 12])
+def test_the_order_of_a_sorted_series_is_that_of_the_series(n: int, decimals: int) -> None:
+    x = steady(n).round(decimals) + (np.arange(n) > n / 2)
+    found, known = order_of(x), order_of(x, np.argsort(x))
+    assert found is not None
+    assert known is not None
+    for field in dataclasses.fields(found):
+        if field.name != "course":
+            assert getattr(known, field.name) == getattr(found, field.name)
+    for values in ("values", "stretch", "spaced"):
+        one = getattr(known.course, values)
+        assert np.array_equal(one, getattr(found.course, values))
+        sorter = getattr(known.course, "sorter" if values == "values" else f"{values}_sorter")
+        assert np.array_equal(one[sorter], np.sort(one))
+
+
 def test_long_series_are_condensed_in_one_reading() -> None:
     x = steady(100_000)
     x[7] = 1e9

@@ -76,3 +76,18 @@ def test_only_less_surprising_patterns_are_left_out(n: int) -> None:
         for least in (whole.surprise / 2, whole.surprise, whole.surprise + 1):
             found = periodicity(scores, least)
             assert found == whole if least <= whole.surprise else found.surprise < least
+
+
+@pytest.mark.parametrize("n", [16, 23, 64, 97])
+def test_the_clearest_pulse_is_that_of_all_runs_of_phases(n: int) -> None:
+    scores = normal_scores(noise(n) + 3 * (np.arange(n) % 8 < 3))
+    shares = {}
+    for period in range(2, n // 4 + 1):
+        for first in range(period):
+            for width in range(1, period // 2 + 1):
+                on = (np.arange(n) - first) % period < width
+                shares[period, first, width] = scores[on].sum() ** 2 / (on.sum() * (~on).sum())
+    best = max(shares.values())
+    found = periodicity(scores)
+    assert found.share == pytest.approx(best)
+    assert (found.period, best) in {(key[0], share) for key, share in shares.items()}

@@ -390,9 +390,16 @@ def step(scores: FloatArray) -> float:
 def _steps(scores: FloatArray) -> FloatArray:
     """Standardised difference of the means before and after each place but the outermost."""
     n, shortest = len(scores), _shortest(len(scores))
+    sums = np.abs(np.cumsum(scores)[shortest - 1 : n - shortest])
+    return np.asarray(sums / _step_deviations(n))
+
+
+@lru_cache(maxsize=16)
+def _step_deviations(n: int) -> FloatArray:
+    """Return the standard deviations of the sums of scores before each place of a step."""
+    shortest = _shortest(n)
     before = np.arange(shortest, n - shortest + 1)
-    sums = np.abs(np.cumsum(scores)[before - 1])
-    return np.asarray(sums / np.sqrt(before * (n - before) / (n - 1)))
+    return np.asarray(np.sqrt(before * (n - before) / (n - 1)))
 
 
 def _shortest(n: int) -> int:

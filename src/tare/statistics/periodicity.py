@@ -99,10 +99,12 @@ def _pulses(scores: FloatArray, least: float, ordered: FloatArray) -> Periodicit
     sums = _phase_sums(scores, folds.periods)
     single = _clearest(n, sums, folds.phases, most, least_exact)
     # Scores sum to 0 over each period, so that the cumulative sum begins anew with the next.
-    before = np.append(0.0, np.cumsum(sums[:-1]))
+    before = np.zeros(len(sums))
+    np.cumsum(sums[:-1], out=before[1:])
     dearer = math.log(n / _VALUES_A_WIDTH)
     surprise = max(least, single.surprise) + dearer
-    wanted = folds.largest_shares(before) >= min(_least_share(n, surprise), least_exact)
+    least_share = min(_least_share(n, surprise), least_exact)
+    wanted = (folds.widths > 0) & (folds.largest_shares(before) >= least_share)
     if not wanted.any():
         return single
     starts, ends, runs = folds.runs(wanted)
@@ -132,12 +134,28 @@ class _Patterns:
 class _Folds:
     """What all series of a length have in common: each phase, and each run of several phases.
 
-    Phases stand one period after another, each from its index in ``begins``; the first ``long`` of
-    a period have one trial more than the others. ``around``: the phases of each period, and its
-    first ones once more, as runs go on from the last phase to the first; ``edges``: where those of
-    each period begin there, and where they begin once more. ``widths`` and
-    ``heaviest`` have a row per period: the widths of its runs, 0 where there are no more, and the
-    largest weight of a run of each width. ``smallest`` and ``largest``: trials of any pattern.
+    Attributes
+    ----------
+    n : int
+        Length of the series.
+    periods : range
+    phases : _Patterns
+        Each phase of each period, one period after another.
+    begins, long : int array
+        Of each period: the index of its first phase, and how many phases, from the first, have
+        one trial more than the others.
+    around : int array
+        Indices of the phases of each period, followed by its first ones once more: runs go on
+        from the last phase to the first.
+    edges : int array
+        Of each period: where its phases begin in ``around``, and where they begin once more.
+    widths, heaviest : array
+        A row per period: the widths of its runs, 0 where there are no more, and the largest
+        weight of a run of each width.
+    short_runs : list of array
+        For each of ``_SHORT_RUNS``: how many runs of so many phases are in a run of each width.
+    smallest, largest : int
+        Trials of a pattern, at least and at most.
     """
 
     n: int
@@ -149,6 +167,7 @@ class _Folds:
     edges: NDArray[np.int64]
     widths: NDArray[np.int64]
     heaviest: FloatArray
+    short_runs: list[FloatArray]
     smallest: int
     largest: int
 
@@ -160,13 +179,13 @@ class _Folds:
         ``wanted`` has a row per period, as ``widths``.
         """
         rows, columns = np.nonzero(wanted)
-        periods, begins, long = (
-            np.repeat(some, rows + 2) for some in (rows + 2, self.begins[rows], self.long[rows])
-        )
-        first = np.concatenate([np.arange(row + 2) for row in rows.tolist()])
-        end = first + np.repeat(self.widths[rows, columns], rows + 2)
+        found = rows + self.periods.start
+        of_runs = found, self.begins[rows], self.long[rows], self.widths[rows, columns]
+        periods, begins, long, widths = (np.repeat(some, found) for some in of_runs)
+        first = np.concatenate([np.arange(period) for period in found.tolist()])
+        end = first + widths
         beyond = end - periods
-        sizes = (end - first) * (self.n // periods)
+        sizes = widths * (self.n // periods)
         sizes += np.minimum(end, long) - np.minimum(first, long)
         sizes += np.minimum(np.maximum(beyond, 0), long)
         runs = _Patterns.of(self.n, sizes, periods)
@@ -182,14 +201,13 @@ class _Folds:
         """
         range_ = np.maximum.reduceat(before, self.begins) - np.minimum.reduceat(before, self.begins)
         bounds = np.broadcast_to(range_[:, None], self.widths.shape)
-        joined, rest = np.zeros(bounds.shape), self.widths
+        joined = np.zeros(bounds.shape)
         around = before[self.around]
         room = np.empty_like(around)
-        for few in _SHORT_RUNS:
+        for few, times in zip(_SHORT_RUNS, self.short_runs, strict=True):
             runs = np.subtract(around[few:], around[:-few], out=room[few:])
             np.abs(runs, out=runs)
-            joined += rest // few * np.maximum.reduceat(runs, self.edges)[::2, None]
-            rest = rest % few
+            joined += times * np.maximum.reduceat(runs, self.edges)[::2, None]
         bounds = np.minimum(bounds, joined) * (1 + 1e-9)
         return np.asarray(bounds**2 * self.heaviest)
 
@@ -217,6 +235,10 @@ def _folds(n: int) -> _Folds:
     widths = np.zeros((len(periods), max(map(len, widths_of))), dtype=np.int64)
     for row, some in enumerate(widths_of):
         widths[row, : len(some)] = some
+    short_runs, rest = [], widths
+    for few in _SHORT_RUNS:
+        short_runs.append((rest // few).astype(float))
+        rest = rest % few
     # Of the longer phases a run has as few or as many as its place allows.
     full, short = widths * rounds[:, None], periods - long
     fewest = full + np.maximum(0, widths - short[:, None])
@@ -234,6 +256,7 @@ def _folds(n: int) -> _Folds:
         np.column_stack([first, first + periods]).ravel(),
         widths,
         heaviest,
+        short_runs,
         int(sizes.min()),
         int(max(sizes.max(), most.max(initial=0))),
     )
@@ -324,7 +347,8 @@ def _waves(scores: FloatArray) -> Periodicity:
     """Correlate with waves of any phase."""
     n = len(scores)
     size = _OVERSAMPLING * n
-    power = 2 / n**2 * np.abs(np.fft.rfft(scores, size)) ** 2
+    spectrum = np.fft.rfft(scores, size)
+    power = 2 / n**2 * (spectrum.real**2 + spectrum.imag**2)
     first = FEWEST_PERIODS * _OVERSAMPLING
     if size % 2 == 0:
         power[-1] /= 2  # at two trials a wave has one phase only

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.statistics.statistic import FloatArray, median
+from tare.statistics.statistic import FloatArray, median, median_of_ordered
 
 #: SD of normal values over the median of their distances from the middle.
 SD_OF_MEDIAN = 1.4826
 
 
-def robust_sd(values: FloatArray, middle: float | None = None) -> float:
+def robust_sd(values: FloatArray, middle: float | None = None, *, ordered: bool = False) -> float:
     """Return 1.4826 × the median absolute deviation, which is the SD of normal values.
 
     Parameters
@@ -19,7 +19,13 @@ def robust_sd(values: FloatArray, middle: float | None = None) -> float:
         At least one.
     middle : float, optional
         What they deviate from; their median unless given.
+    ordered : bool
+        Whether the values are known to ascend.
     """
     if middle is None:
         middle = median(values)
-    return SD_OF_MEDIAN * median(np.abs(values - middle))
+    distances = np.abs(values - middle)
+    if ordered:
+        # They descend, then ascend: a stable sort merges the two.
+        return SD_OF_MEDIAN * median_of_ordered(np.sort(distances, kind="stable"))
+    return SD_OF_MEDIAN * median(distances)

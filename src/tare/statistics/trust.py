@@ -85,6 +85,7 @@ def trust(
     tick: float | None = None,
     order: Order | None = None,
     found: Changes | None = None,
+    left: Order | None = None,
     executions: Message | None = None,
     failed: Said | None = None,
     partly_failed: Said | None = None,
@@ -116,6 +117,8 @@ def trust(
         Result of the joint test of their order, where it is known.
     found : Changes, optional
         Their changes of level at this precision, where they are known.
+    left : Order, optional
+        Tests of their order after level changes are removed, where they are known.
     executions : Message, optional
         Why ``trials_known`` is false, where the tool that wrote the values explains it.
     failed : Said, optional
@@ -159,7 +162,7 @@ def trust(
         rejections.append(_units(units))
     if rejections:
         return Trust("REJECT", tuple(rejections))
-    doubts, remarks, evidence = _look(values, precision, tick, order, found, sorter)
+    doubts, remarks, evidence = _look(values, precision, tick, order, found, left, sorter)
     if units is not None or not trials_known or partly_failed is not None:
         evidence = None
     if partly_failed is not None:
@@ -232,6 +235,7 @@ def _look(
     tick: float | None,
     order: Order | None,
     found: Changes | None,
+    left: Order | None,
     sorter: IndexArray | None,
 ) -> tuple[list[Message], list[Message], OrderDoubt | None]:
     """Look at the order of the values.
@@ -252,7 +256,7 @@ def _look(
         said = message("trust.periodic", said=period_message(order))
         return [said], [], OrderDoubt(order, None)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
-    left = remaining(order, found)
+    left = left or remaining(order, found)
     copy = copied(values, sorter)
     if copy is not None:
         doubts.append(message("trust.copied", copy=copy_message(copy)))

@@ -400,7 +400,7 @@ class SeriesAudit:
         middle = self.median.estimate
         if self.n < 2 or middle <= 0:
             return None
-        return robust_sd(self.ordered_part, middle) / middle
+        return robust_sd(self.ordered_part, middle, ordered=True) / middle
 
     @cached_property
     def part(self) -> FloatArray:
@@ -543,6 +543,7 @@ def audit_series(
             tick=tick,
             order=order,
             found=found,
+            left=left,
             executions=executions,
             failed=all_failed(series.notes),
             partly_failed=_partly_failed(series),
