@@ -80,11 +80,12 @@ class TestLoopback:
 
     def test_round_trips(self) -> None:
         answer = probe("network.round_trip", effort="quick")
+        kinds = ("tcp", "tcp56", "udp")
         assert answer.why == []
         assert set(answer.values) == {
-            f"network.round_trip.{kind}_{q}" for kind in ("tcp", "udp") for q in ("p50", "p99")
+            f"network.round_trip.{kind}_{q}" for kind in kinds for q in ("p50", "p99")
         }
-        for kind in ("tcp", "udp"):
+        for kind in kinds:
             p50, p99 = (answer.value(f"network.round_trip.{kind}_{q}") for q in ("p50", "p99"))
             assert 0 < p50 <= p99
 
@@ -164,6 +165,7 @@ class TestPeer:
         assert trip.why == width.why == connect.why == []
         remote = "network.round_trip.remote"
         assert 0 < trip.value(f"{remote}.tcp_p50") <= trip.value(f"{remote}.tcp_p99")
+        assert 0 < trip.value(f"{remote}.tcp56_p50") <= trip.value(f"{remote}.tcp56_p99")
         assert 0 < trip.value(f"{remote}.udp_p50") <= trip.value(f"{remote}.udp_p99")
         assert 0 <= trip.value(f"{remote}.udp_lost") < 1
         assert width.value("network.bandwidth.remote") > 0
@@ -314,6 +316,9 @@ class TestFiles:
             assert all(value > 0 for value in latency.values())
             curve = answer.values[f"file.read.by_size.{order}"]
             assert max(size for (size,) in curve) <= 4 * MB
+            # The range of SYSMEASURE's figures: 128 KiB to 1.5 MiB, remote to 3 MiB.
+            kib = {size >> 10 for (size,) in curve}
+            assert kib >= {128, 256, 512, 768, 1024, 1280, 1536, 2048, 3072}
         (file,) = [path for path in Path(disk).iterdir() if path.name != "probe"]
         about = file.stat()
         assert about.st_size == 4 * MB

@@ -102,17 +102,22 @@ pub struct Ring<'a> {
 }
 
 impl<'a> Ring<'a> {
-    /// Makes one through these places of a buffer, multiples of `unit` bytes, in random order.
+    /// Links these places of a buffer, multiples of `unit` bytes, in random order.
     pub fn new(
         buffer: &'a Buffer,
         places: &'a mut [u32],
         unit: usize,
         random: &mut Pcg64Mcg,
     ) -> Self {
+        shuffle(places, random);
+        Self::in_order(buffer, places, unit)
+    }
+
+    /// Links these places of a buffer, multiples of `unit` bytes, in the order given.
+    pub fn in_order(buffer: &'a Buffer, places: &'a [u32], unit: usize) -> Self {
         assert!(unit.is_power_of_two() && unit >= size_of::<*const u8>());
         let largest = places.iter().max().expect("a ring has a place");
         assert!(*largest as usize * unit + size_of::<*const u8>() <= buffer.length());
-        shuffle(places, random);
         let ring = Self {
             buffer,
             places,
@@ -256,6 +261,19 @@ mod tests {
             assert_eq!(at, ring.at(0));
             places.sort_unstable();
             assert_eq!(places, (0..count).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_ring_in_order_ascends_by_its_unit() {
+        let buffer = Buffer::new(4096, Pages::Small).unwrap();
+        let places: Vec<u32> = (0..8).collect();
+        let ring = Ring::in_order(&buffer, &places, 512);
+        for index in 0..ring.length() {
+            // SAFETY: in the ring.
+            let next = unsafe { *ring.at(index).cast::<*const u8>() };
+            let offset = next as usize - buffer.start() as usize;
+            assert_eq!(offset, (index + 1) % 8 * 512);
         }
     }
 

@@ -40,7 +40,7 @@ pub const PROBE: Probe = Probe {
     seconds: Seconds {
         brief: None,
         quick: Some(0.35),
-        whole: Some(1.5),
+        whole: Some(2.0),
     },
     repeats: true,
     needs: &[Need::Remote],

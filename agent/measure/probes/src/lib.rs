@@ -28,9 +28,11 @@ mod mapped_file;
 mod memory_bandwidth;
 mod memory_latency;
 mod memory_parallelism;
+mod memory_stride;
 mod memory_tlb;
 mod network_bandwidth;
 mod network_connect;
+mod network_ping;
 mod network_round_trip;
 mod noise;
 mod partner;
@@ -67,9 +69,11 @@ pub const PROBES: &[&Probe] = &[
     &memory_bandwidth::PROBE,
     &memory_latency::PROBE,
     &memory_parallelism::PROBE,
+    &memory_stride::PROBE,
     &memory_tlb::PROBE,
     &network_bandwidth::PROBE,
     &network_connect::PROBE,
+    &network_ping::PROBE,
     &network_round_trip::PROBE,
     &noise::PROBE,
     &processes::PROBE,

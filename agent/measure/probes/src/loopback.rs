@@ -22,11 +22,11 @@ pub fn connection(serve: impl FnOnce(TcpStream)) -> io::Result<(TcpStream, Partn
     Ok((TcpStream::connect(address)?, partner))
 }
 
-/// A connection on which every byte comes back.
-pub fn echo() -> io::Result<(TcpStream, Partner)> {
-    let (stream, partner) = connection(|mut stream| {
+/// A connection on which every message of that size comes back.
+pub fn echo(bytes: usize) -> io::Result<(TcpStream, Partner)> {
+    let (stream, partner) = connection(move |mut stream| {
         let _ = stream.set_nodelay(true);
-        let _ = tasks::echo(&mut stream, &mut [0], u64::MAX);
+        let _ = tasks::echo(&mut stream, &mut vec![0; bytes], u64::MAX);
     })?;
     stream.set_nodelay(true)?;
     Ok((stream, partner))

@@ -1,4 +1,4 @@
-//! How long a byte takes to the other end and back.
+//! Time that a message takes to the other end and back.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -13,7 +13,7 @@ use crate::quantiles::Times;
 
 pub const PROBE: Probe = Probe {
     name: "network.round_trip",
-    title: "one byte there and back",
+    title: "a message there and back",
     question: "How long does an answer over TCP and UDP take at least, and how long at times?",
     source: Some("SYSMEASURE, round trip; lmbench lat_tcp, lat_udp"),
     metrics: &[
@@ -25,6 +25,17 @@ pub const PROBE: Probe = Probe {
         ),
         time(
             "network.round_trip.tcp_p99",
+            "the same; 99 of 100 round trips are shorter",
+            0.5,
+        ),
+        time(
+            "network.round_trip.tcp56_p50",
+            "56 bytes, the payload of ping, over such a connection and back; median. Not in an \
+             effort of brief",
+            0.1,
+        ),
+        time(
+            "network.round_trip.tcp56_p99",
             "the same; 99 of 100 round trips are shorter",
             0.5,
         ),
@@ -46,6 +57,17 @@ pub const PROBE: Probe = Probe {
         ),
         time(
             "network.round_trip.remote.tcp_p99",
+            "the same; 99 of 100 round trips are shorter",
+            0.5,
+        ),
+        time(
+            "network.round_trip.remote.tcp56_p50",
+            "56 bytes, the payload of ping, over such a connection and back; median. Not in an \
+             effort of brief",
+            0.1,
+        ),
+        time(
+            "network.round_trip.remote.tcp56_p99",
             "the same; 99 of 100 round trips are shorter",
             0.5,
         ),
@@ -72,13 +94,15 @@ pub const PROBE: Probe = Probe {
     seconds: Seconds {
         brief: Some(0.05),
         quick: Some(0.2),
-        whole: Some(0.6),
+        whole: Some(0.8),
     },
     repeats: true,
     needs: &[],
     perform,
 };
 
+/// Bytes of a message, by the metric's name: one, and the payload that ping sends by default.
+const TCP: &[Size] = &[("tcp", 1), ("tcp56", 56)];
 /// Round trips of one kind that a round has room for.
 const ROOM: usize = 1 << 18;
 /// Before caches, windows and acknowledgements have settled.
@@ -100,18 +124,24 @@ const fn time(name: &'static str, meaning: &'static str, margin: f64) -> Metric 
 
 fn perform(round: &Round) -> Result<(), String> {
     let brief = round.job.effort == Effort::Brief;
-    let kinds = if brief { 1 } else { 2 };
+    let sizes = if brief { &TCP[..1] } else { TCP };
+    let kinds = if brief { 1 } else { 3 };
     let ends = if round.job.peer.is_some() { 2 } else { 1 };
     let budget_ns = round.budget_ns() / kinds / ends;
     let tell = |what: &str, done: Result<(), String>| {
         done.unwrap_or_else(|why| round.unavailable(what, why));
     };
-    tell("round trips over TCP", tcp(round, budget_ns));
+    // What fails for one size fails for the other, and is reported once.
+    let done = sizes
+        .iter()
+        .try_for_each(|size| tcp(round, *size, budget_ns));
+    tell("round trips over TCP", done);
     if !brief {
         tell("round trips over UDP", udp(round, budget_ns));
     }
     if let Some(peer) = &round.job.peer {
-        let done = remote_tcp(round, peer, budget_ns);
+        let mut sizes = sizes.iter();
+        let done = sizes.try_for_each(|size| remote_tcp(round, peer, *size, budget_ns));
         tell("round trips over TCP to the peer", done);
         if !brief {
             let done = remote_udp(round, peer, budget_ns);
@@ -121,22 +151,28 @@ fn perform(round: &Round) -> Result<(), String> {
     Ok(())
 }
 
-fn tcp(round: &Round, budget_ns: i64) -> Result<(), String> {
-    let (mut stream, _partner) = loopback::echo().map_err(told)?;
-    let mut times = Times::with_room(ROOM);
-    bounce(&mut stream, WARM).map_err(told)?;
-    let filled = times.fill(budget_ns, || bounce(&mut stream, 1));
-    filled.map_err(told)?;
-    read(round, "network.round_trip.tcp", times);
+type Size = (&'static str, usize);
+
+fn tcp(round: &Round, (name, bytes): Size, budget_ns: i64) -> Result<(), String> {
+    let (mut stream, _partner) = loopback::echo(bytes).map_err(told)?;
+    let times = bounce(&mut stream, bytes, budget_ns).map_err(told)?;
+    read(round, &format!("network.round_trip.{name}"), times);
     Ok(())
 }
 
-fn bounce(stream: &mut TcpStream, count: usize) -> io::Result<()> {
-    for _ in 0..count {
-        stream.write_all(&[1])?;
-        stream.read_exact(&mut [0])?;
+/// Times of messages there and back, after some that are not counted.
+fn bounce(stream: &mut TcpStream, bytes: usize, budget_ns: i64) -> io::Result<Times> {
+    let mut times = Times::with_room(ROOM);
+    let mut message = vec![1; bytes];
+    let mut once = || {
+        stream.write_all(&message)?;
+        stream.read_exact(&mut message)
+    };
+    for _ in 0..WARM {
+        once()?;
     }
-    Ok(())
+    times.fill(budget_ns, once)?;
+    Ok(times)
 }
 
 fn udp(round: &Round, budget_ns: i64) -> Result<(), String> {
@@ -153,14 +189,16 @@ fn throw(socket: &UdpSocket) -> io::Result<()> {
     socket.recv(&mut [0]).map(drop)
 }
 
-fn remote_tcp(round: &Round, peer: &Peer, budget_ns: i64) -> Result<(), String> {
+fn remote_tcp(
+    round: &Round,
+    peer: &Peer,
+    (name, bytes): Size,
+    budget_ns: i64,
+) -> Result<(), String> {
     let mut session = Session::open(peer)?;
-    session.order(Task::Echo, 1, (ROOM + WARM) as u64)?;
-    let mut times = Times::with_room(ROOM);
-    bounce(&mut session.stream, WARM).map_err(told)?;
-    let filled = times.fill(budget_ns, || bounce(&mut session.stream, 1));
-    filled.map_err(told)?;
-    read(round, "network.round_trip.remote.tcp", times);
+    session.order(Task::Echo, bytes as u32, (ROOM + WARM) as u64)?;
+    let times = bounce(&mut session.stream, bytes, budget_ns).map_err(told)?;
+    read(round, &format!("network.round_trip.remote.{name}"), times);
     Ok(())
 }
 
@@ -209,4 +247,36 @@ fn read(round: &Round, metric: &str, times: Times) {
 
 fn told(error: io::Error) -> String {
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn a_message_has_the_bytes_of_its_metric() {
+        for (name, bytes) in TCP {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let address = listener.local_addr().unwrap();
+            let echoed = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let (mut buffer, mut total) = ([0; 4096], 0);
+                loop {
+                    let length = stream.read(&mut buffer).unwrap();
+                    if length == 0 {
+                        return total;
+                    }
+                    stream.write_all(&buffer[..length]).unwrap();
+                    total += length;
+                }
+            });
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_nodelay(true).unwrap();
+            let trips = bounce(&mut stream, *bytes, 0).unwrap().count() + WARM;
+            drop(stream);
+            assert_eq!(echoed.join().unwrap(), trips * bytes, "{name}");
+        }
+    }
 }

@@ -6,11 +6,12 @@ use std::os::fd::RawFd;
 use launch::inherited::BINARY_FD;
 use launch::Strings;
 use record::Effort;
+use sys::clock;
 use sys::pages::{Buffer, Pages};
 
 use crate::affinity::pin;
 use crate::probe::{Axis, Better, Metric, Probe, Round, Seconds};
-use crate::timing::windows;
+use crate::timing::{windows, windows_of_part};
 
 /// A single figure in nanoseconds.
 const fn cost(name: &'static str, meaning: &'static str) -> Metric {
@@ -28,10 +29,15 @@ const fn cost(name: &'static str, meaning: &'static str) -> Metric {
 pub const PROBE: Probe = Probe {
     name: "process",
     title: "making processes",
-    question: "What does a new process cost, from before its creation to after the wait for its \
-               end?",
+    question: "What does a new process cost: its creation alone, and with the wait for its end?",
     source: Some("SYSMEASURE, process creation; lmbench lat_proc"),
     metrics: &[
+        cost(
+            "process.create",
+            "fork of a small process with one thread, whose child ends at once, until fork \
+                      returns in the parent: the child's life and the wait for it are not in it. \
+                      Both on one CPU; least of windows. Not in an effort of brief",
+        ),
         cost(
             "process.fork",
             "fork of a small process with one thread, whose child ends at once, until \
@@ -91,7 +97,7 @@ fn perform(round: &Round) -> Result<(), String> {
         round.read("process.fork", cost);
         return Ok(());
     }
-    let share = round.budget_ns() / 8;
+    let share = round.budget_ns() / 9;
     let nothing = Command::new(&["tare-agent", "nothing"])?;
     let colon = Command::new(&["sh", "-c", ":"])?;
     let mut stack = vec![0_u128; 1024];
@@ -101,6 +107,7 @@ fn perform(round: &Round) -> Result<(), String> {
         Err(why) => round.unavailable(metric, why),
     };
     tell("process.fork", time(share, fork));
+    tell("process.create", time_until_return(share, fork));
     tell("process.vfork", time(share, || vfork(&mut stack)));
     tell(
         "process.posix_spawn",
@@ -154,6 +161,29 @@ fn time(
         for _ in 0..operations {
             failed = live().err().or(failed.take());
         }
+    });
+    match failed {
+        None => Ok(windows.least),
+        Some(error) => Err(refusal(error)),
+    }
+}
+
+/// Least time until the creation of a child returns; the child is waited for thereafter.
+fn time_until_return(
+    budget_ns: i64,
+    mut create: impl FnMut() -> io::Result<libc::pid_t>,
+) -> Result<f64, String> {
+    create().and_then(wait).map_err(refusal)?;
+    let mut failed = None;
+    let windows = windows_of_part(budget_ns, |operations| {
+        let mut taken = 0;
+        for _ in 0..operations {
+            let start = clock::monotonic();
+            let child = create();
+            taken += clock::monotonic() - start;
+            failed = child.and_then(wait).err().or(failed.take());
+        }
+        taken
     });
     match failed {
         None => Ok(windows.least),
@@ -304,11 +334,22 @@ mod tests {
     }
 
     #[test]
+    fn creation_alone_leaves_the_life_of_the_child_out() {
+        let sleeping = Command::new(&["sh", "-c", "sleep 0.02"]).unwrap();
+        let create = || sleeping.execute(libc::AT_FDCWD, c"/bin/sh");
+        let created = time_until_return(0, create).unwrap();
+        let ended = time(0, create).unwrap();
+        assert!(ended >= 20e6, "{ended}");
+        assert!(0.0 < created && created < ended, "{created} {ended}");
+    }
+
+    #[test]
     fn what_cannot_be_executed_has_no_time() {
         let none = Command::new(&["none"]).unwrap();
         let why = time(0, || none.execute(libc::AT_FDCWD, c"/nonexistent")).unwrap_err();
         assert!(why.contains("could not be executed"), "{why}");
         assert!(time(0, || none.spawn("/nonexistent\0")).is_err());
+        assert!(time_until_return(0, || none.spawn("/nonexistent\0")).is_err());
         let failing = Command::new(&["sh", "-c", "exit 3"]).unwrap();
         let why = time(0, || failing.execute(libc::AT_FDCWD, c"/bin/sh")).unwrap_err();
         assert!(why.contains("0x300"), "{why}");

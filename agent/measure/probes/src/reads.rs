@@ -23,7 +23,11 @@ pub const EXTENT: Axis = Axis {
 
 pub const BLOCKS: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];
 pub const SMALLEST: u64 = 1 << 20;
-const EXTENTS: [u64; 5] = [64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20];
+/// Extents that are read in KiB: densest where a short file's reads change from one disk track to
+/// several (SYSMEASURE, file read time and remote file read time: 128 KiB to 1.5 and 3 MiB).
+const EXTENTS_KIB: [u64; 13] = [
+    64, 128, 256, 512, 768, 1024, 1280, 1536, 2048, 3072, 16_384, 65_536, 262_144,
+];
 const ROOM: usize = 1 << 15;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,8 +94,9 @@ pub fn measure(
     let path = place.file("read", file_bytes)?;
     let mut direct = Direct::open(&path, BLOCKS[BLOCKS.len() - 1])?;
     let mut random = round.random();
-    let extents = EXTENTS.iter().filter(|extent| **extent <= file_bytes);
-    let curve = extents.clone().count() as i64 * 2;
+    let extents = EXTENTS_KIB.iter().map(|kib| kib << 10);
+    let extents: Vec<u64> = extents.filter(|extent| *extent <= file_bytes).collect();
+    let curve = extents.len() as i64 * 2;
     // Three quarters for the figures, the rest for the curves.
     let share_ns = budget_ns * 3 / 4 / (BLOCKS.len() as i64 * 2);
     for order in Order::ALL {
@@ -110,17 +115,17 @@ pub fn measure(
             let median = times.sort().quantile(0.5);
             round.read_at(&format!("{metric}.latency"), &at, median);
         }
-        for extent in extents.clone() {
+        for &extent in &extents {
             let reads = Reads {
                 block: BLOCKS[0],
-                extent: *extent,
+                extent,
                 order,
             };
             let share_ns = budget_ns / 4 / curve;
             let times = reads.perform(&mut direct, &mut random, share_ns, &path)?;
             let median = times.sort().quantile(0.5);
             let metric = format!("{family}.by_size.{}", order.name());
-            round.read_at(&metric, &[*extent as i64], median);
+            round.read_at(&metric, &[extent as i64], median);
         }
     }
     Ok(())

@@ -1,15 +1,16 @@
 //! What a system call costs that does as little as can be.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
+use record::Effort;
 use sys::clock;
 
 use crate::affinity::pin;
 use crate::probe::{Better, Metric, Probe, Round, Seconds};
-use crate::timing::windows;
+use crate::timing::{windows, windows_of_part, Windows};
 
 const fn cost(name: &'static str, meaning: &'static str) -> Metric {
     Metric {
@@ -48,6 +49,15 @@ pub const PROBE: Probe = Probe {
              that is given), its path in the kernel's cache; least of windows",
         ),
         cost(
+            "syscall.open",
+            "opening that file alone: up to 64 descriptors are opened in a row, and closed after \
+             the clock was read; least of windows. Not in an effort of brief",
+        ),
+        cost(
+            "syscall.close",
+            "closing them alone; least of windows. Not in an effort of brief",
+        ),
+        cost(
             "syscall.read_byte",
             "reading one byte of /dev/zero; least of windows",
         ),
@@ -59,7 +69,7 @@ pub const PROBE: Probe = Probe {
     seconds: Seconds {
         brief: Some(0.03),
         quick: Some(0.1),
-        whole: Some(0.2),
+        whole: Some(0.25),
     },
     repeats: true,
     needs: &[],
@@ -87,14 +97,23 @@ fn perform(round: &Round) -> Result<(), String> {
     Ok(())
 }
 
+/// Most calls that a round times, each for its share.
+const CALLS: i64 = 8;
+/// Descriptors that are open at a time: fewer than the limits of all systems (ulimit -n).
+const OPEN_FILES: usize = 64;
+
 /// Times a call for its share of the round. One that fails is cheaper, and not what is asked.
 fn time(round: &Round, metric: &str, mut call: impl FnMut() -> libc::c_long) {
     let mut failed = false;
-    let windows = windows(round.budget_ns() / 6, |operations| {
+    let windows = windows(round.budget_ns() / CALLS, |operations| {
         for _ in 0..operations {
             failed |= call() < 0;
         }
     });
+    read(round, metric, failed, &windows);
+}
+
+fn read(round: &Round, metric: &str, failed: bool, windows: &Windows) {
     match failed {
         false => round.read(metric, windows.least),
         true => round.unavailable(metric, std::io::Error::last_os_error()),
@@ -115,7 +134,42 @@ fn open_close(round: &Round) -> Result<(), String> {
             opened => libc::close(opened).into(),
         }
     });
+    if round.job.effort == Effort::Brief {
+        return Ok(());
+    }
+    for (part, metric) in ["syscall.open", "syscall.close"].into_iter().enumerate() {
+        let mut failed = false;
+        let windows = windows_of_part(round.budget_ns() / CALLS, |operations| {
+            open_then_close(&file.0, operations, &mut failed)[part]
+        });
+        read(round, metric, failed, &windows);
+    }
     Ok(())
+}
+
+/// Opens a file so many times and closes it as often, in batches; nanoseconds of all calls of
+/// open, and of all calls of close.
+fn open_then_close(path: &CStr, operations: u64, failed: &mut bool) -> [i64; 2] {
+    let mut files = [-1; OPEN_FILES];
+    let (mut open_ns, mut close_ns) = (0, 0);
+    let mut left = operations as usize;
+    while left > 0 {
+        let batch = &mut files[..left.min(OPEN_FILES)];
+        let start = clock::monotonic();
+        for file in batch.iter_mut() {
+            // SAFETY: a C string.
+            *file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY) };
+        }
+        let opened = clock::monotonic();
+        for file in batch.iter() {
+            // SAFETY: what was just opened, or -1, which is refused.
+            *failed |= unsafe { libc::close(*file) } < 0;
+        }
+        open_ns += opened - start;
+        close_ns += clock::monotonic() - opened;
+        left -= batch.len();
+    }
+    [open_ns, close_ns]
 }
 
 fn read_byte(round: &Round) -> Result<(), String> {
@@ -158,5 +212,34 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         // SAFETY: a C string.
         unsafe { libc::unlink(self.0.as_ptr()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_files() -> usize {
+        std::fs::read_dir("/proc/self/fd").unwrap().count()
+    }
+
+    #[test]
+    fn opening_and_closing_leaves_no_descriptor() {
+        let file = Temporary::new("/tmp").unwrap();
+        let before = open_files();
+        let mut failed = false;
+        for operations in [1, OPEN_FILES as u64, 3 * OPEN_FILES as u64 + 1] {
+            let parts = open_then_close(&file.0, operations, &mut failed);
+            assert!(parts.iter().all(|nanoseconds| *nanoseconds > 0));
+        }
+        assert!(!failed);
+        assert_eq!(open_files(), before);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_opened_has_no_time() {
+        let mut failed = false;
+        open_then_close(c"/nonexistent/file", 1, &mut failed);
+        assert!(failed);
     }
 }

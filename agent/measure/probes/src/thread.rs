@@ -3,19 +3,30 @@
 use std::io;
 use std::ptr;
 
-use sys::usage;
+use sys::{clock, usage};
 
 use crate::affinity::pin;
 use crate::probe::{Better, Metric, Probe, Round, Seconds};
 use crate::processes::refusal;
-use crate::timing::windows;
+use crate::timing::{windows, windows_of_part};
 
 pub const PROBE: Probe = Probe {
     name: "thread",
     title: "making threads",
-    question: "What does a new thread cost, from before its creation to after the join?",
+    question: "What does a new thread cost: its creation alone, and with the join?",
     source: Some("SYSMEASURE, creation of kernel threads"),
     metrics: &[
+        Metric {
+            name: "thread.create",
+            unit: "ns",
+            meaning: "pthread_create of a thread that returns at once, until pthread_create \
+                      returns: the thread's life and the join are not in it. Both on one CPU; \
+                      the C library has a stack left from the one before; least of windows",
+            axes: &[],
+            listed: false,
+            better: Better::Lower,
+            margin: 0.1,
+        },
         Metric {
             name: "thread.create_join",
             unit: "ns",
@@ -41,7 +52,7 @@ pub const PROBE: Probe = Probe {
     seconds: Seconds {
         brief: None,
         quick: Some(0.06),
-        whole: Some(0.2),
+        whole: Some(0.3),
     },
     repeats: true,
     needs: &[],
@@ -53,7 +64,8 @@ const LARGE_STACK: usize = 64 << 20;
 
 fn perform(round: &Round) -> Result<(), String> {
     pin(round.home())?;
-    let share = round.budget_ns() / 2;
+    let share = round.budget_ns() / 3;
+    round.read("thread.create", time_until_return(share)?);
     let (warm, _) = time(share, &Attributes::new(None)?)?;
     round.read("thread.create_join", warm);
     let metric = "thread.create_join_cold";
@@ -83,20 +95,50 @@ fn time(budget_ns: i64, attributes: &Attributes) -> Result<(f64, f64), String> {
     }
 }
 
+/// Least time until the creation of a thread returns; the thread is joined thereafter.
+fn time_until_return(budget_ns: i64) -> Result<f64, String> {
+    let attributes = Attributes::new(None)?;
+    live(&attributes).map_err(refusal)?;
+    let mut failed = None;
+    let windows = windows_of_part(budget_ns, |operations| {
+        let mut taken = 0;
+        for _ in 0..operations {
+            let start = clock::monotonic();
+            let thread = create(&attributes);
+            taken += clock::monotonic() - start;
+            failed = thread.map(join).err().or(failed.take());
+        }
+        taken
+    });
+    match failed {
+        None => Ok(windows.least),
+        Some(error) => Err(refusal(error)),
+    }
+}
+
 /// One thread, from its creation to its join.
 fn live(attributes: &Attributes) -> io::Result<()> {
+    create(attributes).map(join)
+}
+
+/// Starts a thread that returns at once.
+fn create(attributes: &Attributes) -> io::Result<libc::pthread_t> {
     extern "C" fn nothing(_: *mut libc::c_void) -> *mut libc::c_void {
         ptr::null_mut()
     }
-    // SAFETY: the attributes are initialised; what is joined has been made.
+    // SAFETY: the attributes are initialised.
     unsafe {
         let mut thread: libc::pthread_t = std::mem::zeroed();
         match libc::pthread_create(&mut thread, &attributes.0, nothing, ptr::null_mut()) {
-            0 => libc::pthread_join(thread, ptr::null_mut()),
-            error => return Err(io::Error::from_raw_os_error(error)),
-        };
+            0 => Ok(thread),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
     }
-    Ok(())
+}
+
+fn join(thread: libc::pthread_t) {
+    // SAFETY: made by `create`, and joined once.
+    unsafe { libc::pthread_join(thread, ptr::null_mut()) };
 }
 
 struct Attributes(libc::pthread_attr_t);
@@ -130,6 +172,7 @@ mod tests {
         assert!(time(0, &endless).is_err());
         let (taken, _) = time(0, &Attributes::new(None).unwrap()).unwrap();
         assert!(taken > 0.0);
+        assert!(time_until_return(0).unwrap() > 0.0);
     }
 
     #[test]

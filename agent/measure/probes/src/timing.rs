@@ -22,11 +22,21 @@ pub struct Windows {
 
 /// Times an operation for about so long. `work` performs it as often as it is told.
 pub fn windows(budget_ns: i64, mut work: impl FnMut(u64)) -> Windows {
+    windows_of_part(budget_ns, |operations| {
+        let start = clock::monotonic();
+        work(operations);
+        clock::monotonic() - start
+    })
+}
+
+/// Times one part of an operation for about so long. `work` performs the operation as often as it
+/// is told, and returns how many nanoseconds the part took in all of them.
+pub fn windows_of_part(budget_ns: i64, mut work: impl FnMut(u64) -> i64) -> Windows {
     let end = clock::monotonic() + budget_ns;
     let operations = calibrate(&mut work);
     let mut times = Vec::with_capacity(4096);
     while times.len() < FEWEST || clock::monotonic() < end && times.len() < times.capacity() {
-        times.push(window(&mut work, operations) as f64 / operations as f64);
+        times.push(work(operations) as f64 / operations as f64);
     }
     times.sort_unstable_by(f64::total_cmp);
     Windows {
@@ -36,10 +46,10 @@ pub fn windows(budget_ns: i64, mut work: impl FnMut(u64)) -> Windows {
 }
 
 /// Operations that fill a window; caches are warm afterwards.
-fn calibrate(work: &mut impl FnMut(u64)) -> u64 {
+fn calibrate(work: &mut impl FnMut(u64) -> i64) -> u64 {
     let mut operations = 1;
     loop {
-        let taken = window(work, operations);
+        let taken = work(operations);
         if taken >= WINDOW_NS / 2 {
             return operations;
         }
@@ -49,12 +59,6 @@ fn calibrate(work: &mut impl FnMut(u64)) -> u64 {
             operations * 2
         };
     }
-}
-
-fn window(work: &mut impl FnMut(u64), operations: u64) -> i64 {
-    let start = clock::monotonic();
-    work(operations);
-    clock::monotonic() - start
 }
 
 /// Performs the same on each of these CPUs at once, in threads that are bound to them and begin
@@ -131,6 +135,19 @@ mod tests {
         });
         assert!(performed >= told * FEWEST as u64);
         assert!(found.least > 0.0 && found.least <= found.median);
+    }
+
+    #[test]
+    fn of_a_part_only_its_time_counts() {
+        let mut calls = 0;
+        let found = windows_of_part(0, |operations| {
+            calls += 1;
+            // The operation's other parts take no part in the figure, however long they are.
+            std::thread::sleep(std::time::Duration::from_micros(50));
+            operations as i64 * if calls % 2 == 0 { 700 } else { 900 }
+        });
+        assert_eq!(found.least, 700.0);
+        assert!(found.median == 700.0 || found.median == 900.0);
     }
 
     #[test]
