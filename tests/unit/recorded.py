@@ -29,6 +29,15 @@ def caches(*of: tuple[int, str, str, int, str]) -> dict[str, str | bytes]:
     }  # fmt: skip
 
 
+def pci(
+    slot: str, kind: str, vendor: str, device: str, speed: str = "Unknown", lanes: str = "255"
+) -> dict[str, str | bytes]:
+    """Files of a PCI device."""
+    values = {"class": kind, "vendor": vendor, "device": device,
+              "max_link_speed": speed, "max_link_width": lanes}  # fmt: skip
+    return {f"sys/bus/pci/devices/{slot}/{name}": f"{value}\n" for name, value in values.items()}
+
+
 def module(
     place: str, bank: str, megabytes: int, kind: int, speed: int, configured: int, width: int = 64
 ) -> bytes:
@@ -79,6 +88,23 @@ def i7_3770k(root: Path, modules: bool = True) -> Path:
         "sys/block/sda/queue/scheduler": "noop deadline [cfq]\n",
         "sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n",
         "sys/kernel/mm/transparent_hugepage/hpage_pmd_size": "2097152\n",
+        "sys/class/net/lo/mtu": "16436\n",
+        "sys/class/net/eth0/speed": "1000\n",
+        "sys/class/net/eth0/device/uevent": (
+            "DRIVER=r8169\nPCI_CLASS=20000\nPCI_ID=10EC:8168\nPCI_SUBSYS_ID=1043:8505\n"
+            "PCI_SLOT_NAME=0000:03:00.0\n"
+            "MODALIAS=pci:v000010ECd00008168sv00001043sd00008505bc02sc00i00\n"
+        ),
+        **pci("0000:00:00.0", "0x060000", "0x8086", "0x0150"),
+        **pci("0000:00:01.0", "0x060400", "0x8086", "0x0151", "8.0 GT/s", "16"),
+        **pci("0000:03:00.0", "0x020000", "0x10ec", "0x8168", "2.5 GT/s", "1"),
+        "usr/share/misc/pci.ids": (
+            "# Names\n10ec  Realtek Semiconductor Co., Ltd.\n\t8139  RTL-8139\n"
+            "\t8168  RTL8111/8168/8411 PCI Express Gigabit Ethernet Controller\n"
+            "\t\t1043 8505  P8 series motherboard\n8086  Intel Corporation\n"
+            "\t0150  Xeon E3-1200 v2/3rd Gen Core processor DRAM Controller\n"
+            "C 02  Network controller\n\t00  Ethernet controller\n"
+        ),
         **caches(
             (1, "Data", "32K", 8, "0,4"), (1, "Instruction", "32K", 8, "0,4"),
             (2, "Unified", "256K", 8, "0,4"), (3, "Unified", "8192K", 16, "0-7"),

@@ -110,6 +110,80 @@ def test_arm_and_a_disk_of_a_cloud(tmp_path):
     assert found.disk.kind == "virtual"
 
 
+def test_network_controller_and_bus_as_sysmeasure_lists_them(tmp_path):
+    found = hardware.read(root=recorded.i7_3770k(tmp_path))
+    assert found.network == (
+        hardware.NetworkController(
+            interface="eth0", driver="r8169", bus="pci", pci_id="10ec:8168", pci_class="020000",
+            model="Realtek Semiconductor Co., Ltd. RTL8111/8168/8411 PCI Express Gigabit Ethernet "
+            "Controller", link_mbit_per_s=1000,
+        ),
+    )  # fmt: skip
+    assert found.io_bus == hardware.IoBus(
+        kind="PCI Express",
+        host_bridge="8086:0150 Intel Corporation Xeon E3-1200 v2/3rd Gen Core processor DRAM "
+        "Controller",
+        link_transfers_hz=8_000_000_000,
+        link_lanes=16,
+    )
+    told = hardware.facts(found)
+    assert told["network_eth0_driver"] == "r8169"
+    assert told["network_eth0_link_mbit_per_s"] == 1000
+    assert told["io_bus"] == "PCI Express"
+
+
+def guest_network(root):
+    """A paravirtual controller below a PCI device without a link, whose speed is unknown."""
+    pci = "sys/devices/pci0/0000:00:03.0"
+    files = {
+        f"{pci}/uevent": "DRIVER=virtio-pci\nPCI_CLASS=20000\nPCI_ID=1AF4:1041\n",
+        f"{pci}/virtio2/uevent": "DRIVER=virtio_net\nMODALIAS=virtio:d00000001v00001AF4\n",
+        "sys/class/net/eth0/speed": "-1\n",
+        "sys/class/net/docker0/speed": "10000\n",
+        "sys/bus/pci/devices/0000:00:03.0/class": "0x020000\n",
+    }
+    recorded.put(root, files)
+    device = root / "sys/class/net/eth0/device"
+    device.symlink_to("../../../devices/pci0/0000:00:03.0/virtio2")
+    return root
+
+
+def test_a_paravirtual_controller_is_named_by_the_device_beneath(tmp_path):
+    found = hardware.read(root=guest_network(tmp_path))
+    assert found.network == (
+        hardware.NetworkController(
+            interface="eth0", driver="virtio_net", bus="virtio on pci", pci_id="1af4:1041",
+            pci_class="020000", model=None, link_mbit_per_s=None,
+        ),
+    )  # fmt: skip
+    assert found.io_bus == hardware.IoBus(
+        kind="PCI", host_bridge=None, link_transfers_hz=None, link_lanes=None
+    )
+    told = hardware.facts(found)
+    assert told["network_eth0_bus"] == "virtio on pci"
+    assert "network_eth0_model" not in told
+    assert "io_bus_link_lanes" not in told
+
+
+def test_a_machine_without_pci(tmp_path):
+    root = recorded.put(tmp_path, {"sys/bus/virtio/devices/virtio0/uevent": "DRIVER=virtio_net\n"})
+    found = hardware.read(root=root)
+    assert found.network == ()
+    assert found.io_bus.kind == "virtio-mmio"
+    assert not any(name.startswith(("network_", "io_bus_")) for name in hardware.facts(found))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\0\xff", "=\n=", "PCI_ID=\nPCI_CLASS=", "PCI_ID=10EC", "0x0600", ". GT/s"]
+)
+def test_malformed_device_files_raise_nothing(tmp_path, text):
+    names = ("sys/class/net/eth0/device/uevent", "sys/class/net/eth0/speed",
+             "sys/bus/pci/devices/0/class", "sys/bus/pci/devices/0/vendor",
+             "sys/bus/pci/devices/0/max_link_speed", "usr/share/misc/pci.ids")  # fmt: skip
+    found = hardware.read(root=recorded.put(tmp_path, dict.fromkeys(names, text)))
+    hardware.facts(found)
+
+
 def test_without_proc_and_sys_everything_is_unknown(tmp_path):
     found = hardware.read(HOME, tmp_path)
     assert found.hypervisor is None

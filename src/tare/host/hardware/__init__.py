@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.host.hardware.disk import Disk, disk_of
+from tare.host.hardware.io_devices import IoBus, NetworkController, io_bus, network_controllers
 from tare.host.hardware.names import microarchitecture
 from tare.host.hardware.processor import (
     Cache,
@@ -25,7 +26,8 @@ from tare.host.hardware.smbios import Modules, modules
 from tare.host.kernel_files import KernelFiles, cpus
 
 __all__ = [
-    "Cache", "Clock", "Disk", "Hardware", "Modules", "Processor", "facts", "read",
+    "Cache", "Clock", "Disk", "Hardware", "IoBus", "Modules", "NetworkController", "Processor",
+    "facts", "read",
 ]  # fmt: skip
 
 _PRIMARY_HUGE = "sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
@@ -59,6 +61,10 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
     mitigations: dict[str, str]
     #: Largest packet of the loopback interface.
     loopback_bytes: int | None
+    #: Hardware behind network interfaces; empty where the kernel shows none.
+    network: tuple[NetworkController, ...]
+    #: Bus of the devices; None: the kernel shows none.
+    io_bus: IoBus | None
 
     @property
     def virtual(self) -> bool | None:
@@ -110,6 +116,8 @@ def read(directory: Path | None = None, root: Path = Path("/")) -> Hardware:
             if (told := files.read(path))
         },
         loopback_bytes=files.number("sys/class/net/lo/mtu"),
+        network=network_controllers(files),
+        io_bus=io_bus(files),
     )
 
 
@@ -164,6 +172,17 @@ def facts(hardware: Hardware) -> dict[str, bool | int | float | str]:
             "disk_model": d.model,
             "disk_scheduler": d.scheduler,
             "file_system": d.file_system,
+        }
+    for controller in h.network:
+        for name, value in msgspec.structs.asdict(controller).items():
+            if name != "interface":
+                told[f"network_{controller.interface}_{name}"] = value
+    if h.io_bus is not None:
+        told |= {
+            "io_bus": h.io_bus.kind,
+            "io_bus_host_bridge": h.io_bus.host_bridge,
+            "io_bus_link_transfers_hz": h.io_bus.link_transfers_hz,
+            "io_bus_link_lanes": h.io_bus.link_lanes,
         }
     told |= {
         f"mitigation_{name}": words
