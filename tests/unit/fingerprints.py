@@ -143,6 +143,14 @@ def curves(cpus: int = 2) -> dict[str, Curve]:
             [(16 << k, p) for k in range(11) for p in (4096, 2 * MIB)],
             lambda n, p: 1.3 + (2.1 if n > 96 else 0) + (9 if n > 4096 and p == 4096 else 0),
         ),
+        **{
+            f"memory.stride.{order}": curve(
+                "ns", [("size_bytes", "bytes"), ("stride_bytes", "bytes")],
+                [(16 * KIB << 2 * k, s) for k in range(8) for s in (64, 128, 256, 512, 4096)],
+                lambda size, s, part=part: staircase(size, 4096) * min(1, part * s / 512),
+            )
+            for order, part in (("sequential", 1), ("random", 8))
+        },
         "unheard.of": curve("1", [("thing", "1")], [(k,) for k in range(5)], lambda k: 2.0 * k),
     }  # fmt: skip
 

@@ -11,11 +11,12 @@ import fingerprints
 import msgspec
 import pytest
 import vega_lite
+from fingerprints import KIB, MIB
 from said import args
 
 from tare.experiment.fingerprints.machine.document import Curve
 from tare.features.machine.fingerprint import page as fingerprint_page
-from tare.features.machine.fingerprint import page_figures, summary
+from tare.features.machine.fingerprint import page_figures, page_strides, summary
 from tare.render import files, html, words
 from tare.render.charts.heat_map import heat_map
 from tare.render.charts.lines import place
@@ -132,6 +133,48 @@ def test_what_is_of_each_cpu_alone_is_a_table():
         ("CPU", ""), ("noise.share", ""), ("noise.rate", "Hz"), ("noise.longest", "ms"),
     ]  # fmt: skip
     assert [row[0] for row in laid.rows] == [str(cpu) for cpu in range(8)]
+
+
+def test_strides_are_a_table_by_level_and_a_chart_by_stride():
+    section = next(s for s in page().sections if s.anchor == "memory")
+    table = next(t for t in section.finding.tables if t.title == "Latency of memory by stride")
+    laid = lay(table)
+    assert [h.title for h in laid.heads] == [
+        "order", "stride", "L1 (16 KiB)", "L2 (256 KiB)", "L3 (4 MiB)", "memory (256 MiB)",
+    ]  # fmt: skip
+    assert len(table.rows) == 2 * 5
+    by = {(row["order"], row["stride"]): row[str(256 * MIB)] for row in table.rows}
+    # As planted: the prefetcher hides seven eighths of a load at 64 bytes, and nothing at 512.
+    assert by["sequential", "64 bytes"] / by["random", "64 bytes"] == pytest.approx(1 / 8, rel=0.1)
+    assert by["sequential", "512 bytes"] / by["random", "512 bytes"] == pytest.approx(1, rel=0.1)
+    lines = vega_lite.rows(every_figure(page())["memory-stride-sequential"].spec)
+    assert {row["series"] for row in lines} == {
+        f"stride {stride}"
+        for stride in ("64 bytes", "128 bytes", "256 bytes", "512 bytes", "4 KiB")
+    }
+
+
+@pytest.mark.parametrize(
+    ("facts", "titles"),
+    [
+        (
+            {"l1_bytes": 32 * KIB, "l2_bytes": MIB},
+            ["L1 (16 KiB)", "L2 (256 KiB)", "memory (4 MiB)"],
+        ),
+        ({"l1_bytes": 32 * KIB, "l2_bytes": 8 * MIB}, ["L1 (16 KiB)", "L2 (4 MiB)"]),
+        ({}, ["(16 KiB)", "(4 MiB)"]),
+    ],
+)
+def test_columns_of_strides_are_what_was_measured_of_each_level(facts, titles):
+    made = fingerprints.make(only="memory.stride")
+    points = tuple(p for c in made.curves.values() for p in c.points if p.at[0] <= 4 * MIB)
+    curves = {name: msgspec.structs.replace(c, points=points) for name, c in made.curves.items()}
+    found = page_strides.table(msgspec.structs.replace(made, curves=curves, facts=facts))
+    assert [column.title for column in found.columns[2:]] == titles
+
+
+def test_without_strides_there_is_no_table_of_them():
+    assert page_strides.table(fingerprints.make(only="clock")) is None
 
 
 def test_too_few_rounds_are_said():

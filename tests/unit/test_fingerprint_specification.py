@@ -145,6 +145,18 @@ def test_bounds_made_of_what_was_measured(guest):
     assert "memory.bandwidth.copy.1" in found
 
 
+def test_the_round_trip_of_56_bytes_names_what_ping_reports(guest):
+    trips = dict.fromkeys(("network.round_trip.tcp_p50", "network.round_trip.tcp56_p50"), 6000.0)
+    measured = {"syscall.getpid": 80.0, "switch.thread": 1000.0, **trips}
+    found = predict(guest, {**measured, "network.ping.loopback": 23_000.0})
+    assert "network.ping.loopback" not in found  # a reference, of which nothing is expected
+    floor, ping = found["network.round_trip.tcp56_p50"].why
+    assert floor.id == "fingerprint.why.round_trip"
+    assert (ping.id, ping.args["time"].value) == ("fingerprint.why.ping", 23_000.0)
+    assert len(found["network.round_trip.tcp_p50"].why) == 1
+    assert len(predict(guest, measured)["network.round_trip.tcp56_p50"].why) == 1
+
+
 def test_a_mesh_has_a_clock_of_its_own(tmp_path):
     server = hardware.read(root=recorded.xeon_server(tmp_path))
     found = predict(server, {"memory.latency.l3": 40.0, "memory.bandwidth.read.224": 4e11})

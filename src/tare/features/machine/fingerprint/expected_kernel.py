@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tare.features.machine.fingerprint.expectation import Machine, Prediction, rests
-from tare.results.message import message
+from tare.results.message import Amount, message
 
 #: Cycles of ``syscall``, ``sysret``, the entry's saves and the least of work (Fog; the kernel's
 #: ``entry_64.S``), and of what mitigations add on the way in and out: the writes of CR3 of page
@@ -49,13 +49,21 @@ def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
 
 
 def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Expect at least the system calls and the switches that a round trip is made of."""
+    """Expect at least the system calls and the switches that a round trip is made of.
+
+    The round trip that ping reports for as many bytes is named as a reference.
+    """
     call = machine.measured.get("syscall.getpid")
     switch = machine.measured.get("switch.thread") or machine.measured.get("switch.process")
     if not call or not switch:
         return None
     value = _CALLS * call + _SWITCHES * switch
-    return rests(value, message("fingerprint.why.round_trip", calls=_CALLS, switches=_SWITCHES))
+    ping = machine.measured.get("network.ping.loopback") if "tcp56" in found[0] else None
+    return rests(
+        value,
+        message("fingerprint.why.round_trip", calls=_CALLS, switches=_SWITCHES),
+        message("fingerprint.why.ping", time=Amount(ping, "ns")) if ping else None,
+    )
 
 
 def random_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -82,7 +90,7 @@ def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None
 
 RULES = (
     (r"syscall\.(?:getpid|clock_gettime)|clock\.syscall", system_call),
-    (r"network\.round_trip\.(?:tcp|udp)_p50", round_trip),
+    (r"network\.round_trip\.(?:tcp|tcp56|udp)_p50", round_trip),
     (r"file\.read\.random\.latency\.4096|fault\.major", random_read),
     (r"file\.read\.sequential\.bandwidth\.\d+", sequential_read),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from tare.experiment.findings.level_names import fact
 from tare.experiment.fingerprints.machine.document import Curve, Figure, Fingerprint
 from tare.features.machine.fingerprint import page_figures as charts
-from tare.features.machine.fingerprint import summary
+from tare.features.machine.fingerprint import page_strides, summary
 from tare.features.machine.fingerprint.page_groups import (
     Group,
     answer,
@@ -156,6 +156,7 @@ def _section(
     tables = (
         _table(metrics) if metrics else None,
         _by_cpu({n: fingerprint.curves[n] for n in curves}),
+        page_strides.table(fingerprint) if group.anchor == "memory" else None,
         _meanings([*metrics, *curves], probes),
     )
     finding = Finding(
