@@ -47,9 +47,10 @@ pub const PROBE: Probe = Probe {
             "one load of a chain of dependent loads at ascending addresses, each one stride after \
              the one before, around a buffer of that size in small pages; least of windows. The \
              part below memory.stride.random at the same size and stride is what prefetching and \
-             neighbouring loads of the same line and page save. Strides below 64 bytes: whole \
-             only. quick: half of each cache, a quarter of the last one and four times that one (at \
-             least 64 MiB), at three strides; whole: powers of two up to there, at all strides",
+             neighbouring loads of the same line and page save. quick: half of each cache, a \
+             quarter of the last one and four times that one (at least 64 MiB), at three strides; \
+             whole: powers of two up to there, at all strides, those below 64 bytes included; all \
+             as far as the memory that may be taken allows",
         ),
         latency(
             RANDOM,
@@ -96,7 +97,7 @@ fn perform(round: &Round) -> Result<(), String> {
     let mut places = Vec::with_capacity(largest / strides[0]);
     let mut random = round.random();
     let shared = caches.last().unwrap_or(0);
-    let end = clock::monotonic() + 4 * round.budget_ns();
+    let end = clock::monotonic() + 8 * round.budget_ns();
     for size in sizes {
         for stride in strides {
             let at = [size as i64, *stride as i64];
@@ -136,7 +137,8 @@ fn sizes(round: &Round, caches: &Caches, stride: usize) -> Vec<usize> {
                 let parts = if Some(*size) == last { 4 } else { 2 };
                 size / parts / PAGE * PAGE
             });
-            inside.chain([beyond.min(LARGEST_QUICK)]).collect()
+            let largest = beyond.min(LARGEST_QUICK).min(allowed / PAGE * PAGE);
+            inside.chain([largest]).collect()
         }
     };
     sizes.retain(|size| (SMALLEST..=allowed).contains(size));
@@ -170,6 +172,8 @@ mod tests {
         let caches = caches(&[48 << 10, 1 << 20, 20 << 20]);
         let found = sizes(&round(Effort::Quick, 1 << 30), &caches, 64);
         assert_eq!(found, [24 << 10, 512 << 10, 5 << 20, 128 << 20]);
+        let found = sizes(&round(Effort::Quick, 68 << 20), &caches, 64);
+        assert_eq!(found, [24 << 10, 512 << 10, 5 << 20, 64 << 20]);
     }
 
     #[test]
