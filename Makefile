@@ -81,8 +81,10 @@ test-agent: setup
 test-layers: test-tools
 	pytest --numprocesses 2 --costs=.costs/layers.json -m "layers and not applications"
 
+# ISOLATE=FOLDER is a folder of isolate's source, against which its adapter is tested.
 test-slow: test-tools
-	pytest --numprocesses 2 --costs=.costs/slow.json -m "slow and not applications"
+	pytest --numprocesses 2 --costs=.costs/slow.json -m "slow and not applications" \
+		$(if $(ISOLATE),--isolate $(ISOLATE))
 
 # Needs a mirror of Debian, and some gigabytes.
 test-applications: test-tools

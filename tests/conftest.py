@@ -49,6 +49,7 @@ _MACHINE = pytest.StashKey[int]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--costs", type=Path, help="write seconds of each test file there, as JSON")
     parser.addoption("--deadline", type=float, help="seconds after which no test file starts")
+    parser.addoption("--isolate", type=Path, help="folder of isolate's source, to be built")
 
 
 def pytest_configure(config: pytest.Config) -> None:

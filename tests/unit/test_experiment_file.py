@@ -218,7 +218,12 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + RUN + 'instances = "shared"\n' + KERNEL + ISOLATE, "experiment.instances", ""),
         (
             HEAD + RUN + '[[workload]]\ncommand = "a"\ncapture = true\n' + ISOLATE,
-            "a has its output",
+            "a, which captures its output",
+            '"trial"',
+        ),
+        (
+            HEAD + RUN + '[[workload]]\ncommand = "a"\nignore_failure = [3]\n' + ISOLATE,
+            "a, which ignores exit codes",
             '"trial"',
         ),
         (HEAD + RUN + KERNEL + "[window]\n" + ISOLATE, "with a window", ""),

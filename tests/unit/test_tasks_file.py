@@ -62,6 +62,7 @@ def test_limits_of_the_set_hold_for_workloads_without_their_own() -> None:
         ("enforce = { cpus = 1 }", "tasks.enforce.cpus: is no key"),
         ("seed = 1", "tasks.seed: is a key of [experiment]"),
         ("[experiment]\ntrials = 3", "experiment.trials: is a key of [tasks]"),
+        ('[experiment]\nfresh = "run"', "experiment.fresh: is not"),
         ("[factors]\nworkers = [2]", "factors.workers: is no factor of a task set"),
         ('[factors]\ntask = ["a"]', "factors.task"),
         ("[network]\nhosts = 2", "network: is no key"),

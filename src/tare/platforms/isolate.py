@@ -37,12 +37,14 @@ CONFIGURED = (Path("/usr/local/etc/isolate"), Path("/etc/isolate"))
 SUBID_USER, USERS = "subid_user", (Path("/etc/passwd"), Path("/etc/subuid"), Path("/etc/subgid"))
 BOX_ROOT = re.compile(r"^\s*box_root\s*=\s*(/\S+)", re.MULTILINE)
 
-#: Control groups are used where they work: 2.x makes a box but fails to run in it on v1.
+#: Control groups are used where they work: 2.x makes a box but fails to run in it on v1. A box is
+#: cleaned up only in the mode in which it was made.
 SCRIPT = """\
 {make}cg=
-{try_cg}if {isolate} --cg --init >/dev/null 2>&1 && \
-  {isolate} --cg --silent --run -- /bin/true >/dev/null 2>&1 </dev/null
-{try_cg}then cg=--cg; fi; {isolate} $cg --cleanup
+for mode in --cg ""; do {isolate} $mode --cleanup >/dev/null 2>&1; done
+{try_cg}if {isolate} --cg --init >/dev/null 2>&1
+{try_cg}then {isolate} --cg --silent --run -- /bin/true >/dev/null 2>&1 </dev/null && cg=--cg
+{try_cg}{isolate} --cg --cleanup >/dev/null 2>&1; fi
 isolate --version >{said}.version && echo "$cg" >{said}.cg || exit
 {isolate} $cg --init >/dev/null || exit
 {run}

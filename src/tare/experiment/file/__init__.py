@@ -274,14 +274,18 @@ def _check_fresh(table: Table, experiment: Experiment) -> None:
         if value != needed:
             raise table.error(key, f'is "{needed}" with fresh = "run"')
     for workload in experiment.workloads:
-        if workload.application or workload.capture or workload.enforce:
-            what = "an application" if workload.application else (
-                "its output" if workload.capture else "limits"
-            )  # fmt: skip
-            raise table.error(
-                "fresh", f'"run" leaves standard output and limits to the sandbox; {workload.name} '
-                f"has {what}", '"trial"',
-            )  # fmt: skip
+        for what, is_given in (
+            ("is an application", workload.application),
+            ("captures its output", workload.capture),
+            ("has limits", workload.enforce),
+            ("ignores exit codes", workload.ignore_failure),
+        ):
+            if is_given:
+                raise table.error(
+                    "fresh",
+                    f'is not "run" for {workload.name}, which {what}: the sandbox has these',
+                    '"trial"',
+                )
     if experiment.window is not None:
         raise table.error("fresh", 'is not "run" with a window, in which the agent counts')
 

@@ -149,6 +149,8 @@ def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskS
     asked = TaskSet(**given)
     _check(top, asked)
     own.only(EXPERIMENT)
+    if own.values.get("fresh") == "run":
+        raise own.error("fresh", 'is not "run" with tasks, whose output is judged', '"trial"')
     chosen = file.table("factors")
     _check_factors(chosen)
     experiment = experiment_file.from_table(
