@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from tare.readers import Columns, growing_columns, read, table  # noqa: F401
+from tare.readers import ColumnOptions, growing_columns, read, table  # noqa: F401
 
 WAYS = ("tare", "pandas", "duckdb")
 
@@ -101,7 +101,7 @@ def child(way: str, name: str, groups: str) -> None:
     if way.startswith("tare"):
         if way == "tare on disk":
             growing_columns.MOST_RESIDENT_BYTES = 1 << 20
-        series = read(file, Columns("time_s", ("platform",) if parted else ())).series
+        series = read(file, ColumnOptions("time_s", ("platform",) if parted else ())).series
         arrays = [one.values for one in series]
     else:
         arrays = peer(way, file, parted)

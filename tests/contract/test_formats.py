@@ -14,7 +14,7 @@ from imported import DATA, sound
 
 from tare import readers
 from tare.errors import InputError
-from tare.readers import Columns, Format
+from tare.readers import ColumnOptions, Format
 from tare.registry import units_of
 
 FORMATS: dict[str, Format] = units_of("format")
@@ -45,7 +45,7 @@ def test_a_format_has_files_that_its_tool_wrote_and_reads_them(name: str, tmp_pa
         if takers(path) == [name]:
             # What a run that failed left holds no results, and a table may have several columns.
             with contextlib.suppress(InputError):
-                found.append(readers.read(path, Columns()))
+                found.append(readers.read(path, ColumnOptions()))
     assert found
     for read in found:
         assert read.format == name

@@ -13,7 +13,7 @@ from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import match
 from tare.features.audit.question import Question, Sizing
 from tare.features.audit.series import SeriesAudit, Trials, audit_series, trials_of
-from tare.readers import Columns, Defect, Series, read
+from tare.readers import ColumnOptions, Defect, Series, read
 from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 
@@ -49,7 +49,7 @@ def test_blocks_with_names_pair_whatever_the_order_of_their_files(tmp_path: Path
         rows = [f"{name},{1 + names.index(name)}" for name in order]
         (tmp_path / file).write_text("\n".join(["item,v", *rows]))
     first, second = (
-        trials_of(read(tmp_path / name, Columns(value="v", block="item")).series[0])
+        trials_of(read(tmp_path / name, ColumnOptions(value="v", block="item")).series[0])
         for name in "ab"
     )
     found = match(first, second)
@@ -64,7 +64,7 @@ def test_a_whole_number_is_that_number_however_it_is_written(tmp_path: Path, las
         rows = [*(f"{zeros}{i},{i}" for i in range(1, 9)), f"{last},9"]
         (tmp_path / file).write_text("\n".join(["item,v", *rows]))
     first, second = (
-        trials_of(read(tmp_path / name, Columns(value="v", block="item")).series[0])
+        trials_of(read(tmp_path / name, ColumnOptions(value="v", block="item")).series[0])
         for name in "ab"
     )
     found = match(first, second)
@@ -169,7 +169,7 @@ def test_a_parameter_inside_a_command_does_not_keep_commands_apart() -> None:
     rng = np.random.default_rng(3)
     some = [audited({"command": f"sleep {d}", "delay": d}, rng.normal(1, 0.01, 20)) for d in "12"]
     assert len(compare_series(some, ("command",), Question())) == 1
-    asked = Question(columns=Columns(group=("delay",)))
+    asked = Question(columns=ColumnOptions(group=("delay",)))
     with pytest.raises(InputError):
         compare_series(some, ("command",), asked)
 
@@ -186,7 +186,7 @@ def test_each_of_two_parameters_inside_a_command_is_compared(
         for x in "19"
         for n in "12"
     ]
-    for columns in (Columns(), Columns(group=("level", "size"))):
+    for columns in (ColumnOptions(), ColumnOptions(group=("level", "size"))):
         found = compare_series(some, (parameter,), Question(columns=columns))
         assert [c.key for c in found] == [{other: one} for one in levels]
 

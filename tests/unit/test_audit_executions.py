@@ -16,7 +16,7 @@ from tare.features.audit.audit import Audit, audit
 from tare.features.audit.messages import headline, shared
 from tare.features.audit.next_steps import follow_up
 from tare.features.audit.question import Question
-from tare.readers import Columns
+from tare.readers import ColumnOptions
 from tare.render.words import text
 
 #: Means of six processes of one benchmark, in ns.
@@ -73,7 +73,7 @@ WRITERS = [google, pytest_benchmark, criterion, go, go_files]
 
 
 def audited(files: list[Path], **columns: object) -> Audit:
-    return audit(list(dict.fromkeys(files)), Question(columns=Columns(**columns)))
+    return audit(list(dict.fromkeys(files)), Question(columns=ColumnOptions(**columns)))
 
 
 @pytest.mark.parametrize("write", WRITERS)

@@ -12,14 +12,14 @@ from tare.features.audit.audit import Question, audit
 from tare.features.audit.messages import reasons
 from tare.features.audit.naming import in_order
 from tare.features.audit.next_steps import follow_up
-from tare.readers import Columns
+from tare.readers import ColumnOptions
 
 RNG = np.random.default_rng(7)
 STEADY = RNG.normal(1, 0.002, 60)
 DRIFT = STEADY * np.linspace(1, 1.5, 60)
 #: Columns that say how the trials belong together, and what is compared.
-ROWS, COMPARED = Columns(trial="row"), Columns(trial="row", compare=("cmd",))
-BLOCKS = Columns("s", compare=("cmd",), trial="row", block="pair")
+ROWS, COMPARED = ColumnOptions(trial="row"), ColumnOptions(trial="row", compare=("cmd",))
+BLOCKS = ColumnOptions("s", compare=("cmd",), trial="row", block="pair")
 
 
 def made(folder: Path, *series: np.ndarray) -> Path:
@@ -38,7 +38,7 @@ def made(folder: Path, *series: np.ndarray) -> Path:
         ([DRIFT, STEADY], ROWS, "moving", "tare compare 'CMD A' 'CMD B'"),
         ([DRIFT, DRIFT * STEADY], BLOCKS, "disturbed", "tare doctor"),
         ([STEADY[:4]], ROWS, "few", "tare run -- CMD"),
-        ([STEADY], Columns(), "trials", "tare audit results.csv --trial row"),
+        ([STEADY], ColumnOptions(), "trials", "tare audit results.csv --trial row"),
         ([STEADY, STEADY], ROWS, "compare", "tare audit results.csv --compare cmd"),
         ([STEADY, STEADY], COMPARED, "paired", "tare compare 'CMD A' 'CMD B'"),
         ([STEADY, STEADY], BLOCKS, "page", "tare audit results.csv --report audit.html"),
@@ -48,14 +48,14 @@ def made(folder: Path, *series: np.ndarray) -> Path:
 )
 def test_the_next_command_cures_what_was_found(
     series: list[np.ndarray],
-    columns: Columns,
+    columns: ColumnOptions,
     why: str,
     command: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
-    columns = Columns("s", columns.group, columns.compare, None, columns.trial, columns.block)
+    columns = ColumnOptions("s", columns.group, columns.compare, None, columns.trial, columns.block)
     found = follow_up(audit([made(tmp_path, *series)], Question(columns=columns)), has_page=False)
     assert (found.args["why"].id, found.args["command"]) == (f"audit.next.{why}", command)
 
@@ -113,7 +113,7 @@ def test_commands_that_are_proposed_can_be_run(
 
 def test_what_a_trial_is_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
-    question = Question(columns=Columns("s", ("cmd",)))
+    question = Question(columns=ColumnOptions("s", ("cmd",)))
     found = audit([made(tmp_path, DRIFT, STEADY)], question)
     assert follow_up(found, has_page=True).args["why"].id == "audit.next.trials"
     assert getattr(reasons(found)[0][1].said, "id", None) == "trust.trials"
@@ -141,7 +141,7 @@ def test_columns_that_separate_or_pair_come_before_each_row_as_a_trial(
         for i, v in enumerate(STEADY)
     ]
     file.write_text("\n".join([header, *rows]) + "\n")
-    found = follow_up(audit([file], Question(columns=Columns("s"))), has_page=False)
+    found = follow_up(audit([file], Question(columns=ColumnOptions("s"))), has_page=False)
     assert found.args["command"] == f"tare audit r.csv {command}"
 
 
@@ -155,7 +155,7 @@ def test_a_column_of_text_that_a_comparison_pools_is_named(
     ]
     file = tmp_path / "r.csv"
     file.write_text("\n".join(["solver,instance,run,s", *rows]) + "\n")
-    found = audit([file], Question(columns=Columns("s", compare=("solver",))))
+    found = audit([file], Question(columns=ColumnOptions("s", compare=("solver",))))
     command = follow_up(found, has_page=False).args["command"]
     assert command == "tare audit r.csv --compare solver --group instance"
 

@@ -19,7 +19,7 @@ from tare.features.audit.contract import as_json
 from tare.features.audit.design import cores_of
 from tare.features.audit.overhead import Cost, OverheadAudit
 from tare.features.audit.page import make
-from tare.readers import Columns
+from tare.readers import ColumnOptions
 from tare.results.message import Chosen
 from tare.results.verdict import HIGHER, INCONCLUSIVE
 
@@ -32,7 +32,7 @@ COSTS: dict[tuple[str, str], Callable[[int], float]] = {
     ("vanilla", "VM"): lambda size: 1.2,
     ("pinned", "VM"): lambda size: 1.2,
 }
-COLUMNS = Columns("time_s", ("cores", "mode"), ("platform",), block="item")
+COLUMNS = ColumnOptions("time_s", ("cores", "mode"), ("platform",), block="item")
 
 
 def written(folder: Path, *, cold: float = 9.0, names: dict[str, str] | None = None) -> Path:
@@ -174,7 +174,7 @@ def test_the_reference_can_be_said_and_must_be_known(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(
-    tmp_path: Path, columns: Columns, sizing: Sizing, why: str
+    tmp_path: Path, columns: ColumnOptions, sizing: Sizing, why: str
 ) -> None:
     question = Question(columns=columns, finding="overhead", sizing=sizing)
     with pytest.raises(InputError, match=why):

@@ -16,7 +16,7 @@ from tare.features.audit.contract import as_json
 from tare.features.audit.messages import headline, verdicts
 from tare.features.audit.question import Question
 from tare.features.audit.screen import show
-from tare.readers import Columns, read
+from tare.readers import ColumnOptions, read
 from tare.results.verdict import EQUIVALENT, HIGHER
 
 #: How a run may end: status, category and reason, with the share of runs that do.
@@ -66,7 +66,7 @@ def write(
 
 
 def audited(*files: Path, **columns: object) -> Audit:
-    return audit(files, Question(columns=Columns(**columns)))
+    return audit(files, Question(columns=ColumnOptions(**columns)))
 
 
 def test_one_run_per_task_is_rejected_in_few_lines(

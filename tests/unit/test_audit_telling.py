@@ -21,7 +21,7 @@ from tare.features.audit.contract import as_json, plain
 from tare.features.audit.messages import shared
 from tare.features.audit.raters import agreements
 from tare.features.audit.screen import show
-from tare.readers import Columns, Imported, Specification
+from tare.readers import ColumnOptions, Imported, Specification
 from tare.registry import units_of
 from tare.render import files
 from tare.render.words import text as text_of
@@ -45,7 +45,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(table: Path) -> Audit:
-    columns = Columns("wall_s", ("size",), ("platform",), trial="run")
+    columns = ColumnOptions("wall_s", ("size",), ("platform",), trial="run")
     return audit([table], Question(columns=columns))
 
 
@@ -58,7 +58,7 @@ def test_series_doubted_by_chance_are_named_and_decide_nothing(tmp_path: Path) -
     ]
     file = tmp_path / "many.csv"
     file.write_text("\n".join(["name,run,wall_s", *rows]) + "\n")
-    found = audit([file], Question(columns=Columns("wall_s", ("name",), trial="run")))
+    found = audit([file], Question(columns=ColumnOptions("wall_s", ("name",), trial="run")))
     doubted = [s.name for s in found.series if s.trust.verdict == "DOUBT"]
     assert 1 <= len(doubted) <= 4
     assert (found.verdict, found.exit_code) == ("TRUST", 0)
@@ -67,7 +67,7 @@ def test_series_doubted_by_chance_are_named_and_decide_nothing(tmp_path: Path) -
     assert (said.args["n"], said.args["total"]) == (len(doubted), 40)
     assert "as many as chance gives: s" in text_of(said)
     # Where a precision was required, the first line says why the exit code is 1.
-    named = Columns("wall_s", ("name",), trial="run")
+    named = ColumnOptions("wall_s", ("name",), trial="run")
     asked = Question(columns=named, precision=0.005, precision_required=True)
     strict = audit([file], asked)
     assert (strict.verdict, strict.exit_code) == ("TRUST", 1)
@@ -87,7 +87,7 @@ def test_an_interval_that_excludes_0_is_explained_where_the_family_is_inconclusi
     ]
     file = tmp_path / "versions.csv"
     file.write_text("\n".join(["version,run,wall_s", *rows]) + "\n")
-    columns = Columns("wall_s", compare=("version",), trial="run")
+    columns = ColumnOptions("wall_s", compare=("version",), trial="run")
     found = audit([file], Question(columns=columns)).comparisons
     assert all(c.location.low > 1 and not c.verdict.conclusive for c in found)
     (said,) = words.chance_of_family(found)
@@ -98,7 +98,7 @@ def test_an_interval_that_excludes_0_is_explained_where_the_family_is_inconclusi
 def test_quantiles_that_were_asked_for_are_on_the_screen(
     found: Audit, table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    columns = Columns("wall_s", ("size", "platform"), trial="run")
+    columns = ColumnOptions("wall_s", ("size", "platform"), trial="run")
     asked = audit([table], Question(columns=columns, quantiles=(0.75,)))
     show(asked)
     lines = capsys.readouterr().out.splitlines()
@@ -173,7 +173,7 @@ def test_a_missed_precision_is_said_first(tmp_path: Path, required: bool, code: 
         rows = [f"{i},{v:.6f}" for i, v in enumerate(values)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["run,wall_s", *rows]) + "\n")
     files = [tmp_path / f"{name}.csv" for name in series]
-    question = Question(columns=Columns("wall_s", trial="run"), precision_required=required)
+    question = Question(columns=ColumnOptions("wall_s", trial="run"), precision_required=required)
     both, narrow = audit(files, question), audit(files[1:], question)
     wide = both.series[0]
     assert (both.verdict, both.exit_code, narrow.exit_code) == ("TRUST", code, 0)
@@ -202,7 +202,7 @@ def test_a_clock_too_coarse_is_said_instead_of_a_number_of_runs(tmp_path: Path) 
     values = np.round(np.random.default_rng(3).normal(10.3, 0.5, 60))
     rows = "\n".join(f"{i},{v:.0f}" for i, v in enumerate(values))
     (tmp_path / "a.csv").write_text(f"run,wall_ms\n{rows}\n")
-    found = audit([tmp_path / "a.csv"], Question(columns=Columns("wall_ms", trial="run")))
+    found = audit([tmp_path / "a.csv"], Question(columns=ColumnOptions("wall_ms", trial="run")))
     (s,) = found.series
     assert text_of(words.runs(s)) == "none: clock"
     missed = words.missed(found.series)
@@ -315,7 +315,7 @@ def test_what_is_sound_but_too_wide_to_compare_is_said(
     values = np.random.default_rng(4).lognormal(0, spread, 8)
     rows = "\n".join(f"{i},{v:.9f}" for i, v in enumerate(values))
     (tmp_path / "a.csv").write_text(f"run,wall_s\n{rows}\n")
-    found = audit([tmp_path / "a.csv"], Question(columns=Columns("wall_s", trial="run")))
+    found = audit([tmp_path / "a.csv"], Question(columns=ColumnOptions("wall_s", trial="run")))
     (s,) = found.series
     half = s.median.half_width
     assert half is not None
@@ -330,7 +330,8 @@ def test_what_is_sound_but_too_wide_to_compare_is_said(
     rows = "\n".join(f"{i},{v:.9f}" for i, v in enumerate(noisy))
     (tmp_path / "b.csv").write_text(f"run,wall_s\n{rows}\n")
     both = audit(
-        [tmp_path / f"{n}.csv" for n in "ab"], Question(columns=Columns("wall_s", trial="run"))
+        [tmp_path / f"{n}.csv" for n in "ab"],
+        Question(columns=ColumnOptions("wall_s", trial="run")),
     )
     ids = [one.id for one in words.precision(both)]
     assert both.verdict == "DOUBT"

@@ -27,7 +27,7 @@ from tare.experiment.results import Results
 from tare.experiment.store import row_file
 from tare.features.run.screen import summarize
 from tare.readers import read, tare_folder
-from tare.readers.series import Columns
+from tare.readers.series import ColumnOptions
 from tare.render import data, html, screen
 from tare.render.words import text
 from tare.results.finding import Finding
@@ -338,7 +338,7 @@ def test_an_audit_rejects_a_quantile_of_few_requests(tmp_path):
     folder = journals.write(judged_by(made, "response_p99_ns", None), tmp_path / "out")
 
     def defects(**columns):
-        series = tare_folder.read(folder, Columns(**columns)).series
+        series = tare_folder.read(folder, ColumnOptions(**columns)).series
         return {defect.kind for one in series for defect in one.defects}
 
     assert defects() == {"few requests"}
@@ -358,5 +358,5 @@ def test_tare_run_says_that_the_metric_has_too_few_requests(tmp_path):
     # What it writes is refused by an audit as well.
     file = tmp_path / "run.json"
     console.write_json(summary.as_json(), str(file))
-    (series,) = read(file, Columns(value="response_p99_ns")).series
+    (series,) = read(file, ColumnOptions(value="response_p99_ns")).series
     assert [defect.kind for defect in series.defects] == ["few requests"]

@@ -393,7 +393,7 @@ def test_an_audit_has_each_cell_of_each_host(made: dict[str, Results], tmp_path:
         blocks[one.key["host"]] |= set(one.block.tolist())
     assert [len(own) for own in blocks.values()] == [13] * 4
     assert len(set.union(*blocks.values())) == 4 * 13
-    same = readers.read(folder, readers.Columns(group=("host",)))
+    same = readers.read(folder, readers.ColumnOptions(group=("host",)))
     assert [one.key for one in same.series] == [one.key for one in read.series]
 
 
@@ -424,9 +424,9 @@ def test_a_host_without_values_is_a_note_of_the_audit(
     # Of the fleet's own answers it is no part either.
     assert results.load(folder).hosts == ("box-1", "box-10", "box-11")
     with pytest.raises(InputError, match="no factor 'plattform'"):
-        readers.read(folder, readers.Columns(group=("plattform",)))
+        readers.read(folder, readers.ColumnOptions(group=("plattform",)))
     with pytest.raises(InputError, match="no host"):
-        readers.read(folder, readers.Columns(value="speed"))
+        readers.read(folder, readers.ColumnOptions(value="speed"))
 
 
 def test_commands_that_compare_hosts_are_named(made: dict[str, Results], tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_commands_that_compare_hosts_are_named(made: dict[str, Results], tmp_pat
     told = CliRunner().invoke(command_line(), ["audit", str(folder)]).stdout
     assert f"Next {typed} " in " ".join(told.split())
     with pytest.raises(InputError) as refused:
-        readers.read(folder, readers.Columns(compare=("host",)))
+        readers.read(folder, readers.ColumnOptions(compare=("host",)))
     assert refused.value.hint == typed
     with pytest.raises(StoreError, match="holds a fleet") as opened:
         tare.open(folder)

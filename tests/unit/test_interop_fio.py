@@ -12,7 +12,7 @@ from said import args
 from tare import readers
 from tare.errors import InputError
 from tare.features.audit.audit import audit
-from tare.readers import Columns, json_file
+from tare.readers import ColumnOptions, json_file
 from tare.readers.readings import counted
 from tare.results.message import message
 
@@ -52,7 +52,7 @@ def test_one_run_is_one_value_with_its_summary() -> None:
 
 
 def test_latencies_have_quantiles() -> None:
-    one = readers.read(DATA / "jobs.json", Columns(value="clat_ns")).series[0]
+    one = readers.read(DATA / "jobs.json", ColumnOptions(value="clat_ns")).series[0]
     assert (one.metric, one.unit, one.lower_is_better) == ("completion latency", "s", True)
     assert one.values[0] == pytest.approx(one.reported["mean"])
     said = one.reported
@@ -114,12 +114,12 @@ def test_each_version_states_bandwidth_and_latency(
     (bandwidth,) = readers.read(file).series
     exact = 5 if version == "fio-3.33" else 0
     assert (list(bandwidth.values), bandwidth.unit) == ([2048 * 1024 + exact], "bytes/s")
-    (one,) = readers.read(file, Columns(value="lat_ns")).series
+    (one,) = readers.read(file, ColumnOptions(value="lat_ns")).series
     assert (list(one.values), one.unit) == ([pytest.approx(42e-6)], "s")
     assert one.reported["max"] == pytest.approx(84e-6)
     complaint = f"{version} wrote no 'clat_ns' of any job"
     with pytest.raises(InputError, match=complaint):
-        readers.read(file, Columns(value="clat_ns"))
+        readers.read(file, ColumnOptions(value="clat_ns"))
 
 
 @pytest.mark.parametrize("name", ["version_2", "version_3_1"])
@@ -129,7 +129,7 @@ def test_files_of_old_versions_are_read(name: str) -> None:
     (one,) = readers.read(file).series
     bandwidths = [200 * 1024 / job["runtime"] * 1e3 for job in reads(file)]
     assert list(one.values) == pytest.approx(bandwidths, rel=0.05)
-    (latency,) = readers.read(file, Columns(value="lat_ns")).series
+    (latency,) = readers.read(file, ColumnOptions(value="lat_ns")).series
     # One job waits for each of its 50 blocks in turn.
     assert list(latency.values * 50) == pytest.approx(
         [job["runtime"] / 1e3 for job in reads(file)], rel=0.2
@@ -142,7 +142,7 @@ def reads(file: Path) -> list[dict[str, Any]]:
 
 def test_the_file_of_a_test_of_fdatasync() -> None:
     """Here total_ios of sync is 0, as fio writes it."""
-    found = readers.read(DATA / "fdatasync.json", Columns(value="lat_ns"))
+    found = readers.read(DATA / "fdatasync.json", ColumnOptions(value="lat_ns"))
     write, sync = found.series
     assert (write.key["direction"], sync.key["direction"]) == ("write", "sync")
     assert len(sync.values) == 2
@@ -158,7 +158,7 @@ def test_the_latency_of_sync_is_a_direction_of_its_own(tmp_path: Path) -> None:
     switched_off = {"lat_ns": latency(0.0, N=0)}
     runs = [run(1, read=idle, write={**write, **off}, sync=sync) for off in ({}, switched_off)]
     file = written(tmp_path, *runs)
-    found = readers.read(file, Columns(value="lat_ns")).series
+    found = readers.read(file, ColumnOptions(value="lat_ns")).series
     assert [one.key["direction"] for one in found] == ["write", "sync"]
     assert list(found[1].values) == [pytest.approx(2.6e-3)] * 2
     # A latency that --disable_lat switched off is not zero.
@@ -230,7 +230,7 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     at = args(one.defects[0].message, "interop.place")
     assert at == {"place": "jobs[0].read.bw_bytes", "found": "'fast'"}
     with pytest.raises(InputError, match="have no 'heat'"):
-        readers.read(DATA / "jobs.json", Columns(value="heat"))
+        readers.read(DATA / "jobs.json", ColumnOptions(value="heat"))
     for document, complaint in [
         ({"fio version": "3"}, "has no 'client_stats'"),
         ({"fio version": "3", "jobs": [3]}, r"jobs\[0\]: expected an object"),

@@ -9,7 +9,7 @@ from said import args
 
 from tare import readers
 from tare.errors import FailedRunError, InputError
-from tare.readers import Columns, Imported
+from tare.readers import ColumnOptions, Imported
 from tare.readers.readings import counted, mean_of
 from tare.results.message import message
 
@@ -19,7 +19,7 @@ DATA = Path(__file__).parents[1] / "data" / "interop" / "go_benchmark"
 def parsed(folder: Path, text: str, value: str | None = None) -> Imported:
     file = folder / "bench.txt"
     file.write_text(text)
-    return readers.read(file, Columns(value=value))
+    return readers.read(file, ColumnOptions(value=value))
 
 
 def test_lines_of_one_process_are_no_trials() -> None:
@@ -76,7 +76,7 @@ def test_a_line_may_be_cut_into_events(tmp_path: Path) -> None:
     ],
 )
 def test_other_metrics_are_had_by_their_unit(unit: str, said: tuple[object, ...]) -> None:
-    one = readers.read(DATA / "count.txt", Columns(value=unit)).series[0]
+    one = readers.read(DATA / "count.txt", ColumnOptions(value=unit)).series[0]
     assert (one.metric, one.unit, one.lower_is_better, pytest.approx(one.values[0])) == said
 
 

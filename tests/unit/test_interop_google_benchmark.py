@@ -11,7 +11,7 @@ from said import args, ids
 
 from tare import readers
 from tare.errors import InputError
-from tare.readers import Columns
+from tare.readers import ColumnOptions
 from tare.readers.readings import counted, failed, mean_of
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "google_benchmark"
@@ -120,14 +120,16 @@ def test_what_was_not_skipped_counts(tmp_path: Path) -> None:
     (one,) = readers.read(file).series
     assert list(one.values) == [2.0]
     assert one.notes == (failed(1, 2, "repetition"),)
-    (counter,) = readers.read(file, Columns(value="balance")).series
+    (counter,) = readers.read(file, ColumnOptions(value="balance")).series
     assert (list(counter.values), counter.defects) == ([-3.5], ())
 
 
 def test_other_metrics_are_had_by_name() -> None:
-    cpu = readers.read(DATA / "repetitions.json", Columns(value="cpu_time")).series[0]
+    cpu = readers.read(DATA / "repetitions.json", ColumnOptions(value="cpu_time")).series[0]
     assert (cpu.metric, cpu.unit) == ("CPU time", "s")
-    rate = readers.read(DATA / "repetitions.json", Columns(value="items_per_second")).series[0]
+    rate = readers.read(DATA / "repetitions.json", ColumnOptions(value="items_per_second")).series[
+        0
+    ]
     assert (rate.unit, rate.lower_is_better) == ("1/s", False)
     assert rate.reported["mean"] == pytest.approx(rate.values.mean())
 
@@ -135,12 +137,12 @@ def test_other_metrics_are_had_by_name() -> None:
 def test_a_counter_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
     run = {"real_time": 2.0, "time_unit": "ns", "iterations": 1}
     file = written(tmp_path, {"name": "a", **run, "hits": 5}, {"name": "b", **run})
-    found = readers.read(file, Columns(value="hits"))
+    found = readers.read(file, ColumnOptions(value="hits"))
     (one,) = found.series
     assert (one.key["benchmark"], list(one.values)) == ("a", [5])
     assert args(found.notes, "interop.without_metric") == {"names": ["b"], "more": 0}
     with pytest.raises(InputError, match="no benchmark has a metric 'misses'") as told:
-        readers.read(file, Columns(value="misses"))
+        readers.read(file, ColumnOptions(value="misses"))
     assert told.value.hint == "--value takes real_time, hits"
 
 

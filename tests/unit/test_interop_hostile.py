@@ -18,7 +18,7 @@ from imported import DATA, sound
 from tare import readers
 from tare.errors import InputError
 from tare.features.audit.raters import agreements
-from tare.readers import Columns, json_file
+from tare.readers import ColumnOptions, json_file
 from tare.registry import units_of
 
 #: The formats that are read whole, and what else is to be read of each.
@@ -74,7 +74,7 @@ def read_or_refuse(file: Path, name: str) -> None:
         for format in (name, None):
             complaint = ""
             try:
-                sound(readers.read(file, Columns(value=value), format))
+                sound(readers.read(file, ColumnOptions(value=value), format))
             except InputError as error:
                 complaint = error.message
             assert not complaint or (complaint.isprintable() and file.name in complaint)
@@ -194,7 +194,7 @@ def test_a_changed_value_of_any_key_never_breaks_the_reader(
     for path in first_places(documents).values():
         broken = written(changed(documents, path, new) if path else [new], tmp_path / file.name)
         with contextlib.suppress(InputError):
-            sound(readers.read(broken, Columns(), name))
+            sound(readers.read(broken, ColumnOptions(), name))
 
 
 @pytest.mark.parametrize(("name", "file"), FILES)
@@ -294,7 +294,7 @@ def test_what_is_no_file_is_refused_before_it_is_opened(
     reading, writing = os.pipe()
     try:
         with pytest.raises(InputError, match="no regular file") as told:
-            readers.read(tmp_path / given.format(reading), Columns(), format)
+            readers.read(tmp_path / given.format(reading), ColumnOptions(), format)
         assert told.value.hint
     finally:
         os.close(reading)
@@ -313,4 +313,4 @@ def test_comparisons_of_nothing_are_refused(tmp_path: Path) -> None:
     broken = tmp_path / "compare.json"
     broken.write_text(json.dumps(document | {"comparisons": []}))
     with pytest.raises(InputError, match="nothing was compared"):
-        readers.read(broken, Columns(), "tare-json")
+        readers.read(broken, ColumnOptions(), "tare-json")

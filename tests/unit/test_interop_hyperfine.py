@@ -16,7 +16,7 @@ from tare.features.audit.audit import audit
 from tare.features.audit.messages import headline
 from tare.features.audit.question import Question
 from tare.features.audit.screen import show
-from tare.readers import Columns
+from tare.readers import ColumnOptions
 from tare.readers.readings import counted
 from tare.results.message import message
 
@@ -94,14 +94,14 @@ def test_memory_is_read_where_it_is_asked_for_with_its_flaw() -> None:
     found = readers.read(DATA / "memory.json")
     assert [one.metric for one in found.series] == ["time"]
     assert found.notes == (message("interop.other_metrics", names=["memory_peak_resident"]),)
-    found = readers.read(DATA / "memory.json", Columns(value="memory_peak_resident"))
+    found = readers.read(DATA / "memory.json", ColumnOptions(value="memory_peak_resident"))
     (one,) = found.series
     assert (one.metric, one.unit) == ("peak memory", "bytes")
     assert len(one.values) == 6
     assert (one.values > 1e5).all()
     assert ids(found.notes) == ["interop.hyperfine.memory"]
     with pytest.raises(InputError, match="no metric 'heat'"):
-        readers.read(DATA / "memory.json", Columns(value="heat"))
+        readers.read(DATA / "memory.json", ColumnOptions(value="heat"))
 
 
 def test_version_2_measures_more() -> None:
@@ -121,7 +121,7 @@ def test_version_2_measures_more() -> None:
     assert (failures["n"], failures["total"]) == (2, 8)
     assert found.specification.environment == "Linux x86_64"
     assert {"time_cpu", "time_user"} <= set(args(found.notes, "interop.other_metrics")["names"])
-    cpu = readers.read(DATA / "version_2.json", Columns(value="time_cpu")).series[0]
+    cpu = readers.read(DATA / "version_2.json", ColumnOptions(value="time_cpu")).series[0]
     assert cpu.metric == "CPU time"
     assert cpu.reported["mean"] == pytest.approx(cpu.values.mean())
 
@@ -212,7 +212,9 @@ def test_failures_stand_below_a_comparison(
         {"command": "flaky", "times": times, "exit_codes": [0, 0, 0, 0, 0, 0, 2, None]},
         {"command": "bad", "times": times, "exit_codes": [1] * 8},
     ]
-    found = audit([written(tmp_path, *results)], Question(columns=Columns(compare=("command",))))
+    found = audit(
+        [written(tmp_path, *results)], Question(columns=ColumnOptions(compare=("command",)))
+    )
     refused = [c.refusal.args["names"] for c in found.comparisons if c.refusal]
     assert refused == [["bad"], ["bad"]]
     show(found)

@@ -16,7 +16,7 @@ from tare.features.audit.messages import headline, inside, specifications
 from tare.features.audit.question import Question
 from tare.networks import replay
 from tare.networks.shaping.specification import Replay, parse
-from tare.readers import Columns
+from tare.readers import ColumnOptions
 from tare.readers.iperf3_traces import traces
 from tare.readers.readings import counted
 from tare.results.message import Chosen, message
@@ -64,7 +64,7 @@ def apart(folder: Path, name: str) -> list[Path]:
 
 
 def look(*files: Path, value: str | None = None, **columns: Any) -> Audit:
-    return audit(files, Question(columns=Columns(value=value, **columns)))
+    return audit(files, Question(columns=ColumnOptions(value=value, **columns)))
 
 
 def test_one_file_is_one_run_whose_value_the_receiver_counted() -> None:
@@ -191,15 +191,15 @@ def test_what_was_lost_is_said_and_is_a_metric() -> None:
         ("jitter_ms", "jitter", 0.49e-3),
         ("sent_bits_per_second", "bandwidth sent", 40e6),
     ):
-        (one,) = readers.read(DATA / "udp_lossy.json", Columns(value=value)).series
+        (one,) = readers.read(DATA / "udp_lossy.json", ColumnOptions(value=value)).series
         assert one.metric == metric
         assert list(one.values) == [pytest.approx(truth, rel=0.02)]
     with pytest.raises(InputError, match="has no retransmits"):
-        readers.read(DATA / "udp_lossy.json", Columns(value="retransmits"))
+        readers.read(DATA / "udp_lossy.json", ColumnOptions(value="retransmits"))
 
 
 def test_losses_of_the_warm_up_are_left_out() -> None:
-    (one,) = readers.read(DATA / "udp_omit.json", Columns(value="lost_percent")).series
+    (one,) = readers.read(DATA / "udp_omit.json", ColumnOptions(value="lost_percent")).series
     # iperf3 reports 51 %: packets lost in four seconds, of those sent in three.
     assert list(one.values) == [pytest.approx(38.1, abs=0.1)]
 
@@ -322,11 +322,11 @@ def test_one_direction_is_replayed_and_says_so() -> None:
 
 
 def test_other_fields_are_had_by_name() -> None:
-    (one,) = readers.read(DATA / "six_runs.json", Columns(value="retransmits")).series
+    (one,) = readers.read(DATA / "six_runs.json", ColumnOptions(value="retransmits")).series
     assert (one.metric, one.unit, one.lower_is_better) == ("retransmits", None, True)
     assert len(one.values) == 6
     with pytest.raises(InputError, match="have no 'heat'"):
-        readers.read(DATA / "tcp.json", Columns(value="heat"))
+        readers.read(DATA / "tcp.json", ColumnOptions(value="heat"))
 
 
 @pytest.mark.parametrize("name", ["refused.json", "refused.jsonl"])
@@ -364,7 +364,7 @@ def test_a_file_of_a_failed_run_among_others_is_left_out_and_named(tmp_path: Pat
     with pytest.raises(InputError, match="unable to connect"):
         audit([refused, DATA / "refused.jsonl"], Question())
     with pytest.raises(InputError, match=r"has no successful run; of refused\.json"):
-        audit([*files, refused], Question(columns=Columns(compare=("folder",))))
+        audit([*files, refused], Question(columns=ColumnOptions(compare=("folder",))))
 
 
 def test_the_whole_after_a_stream_is_not_counted_twice(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from said import args, ids
 
 from tare.errors import InputError
-from tare.readers import Columns, Imported, read
+from tare.readers import ColumnOptions, Imported, read
 from tare.readers.readings import counted, left_out
 from tare.registry import units_of
 from tare.results.message import Message, message
@@ -117,7 +117,7 @@ def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["log", "log_xml"])
 def test_options_choose_columns_and_failed_requests_stay_out(name: str) -> None:
     file = DATA / f"{name}.jtl"
-    imported = read(file, Columns(value="elapsed", group=("threadName",)))
+    imported = read(file, ColumnOptions(value="elapsed", group=("threadName",)))
     assert imported.format == "jmeter"
     assert {one.key["threadName"] for one in imported.series} == {
         "Group 1-1",
@@ -128,11 +128,11 @@ def test_options_choose_columns_and_failed_requests_stay_out(name: str) -> None:
     failures = args(imported.notes, "interop.failed")
     assert (failures["n"], failures["total"]) == (30, 90)
     assert all(one.unit == "s" and one.position is not None for one in imported.series)
-    compared = read(file, Columns(compare=("label",)))
+    compared = read(file, ColumnOptions(compare=("label",)))
     assert sorted_values(compared) == sorted_values(read(file))
-    size = read(file, Columns(value="bytes", group=("label",))).series[0]
+    size = read(file, ColumnOptions(value="bytes", group=("label",))).series[0]
     assert (size.metric, size.unit) == ("bytes", "bytes")
-    connect = read(file, Columns(value="Connect")).series[0]
+    connect = read(file, ColumnOptions(value="Connect")).series[0]
     assert (connect.unit, dict(connect.key)) == ("s", {"label": "search, with a comma"})
 
 
@@ -160,7 +160,7 @@ def test_failed_requests_are_left_out_of_any_csv(
     table = "".join(separator.join(row) + "\n" for row in [*([names] if header else []), *rows])
     file = written(tmp_path, table)
     value, label, at = ("elapsed", "label", "timeStamp") if header else ("c2", "c3", "c1")
-    for columns in (Columns(), Columns(value=value, group=(label,), order=at)):
+    for columns in (ColumnOptions(), ColumnOptions(value=value, group=(label,), order=at)):
         imported = read(file, columns)
         assert imported.format == "jmeter"
         (series,) = imported.series

@@ -12,7 +12,7 @@ from said import args, ids
 
 from tare import readers
 from tare.errors import InputError
-from tare.readers import Columns
+from tare.readers import ColumnOptions
 from tare.readers.readings import counted
 from tare.results.message import message
 
@@ -89,12 +89,14 @@ def test_without_raw_data_there_is_only_a_summary() -> None:
 
 
 def test_a_secondary_metric_is_had_by_its_name() -> None:
-    (one,) = readers.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate.norm")).series
+    (one,) = readers.read(
+        DATA / "not_forked.json", ColumnOptions(value="gc.alloc.rate.norm")
+    ).series
     assert (one.metric, one.unit, one.lower_is_better) == ("gc.alloc.rate.norm", "bytes", True)
-    (one,) = readers.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate")).series
+    (one,) = readers.read(DATA / "not_forked.json", ColumnOptions(value="gc.alloc.rate")).series
     assert one.unit == "bytes/s"
     with pytest.raises(InputError, match="no benchmark has a secondary metric 'heat'"):
-        readers.read(DATA / "not_forked.json", Columns(value="heat"))
+        readers.read(DATA / "not_forked.json", ColumnOptions(value="heat"))
 
 
 def test_a_metric_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
@@ -109,7 +111,7 @@ def test_a_metric_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
     ]  # fmt: skip
     file.write_text(json.dumps(results))
     for metric in ("gc.time", "·gc.time"):
-        found = readers.read(file, Columns(value=metric))
+        found = readers.read(file, ColumnOptions(value=metric))
         (one,) = found.series
         assert (one.key["benchmark"], one.key["size"]) == ("a.B.alloc", "null")
         assert (list(one.values), one.unit) == (pytest.approx([3e-3, 4e-3, 5e-3, 4e-3]), "s")
@@ -119,7 +121,7 @@ def test_a_metric_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
     assert len(found.series) == 2
     assert found.notes == (message("interop.other_metrics", names=["·gc.time"]),)
     with pytest.raises(InputError, match="no benchmark has a secondary metric 'heat'") as told:
-        readers.read(file, Columns(value="heat"))
+        readers.read(file, ColumnOptions(value="heat"))
     assert told.value.hint == "--value takes ·gc.time"
 
 
@@ -130,11 +132,11 @@ def test_the_methods_of_a_group_are_metrics() -> None:
         "counter",
         "plain",
     ]
-    (one,) = readers.read(DATA / "groups.json", Columns(value="increment")).series
+    (one,) = readers.read(DATA / "groups.json", ColumnOptions(value="increment")).series
     assert (one.key["benchmark"], one.unit) == ("bench.Work.counter", "s")
     assert one.trial is not None
     assert list(one.trial) == [0, 0, 0, 1, 1, 1]
-    (time,) = readers.read(DATA / "groups.json", Columns(value="gc.time")).series
+    (time,) = readers.read(DATA / "groups.json", ColumnOptions(value="gc.time")).series
     assert (time.key["benchmark"], time.unit) == ("bench.Work.allocate", "s")
 
 

@@ -10,7 +10,7 @@ from said import args
 
 from tare import readers
 from tare.errors import InputError
-from tare.readers import Columns, Imported, Series
+from tare.readers import ColumnOptions, Imported, Series
 from tare.readers.readings import counted
 from tare.render.words import text
 
@@ -54,7 +54,7 @@ def only_summary(found: Imported) -> tuple[Series, ...]:
 def test_a_csv_of_statistics_names_what_has_the_values(
     file: str, keys: dict[str, str], reported: dict[str, float], unit: str, instead: str
 ) -> None:
-    for columns in (Columns(), Columns(value="mean")):
+    for columns in (ColumnOptions(), ColumnOptions(value="mean")):
         found = readers.read(DATA / "summary_csv" / file, columns)
         assert found.format == "summary-csv"
         first = only_summary(found)[0]

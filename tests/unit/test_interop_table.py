@@ -20,7 +20,7 @@ from said import args, ids
 from tare import extras
 from tare.errors import AgentError, InputError, TareError
 from tare.readers import (
-    Columns,
+    ColumnOptions,
     Imported,
     Series,
     blocks,
@@ -44,7 +44,7 @@ DATA = Path(__file__).parents[1] / "data" / "interop" / "table"
 def made(folder: Path, data: str | bytes, **columns: Any) -> Imported:
     file = folder / "results.csv"
     file.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return read(file, Columns(**columns), "table")
+    return read(file, ColumnOptions(**columns), "table")
 
 
 def only(folder: Path, data: str | bytes, **columns: Any) -> Series:
@@ -61,7 +61,7 @@ def keyed(imported: Imported) -> dict[tuple[str, ...], list[float]]:
 
 
 def test_levels_make_series_in_order_of_appearance() -> None:
-    columns = Columns(group=("cores", "mode"), compare=("platform",))
+    columns = ColumnOptions(group=("cores", "mode"), compare=("platform",))
     imported = read(DATA / "facenet.tsv", columns)
     assert imported.format == "table"
     assert [dict(one.key) for one in imported.series[:2]] == [
@@ -78,7 +78,7 @@ def test_levels_make_series_in_order_of_appearance() -> None:
 
 
 def test_parquet_says_the_same_as_text() -> None:
-    columns = Columns(value="bandwidth_gbps", group=("instance", "epoch"), order="second")
+    columns = ColumnOptions(value="bandwidth_gbps", group=("instance", "epoch"), order="second")
     text, parquet = (read(DATA / f"c5.{kind}", columns) for kind in ("csv", "parquet"))
     assert keyed(text) == keyed(parquet)
     assert [dict(one.key) for one in text.series] == [dict(one.key) for one in parquet.series]
@@ -176,16 +176,16 @@ def test_cells_before_and_after_a_flow_may_be_blank(
 
 
 def test_a_file_of_flent_is_sound() -> None:
-    imported = read(DATA / "flent.csv", Columns(value="TCP upload", order="up"))
+    imported = read(DATA / "flent.csv", ColumnOptions(value="TCP upload", order="up"))
     (series,) = imported.series
     assert (len(series.values), series.defects) == (40, ())
     assert args(series.notes, "interop.table.edges")["n"] == 50
 
 
 def test_a_bandwidth_over_time_is_a_trace() -> None:
-    assert read(DATA / "c5.csv", Columns(value="bandwidth_gbps")).is_trace
-    assert not read(DATA / "c5.csv", Columns(value="bandwidth_gbps", trial="row")).is_trace
-    assert not read(DATA / "c5.csv", Columns(value="second")).is_trace
+    assert read(DATA / "c5.csv", ColumnOptions(value="bandwidth_gbps")).is_trace
+    assert not read(DATA / "c5.csv", ColumnOptions(value="bandwidth_gbps", trial="row")).is_trace
+    assert not read(DATA / "c5.csv", ColumnOptions(value="second")).is_trace
 
 
 RECURRING = "command,day,remark,time\na,2026-01-01,x,1\nb,2026-01-01,y,5\na,2026-01-01,z,2\n"
@@ -552,7 +552,7 @@ def test_parquet_types(tmp_path: Path) -> None:
     })  # fmt: skip
     file = tmp_path / "t.parquet"
     pq.write_table(table, file)
-    (series,) = read(file, Columns(value="took", group=("k",), order="when")).series
+    (series,) = read(file, ColumnOptions(value="took", group=("k",), order="when")).series
     assert series.values.tolist() == [2.5, 1.5, 3.5]
     at = args(series.defects[0].message, "interop.places")
     assert (at["place"], at["places"]) == ("row", [3])
@@ -570,7 +570,7 @@ def test_damaged_parquet_is_refused(tmp_path: Path, change: str) -> None:
     file = tmp_path / "t.parquet"
     file.write_bytes(data)
     with pytest.raises(InputError, match=r"t\.parquet"):
-        read(file, Columns(value="bandwidth_gbps"))
+        read(file, ColumnOptions(value="bandwidth_gbps"))
 
 
 def test_a_wide_parquet_is_refused(tmp_path: Path) -> None:
@@ -641,33 +641,33 @@ def test_a_packed_table_made_to_fill_the_memory_is_refused(
     file = tmp_path / "bomb.csv.gz"
     file.write_bytes(gzip.compress(b"x\n" + b"1\n" * (16 << 20), 9))
     with pytest.raises(InputError, match="MiB unpacked"):
-        read(file, Columns())
+        read(file, ColumnOptions())
     file.write_bytes(gzip.compress(b"x\n" + b"1\n" * 1000, 9))
-    assert len(read(file, Columns()).series[0].values) == 1000
+    assert len(read(file, ColumnOptions()).series[0].values) == 1000
 
 
 def test_an_index_without_a_name_is_no_value(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text(",variant,elapsed\n" + "".join(f"{i},{'AB'[i % 2]},1.{i}5\n" for i in range(9)))
-    assert {s.metric for s in read(file, Columns()).series} == {"elapsed"}
+    assert {s.metric for s in read(file, ColumnOptions()).series} == {"elapsed"}
 
 
 def test_names_with_digits_above_numbers_are_a_header(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("Timestamp,50%,75%\n" + "".join(f"{1e9 + i:.0f},1{i},2{i}\n" for i in range(9)))
-    (series,) = read(file, Columns(value="50%", order="Timestamp")).series
+    (series,) = read(file, ColumnOptions(value="50%", order="Timestamp")).series
     assert series.values.tolist() == [10.0 + i for i in range(9)]
     file.write_text("1,2\n3,4\n")
-    assert read(file, Columns(value="c1")).series[0].values.tolist() == [1, 3]
+    assert read(file, ColumnOptions(value="c1")).series[0].values.tolist() == [1, 3]
     file.write_text("a,2\nb,4\n")
-    assert read(file, Columns(value="c2")).series[0].values.tolist() == [2, 4]
+    assert read(file, ColumnOptions(value="c2")).series[0].values.tolist() == [2, 4]
 
 
 def test_one_column_per_run_is_refused_with_what_is_read(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("program,run1,run2,run3\na,1.5,2.5,3.5\nb,1.25,2.25,3.25\n")
     with pytest.raises(InputError, match="has its values in several columns") as told:
-        read(file, Columns())
+        read(file, ColumnOptions())
     assert "one value per row" in (told.value.hint or "")
 
 
@@ -675,7 +675,7 @@ def test_a_table_of_table_generator_names_its_source(tmp_path: Path) -> None:
     file = tmp_path / "results.table.csv"
     file.write_text("tool\tT\tT\nrun set\tx\tx\nprogs/\tstatus\tcputime (s)\np.c\ttrue\t0.5\n")
     with pytest.raises(InputError, match="table-generator") as told:
-        read(file, Columns())
+        read(file, ColumnOptions())
     assert "xml" in (told.value.hint or "")
 
 

@@ -10,7 +10,7 @@ import pytest
 import synthetic
 
 from tare.errors import InputError
-from tare.readers import Columns, command_for, read, readings
+from tare.readers import ColumnOptions, command_for, read, readings
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_failed_trials_are_told(results, folder):
 
 
 def test_another_metric_and_factors_that_were_asked_for(folder):
-    imported = read(folder, Columns(value="kernel_wall_ns", compare=("workload",)))
+    imported = read(folder, ColumnOptions(value="kernel_wall_ns", compare=("workload",)))
     assert {one.metric for one in imported.series} == {"kernel_wall"}
     assert set(imported.series[0].key) == {"workload", "platform", "workers"}
 
@@ -68,8 +68,8 @@ def test_another_metric_and_factors_that_were_asked_for(folder):
 @pytest.mark.parametrize(
     ("columns", "complaint", "hint"),
     [
-        (Columns(value="speed"), "has no speed", "kernel_cpu_ns"),
-        (Columns(group=("plattform",)), "no factor 'plattform'", "did you mean 'platform'"),
+        (ColumnOptions(value="speed"), "has no speed", "kernel_cpu_ns"),
+        (ColumnOptions(group=("plattform",)), "no factor 'plattform'", "did you mean 'platform'"),
     ],
 )
 def test_what_there_is_not_is_told(folder, columns, complaint, hint):

@@ -373,12 +373,12 @@ def test_an_audit_reads_what_a_run_has_written(name: str, tmp_path: Path) -> Non
     left_out = failed(case.failed, len(one.values) + case.failed, "trial")
     assert (left_out in found.notes) == bool(case.failed)
     # What else was measured of each trial can be named.
-    (other,) = readers.read(file, readers.Columns(value="cpu_ns")).series
+    (other,) = readers.read(file, readers.ColumnOptions(value="cpu_ns")).series
     assert (other.values * 1e9).tolist() == pytest.approx(
         [t["cpu_ns", "cgroup"] for t in case.trials[case.failed :]]
     )
     with pytest.raises(InputError, match="has no nonsense"):
-        readers.read(file, readers.Columns(value="nonsense"))
+        readers.read(file, readers.ColumnOptions(value="nonsense"))
 
 
 def test_stolen_time_is_a_share_of_what_all_cpus_had(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tare.readers import asv, json_file, screen_text, tare_documents
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD, TABLE_OPTIONS, Format, Repeat
 from tare.readers.series import (
-    Columns,
+    ColumnOptions,
     Defect,
     Imported,
     Series,
@@ -23,7 +23,7 @@ from tare.readers.series import (
 from tare.registry import units_of
 
 __all__ = [
-    "Columns",
+    "ColumnOptions",
     "Defect",
     "Format",
     "Repeat",
@@ -39,14 +39,14 @@ __all__ = [
 ]
 
 
-def read(file: Path, columns: Columns | None = None, format: str | None = None) -> Imported:
+def read(file: Path, columns: ColumnOptions | None = None, format: str | None = None) -> Imported:
     """Read a file of results.
 
     Parameters
     ----------
     file : Path
         Packed or not; or a folder, where a format is one.
-    columns : Columns, optional
+    columns : ColumnOptions, optional
         What the columns of a table mean.
     format : str, optional
         Name of the format; by default the one that recognises the file.
@@ -56,7 +56,7 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     InputError
         If the file cannot be read, is of no known format, or is wrong somewhere; names the place.
     """
-    columns = columns or Columns()
+    columns = columns or ColumnOptions()
     name = recognise(file, format)
     unit = units_of("format")[name]
     found: Imported = unit.read(file, columns)
@@ -92,7 +92,7 @@ def recognise(file: Path, format: str | None = None) -> str:
     return found
 
 
-def require_used(files: Sequence[Path], columns: Columns, format: str | None = None) -> None:
+def require_used(files: Sequence[Path], columns: ColumnOptions, format: str | None = None) -> None:
     """Refuse options that none of the files' formats uses.
 
     Raises

@@ -14,7 +14,7 @@ from tare.readers import json_file
 from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, failed_benchmarks, number, readings, stated, told_apart
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Defect, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -57,7 +57,7 @@ def results_beside(file: Path) -> str | None:
     return None
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the samples of each benchmark and combination of parameters, or what is stated."""
     root = json_file.load(file)
     names = root.find("result_columns")

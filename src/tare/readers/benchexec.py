@@ -13,7 +13,7 @@ from tare.readers import units, xml_file
 from tare.readers.cells import split
 from tare.readers.format import Format
 from tare.readers.readings import Readings, each_of, failed, failed_with, readings
-from tare.readers.series import Columns, Imported, Series, TaskRuns
+from tare.readers.series import ColumnOptions, Imported, Series, TaskRuns
 from tare.readers.text_file import label
 from tare.readers.xml_file import Element
 from tare.registry import Description
@@ -80,7 +80,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return xml_file.root(head) == "result" and b"benchmarkname" in head.replace(b"\0", b"")
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read CPU time, wall time and memory of each task, or what ``columns.value`` names of them."""
     metrics = {title: m for title, m in _METRICS.items() if columns.value in (None, title, m)}
     if not metrics:

@@ -10,7 +10,7 @@ from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, stated, told_apart
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Defect, Imported, Series, Specification
 from tare.registry import Description
 from tare.results.message import message
 
@@ -28,7 +28,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return creator or "benchmarks[].stats.iqr_outlier_rounds" in found
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read what is stated of each benchmark."""
     root = json_file.load(file)
     series = told_apart(map(_series, root.at("benchmarks").each()))

@@ -25,7 +25,7 @@ from tare.readers.readings import (
     summarised,
     told_apart,
 )
-from tare.readers.series import Columns, Defect, FloatArray, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Defect, FloatArray, Imported, Series, Specification
 from tare.readers.text_file import head_text, label, read_text
 from tare.registry import Description
 from tare.results.message import message
@@ -53,7 +53,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return bool({"sampling_mode", "iters", "mean.confidence_interval"} & found)
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the samples of one benchmark, of all in a folder, or what estimates there are."""
     if file.is_dir():
         return _read_folder(file)
@@ -84,7 +84,7 @@ def _samples_below(folder: Path) -> list[Path]:
 
 
 def _read_folder(folder: Path) -> Imported:
-    parts = [read(file, Columns()) for file in _samples_below(folder)]
+    parts = [read(file, ColumnOptions()) for file in _samples_below(folder)]
     if not parts:
         raise InputError(f"{folder} has no samples of criterion", "name target/criterion")
     counts = [len(one.values) for part in parts for one in part.series]

@@ -14,7 +14,7 @@ from tare.readers import json_file
 from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, readings_of, stated
-from tare.readers.series import Columns, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.render.words import text
@@ -86,7 +86,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return not {"'fio version'", "[].'fio version'"}.isdisjoint(json_file.outline(head))
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read one value a run of each job and direction; ``columns.value`` names its field."""
     named = columns.value or "bw_bytes"
     if named not in _METRICS:

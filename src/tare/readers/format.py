@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tare.networks.shaping.trace import Traced
-from tare.readers.series import Columns, Imported
+from tare.readers.series import ColumnOptions, Imported
 from tare.registry import Description
 from tare.results.message import Message
 
 #: Bytes from the beginning of a file that a format is recognised by.
 HEAD = 4096
-#: Fields of ``Columns`` that a format of tables reads.
+#: Fields of ``ColumnOptions`` that a format of tables reads.
 TABLE_OPTIONS = frozenset({"value", "order", "trial", "block", "drop_missing"})
 
 
@@ -79,7 +79,7 @@ class Format:
     traces : callable or None
         The path to bandwidth over time, one trace per direction; None: the format has none.
     options : frozenset of str
-        Fields of ``Columns`` that ``read`` uses. Others are refused, except ``group`` and
+        Fields of ``ColumnOptions`` that ``read`` uses. Others are refused, except ``group`` and
         ``compare``, which name keys of the series.
     executions : Message or None
         Why the values of a file that holds one execution are not executions of their own; None:
@@ -88,7 +88,7 @@ class Format:
 
     description: Description
     recognises: Callable[[bytes, Path], bool]
-    read: Callable[[Path, Columns], Imported]
+    read: Callable[[Path, ColumnOptions], Imported]
     repeat: Repeat | None = None
     traces: Callable[[Path], list[Traced]] | None = None
     options: frozenset[str] = frozenset()

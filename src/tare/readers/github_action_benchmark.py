@@ -11,7 +11,7 @@ from tare.readers import json_file
 from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, per_operation, stated, told_apart
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Defect, Imported, Series, Specification
 from tare.registry import Description
 from tare.results.message import message
 
@@ -24,7 +24,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return custom or (history and not {"log", "feed"} & found)
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the last value of each benchmark, as a summary: one value is not a sample."""
     root = json_file.load(file)
     found = list(_history(root) if isinstance(root.value, dict) else _entry("", root, None, None))

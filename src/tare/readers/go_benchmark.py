@@ -13,7 +13,7 @@ from tare.errors import FailedRunError, InputError
 from tare.readers import json_file
 from tare.readers.format import Format, Repeat
 from tare.readers.readings import counted, mean_of, per_operation, readings
-from tare.readers.series import Columns, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Imported, Series, Specification
 from tare.readers.text_file import head_text, label, read_text, shown
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -65,7 +65,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return any(line.startswith("goos: ") or _RESULT.match(line) for line in lines)
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read one metric of each benchmark: ns/op, or the unit that ``columns.value`` names."""
     printed = _printed(_lines(file))
     units = list(dict.fromkeys(unit for line in printed.lines for unit in line.values))

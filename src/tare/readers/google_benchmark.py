@@ -25,7 +25,7 @@ from tare.readers.readings import (
     unknown_units,
     without_metric,
 )
-from tare.readers.series import Columns, Defect, FloatArray, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Defect, FloatArray, Imported, Series, Specification
 from tare.readers.text_file import head_text, label
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -61,7 +61,7 @@ def recognises(head: bytes, file: Path) -> bool:
     } <= found
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read one metric of each benchmark: real time, or what ``columns.value`` names."""
     with unpacked(file) as source:
         if _CSV.search(head_text(take(file, source, HEAD))):

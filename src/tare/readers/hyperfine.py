@@ -25,7 +25,7 @@ from tare.readers.readings import (
     unknown_units,
 )
 from tare.readers.series import (
-    Columns,
+    ColumnOptions,
     Defect,
     FloatArray,
     Imported,
@@ -72,7 +72,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return "results[].command" in found or {"schema_version", "primary_metric"} <= found
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the runs of each command; ``columns.value`` names another metric than the first."""
     root = json_file.load(file)
     results = list(root.at("results").each())

@@ -23,7 +23,7 @@ from tare.readers.iperf3_runs import (
 from tare.readers.iperf3_traces import traces
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, failed, number, readings_of
-from tare.readers.series import Columns, Imported, Series, Specification, Timeline
+from tare.readers.series import ColumnOptions, Imported, Series, Specification, Timeline
 from tare.readers.single_runs import identity, join
 from tare.registry import Description
 from tare.results.message import Amount, Message, message
@@ -91,7 +91,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return {"end.cpu_utilization_percent", "end.streams"} & found != set()  # sorted by another tool
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read a figure of each run and direction; ``columns.value`` names another than bandwidth."""
     metric = columns.value or _DEFAULT
     if metric not in _METRICS:

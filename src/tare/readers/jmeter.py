@@ -19,7 +19,7 @@ from tare.readers.format import HEAD, TABLE_OPTIONS, Format, Repeat
 from tare.readers.long_table import LongTable
 from tare.readers.readings import each_of
 from tare.readers.rows import Chunk, Column, Levels, Rows, Want
-from tare.readers.series import Columns, Imported
+from tare.readers.series import ColumnOptions, Imported
 from tare.readers.text_file import head_text, label
 from tare.readers.xml_file import Element
 from tare.registry import Description
@@ -60,7 +60,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return _has_header(first) or _NO_HEADER.match(first) is not None
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read how long the requests of each label took, in order of their timestamps.
 
     ``columns`` name other columns for the values, series and order. Failed requests are left out
@@ -127,7 +127,7 @@ def _names_of(rows: Rows) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _renamed(columns: Columns, known: Mapping[str, str]) -> Columns:
+def _renamed(columns: ColumnOptions, known: Mapping[str, str]) -> ColumnOptions:
     """Replace c1, c2, … in options by the names that the columns have by now."""
 
     def name(given: str | None) -> str | None:

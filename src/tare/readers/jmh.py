@@ -23,7 +23,7 @@ from tare.readers.readings import (
     told_apart,
     without_metric,
 )
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Defect, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -37,7 +37,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return "[].jmhVersion" in found or {"[].benchmark", "[].mode", "[].forks"} <= found
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the iterations of each fork; ``columns.value`` names a secondary metric."""
     root = json_file.load(file)
     results = list(root.each())

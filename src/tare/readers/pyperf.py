@@ -12,7 +12,7 @@ from tare.readers import json_file
 from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, mean_of, readings_of, told_apart
-from tare.readers.series import Columns, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -29,7 +29,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return any(path.startswith(("benchmarks[].runs", "benchmarks[].metadata.")) for path in found)
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the values of each benchmark, without warm-up and calibration."""
     root = json_file.load(file)
     shared = _metadata(root)

@@ -17,7 +17,7 @@ from tare.readers.readings import (
     summarised,
     told_apart,
 )
-from tare.readers.series import Columns, Defect, Imported, Series
+from tare.readers.series import ColumnOptions, Defect, Imported, Series
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.message import message
@@ -45,7 +45,7 @@ def recognises(head: bytes, file: Path) -> bool:
     )
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the rounds of each benchmark."""
     root = json_file.load(file)
     benchmarks = list(root.at("benchmarks").each())

@@ -16,7 +16,7 @@ from tare.readers import units
 from tare.readers.cells import ABSENT, is_number
 from tare.readers.dates import Times
 from tare.readers.rows import Rows, Want
-from tare.readers.series import EACH_ROW, Columns
+from tare.readers.series import EACH_ROW, ColumnOptions
 from tare.readers.text_file import label
 
 #: Words of columns that hold what was measured, and when.
@@ -113,7 +113,7 @@ class Roles:
         Columns of whole numbers that look like parameters (each value recurs about equally often)
         and that no option names.
     labels : tuple of int
-        Columns with another text in each row.
+        ColumnOptions with another text in each row.
     rounds : int or None
         Column that numbers rounds: rows of all series follow each other with the same number.
     guessed : bool
@@ -162,7 +162,7 @@ class Roles:
         return wanted
 
 
-def find(file: Path, rows: Rows, columns: Columns) -> Roles:
+def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
     """Find the columns that were named; values and keys where they were not.
 
     Raises

@@ -19,7 +19,7 @@ EACH_ROW = "row"
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnOptions:
     """Which columns of a long table mean what; formats that say so themselves need none.
 
     Attributes

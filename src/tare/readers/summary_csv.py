@@ -14,7 +14,7 @@ from tare.readers.cells import ABSENT, is_number
 from tare.readers.csv_rows import CsvRows
 from tare.readers.format import Format
 from tare.readers.readings import per_operation, stated, told_apart
-from tare.readers.series import Columns, Defect, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Defect, Imported, Series, Specification
 from tare.readers.text_file import head_text, label
 from tare.registry import Description
 from tare.results.message import message
@@ -87,7 +87,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return any(_tool(names) for names in separated)
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read what is stated of each row; there are no values in it."""
     rows = CsvRows(file, [key for tool in _TOOLS for key in tool.keys])
     tool = _tool(rows.names)

@@ -14,7 +14,7 @@ from tare.readers.long_table import LongTable
 from tare.readers.parquet_rows import MAGIC, ParquetRows
 from tare.readers.readings import each_of
 from tare.readers.rows import Rows
-from tare.readers.series import Columns, Imported
+from tare.readers.series import ColumnOptions, Imported
 from tare.readers.text_file import label
 from tare.registry import Description, units_of
 from tare.results.message import message
@@ -29,7 +29,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return not any(unit.recognises(head, file) for unit in others)
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the column of values, parted by the levels of others."""
     rows = _open(file, columns)
     if rows.names[0] == "tool" and rows.sample()[0][0].strip() == "run set":
@@ -70,7 +70,7 @@ def read(file: Path, columns: Columns) -> Imported:
     )
 
 
-def _open(file: Path, columns: Columns) -> Rows:
+def _open(file: Path, columns: ColumnOptions) -> Rows:
     try:
         with file.open("rb") as source:
             magic = source.read(len(MAGIC))

@@ -21,7 +21,7 @@ from tare.readers import units
 from tare.readers.format import Format
 from tare.readers.gathering import MOST_SERIES
 from tare.readers.readings import counted, each_once, failed, few_requests, readings
-from tare.readers.series import Columns, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.columns import Columns as Table
@@ -42,7 +42,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return file.is_dir() and ((file / plan_file.FILE).is_file() or plan_file.is_fleet(file))
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the values of all good trials.
 
     The columns' ``value`` names another metric than the experiment's; ``group`` and ``compare``
@@ -56,7 +56,7 @@ def read(file: Path, columns: Columns) -> Imported:
     return dataclasses.replace(found, notes=(*found.notes, failed(bad, total, "trial")))
 
 
-def _read_fleet(file: Path, columns: Columns) -> Imported:
+def _read_fleet(file: Path, columns: ColumnOptions) -> Imported:
     """Read one host after the other; a host that has nothing to read is a note."""
     if _BY_HOST in columns.compare:
         # As many comparisons as there are pairs of hosts.
@@ -136,7 +136,7 @@ class DamagedError(InputError):
     """The results of a host cannot be read."""
 
 
-def _read_one(file: Path, columns: Columns) -> tuple[Imported, tuple[int, int]]:
+def _read_one(file: Path, columns: ColumnOptions) -> tuple[Imported, tuple[int, int]]:
     """Read one experiment, and how many of its trials failed, of how many."""
     try:
         results = store.load(file)
@@ -176,7 +176,7 @@ def _repetitions(series: Sequence[Series]) -> Message:
     return message("interop.repetitions.per", count=count, unit="cell")
 
 
-def _told(file: Path, results: Results, columns: Columns) -> list[str]:
+def _told(file: Path, results: Results, columns: ColumnOptions) -> list[str]:
     """Choose the factors that tell series apart, and those that were asked for."""
     named = (*columns.group, *columns.compare)
     for name in named:

@@ -14,7 +14,7 @@ from tare.readers import json_file, units
 from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, failed, few_requests, readings_of, told_apart
-from tare.readers.series import Columns, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -30,7 +30,7 @@ def recognises(head: bytes, file: Path) -> bool:
     return trials <= found or {"comparisons[].gate_on", "comparisons[].ratio_ci"} <= found
 
 
-def read(file: Path, columns: Columns) -> Imported:
+def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the good trials; ``columns.value`` names another metric than the one asked for."""
     root = json_file.load(file)
     notes: tuple[Message, ...] = ()

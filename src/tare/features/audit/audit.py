@@ -29,7 +29,7 @@ from tare.features.audit.task_sets import (
     task_sets,
 )
 from tare.features.audit.variance import VarianceAudit, explain
-from tare.readers import Columns, Imported, Series, read, recognise, require_used
+from tare.readers import ColumnOptions, Imported, Series, read, recognise, require_used
 from tare.render.escaping import on_one_line
 from tare.render.words import text
 from tare.results.message import Message, Said, message
@@ -208,7 +208,7 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
 
 
 def _read_all(
-    files: Sequence[Path], columns: Columns, format: str | None, tell: Tell
+    files: Sequence[Path], columns: ColumnOptions, format: str | None, tell: Tell
 ) -> list[Imported]:
     """Read files; those of failed runs have no series.
 
@@ -234,7 +234,7 @@ def _read_all(
 
 
 def _by_label(
-    imported: list[Imported], columns: Columns, format: str | None, tell: Tell
+    imported: list[Imported], columns: ColumnOptions, format: str | None, tell: Tell
 ) -> list[Imported]:
     """Separate the rows of tables that name them alike in every file, as by a benchmark.
 
@@ -335,7 +335,7 @@ def _with_folder(one: Imported) -> Imported:
     return replace(one, series=tuple(replace(s, key={**folder, **s.key}) for s in one.series))
 
 
-def _without_file(columns: Columns) -> Columns:
+def _without_file(columns: ColumnOptions) -> ColumnOptions:
     """Leave out the keys that an audit of several files has, and no file itself."""
     group, compare = (
         tuple(c for c in some if c not in (FILE, FOLDER))

@@ -90,7 +90,7 @@ def audit(
     from tare.features.audit.next_steps import follow_up
     from tare.features.audit.question import PRECISION, QUANTILES, Question, Sizing
     from tare.features.audit.screen import show
-    from tare.readers import Columns
+    from tare.readers import ColumnOptions
     from tare.render import files as written
     from tare.render.words import text
 
@@ -107,7 +107,9 @@ def audit(
             "--reference is a level of the column that is compared", "--compare names that column"
         )
     grouped = (*_names(group), *(c for c in (cores, pinning_column) if c is not None))
-    columns = Columns(value, _apart(grouped, compared), compared, order, trial, block, drop_missing)
+    columns = ColumnOptions(
+        value, _apart(grouped, compared), compared, order, trial, block, drop_missing
+    )
     question = Question(
         columns=columns,
         format=format,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tare.errors import InputError
-from tare.readers import Columns
+from tare.readers import ColumnOptions
 
 #: Told what is done, how much of it, and of how much.
 Tell = Callable[[str, int, int], None]
@@ -49,7 +49,7 @@ class Question:
 
     Attributes
     ----------
-    columns : Columns
+    columns : ColumnOptions
         What the columns of a table, or the keys of another format, mean.
     format : str or None
         Name of the format; None: the one that recognises the file.
@@ -71,7 +71,7 @@ class Question:
         What makes a study of platforms.
     """
 
-    columns: Columns = field(default_factory=Columns)
+    columns: ColumnOptions = field(default_factory=ColumnOptions)
     format: str | None = None
     precision: float = PRECISION
     precision_required: bool = False

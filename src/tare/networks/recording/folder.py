@@ -11,7 +11,7 @@ import numpy as np
 from tare.agent.record import Connected, Direction, Ended, Interval
 from tare.errors import StoreError
 from tare.networks.recording import lines, starved, writer
-from tare.networks.recording.intervals import Columns, IntervalTable
+from tare.networks.recording.intervals import IntervalColumns, IntervalTable
 from tare.networks.recording.lines import Phase
 from tare.networks.recording.starved import Lack
 from tare.networks.recording.timeline import Reader
@@ -108,10 +108,10 @@ def read(folder: Path) -> Measured:
     """
     asked = writer.read_asked(folder)
     reader = Reader(folder, lines.decode_quickly)
-    columns: dict[Direction, Columns] = {}
+    columns: dict[Direction, IntervalColumns] = {}
     for start_s, end_s, interval in reader.intervals():
         if interval.direction not in columns:
-            columns[interval.direction] = Columns(interval.direction)
+            columns[interval.direction] = IntervalColumns(interval.direction)
         columns[interval.direction].add(start_s, end_s, interval)
     return Measured(
         name=folder.resolve().name,

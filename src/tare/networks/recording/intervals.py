@@ -121,7 +121,7 @@ _PLAIN = (
 _plain_of = attrgetter(*_PLAIN)
 
 
-class Columns:
+class IntervalColumns:
     """Collects the intervals of one direction."""
 
     def __init__(self, direction: Direction, *, round_trips: bool = True) -> None:
@@ -166,7 +166,7 @@ def of_intervals(direction: Direction, some: Sequence[Interval]) -> IntervalTabl
 
     Seconds count from the first one.
     """
-    columns = Columns(direction, round_trips=False)
+    columns = IntervalColumns(direction, round_trips=False)
     origin_ns = some[0].start_ns if some else 0
     for one in some:
         columns.add((one.start_ns - origin_ns) / 1e9, (one.end_ns - origin_ns) / 1e9, one)

@@ -19,7 +19,7 @@ from tare.readers.gathering import Parting
 from tare.readers.parquet_rows import MAGIC, ParquetRows
 from tare.readers.roles import Roles
 from tare.readers.rows import Chunk, Rows
-from tare.readers.series import Columns, FloatArray, IntArray
+from tare.readers.series import ColumnOptions, FloatArray, IntArray
 from tare.readers.text_file import label
 from tare.readers.units import Unit
 from tare.results.message import Said, message
@@ -50,7 +50,7 @@ def table(
             f"{file} has no column of time that is known by its name",
             f"--time names it; there are: {column_roles.listed(rows.names)}",
         )
-    roles = column_roles.find(file, rows, Columns(value, tuple(series), order=time))
+    roles = column_roles.find(file, rows, ColumnOptions(value, tuple(series), order=time))
     whole = _Table(file, rows, roles, unit)
     return whole.traces()
 
