@@ -36,6 +36,12 @@ def test_others_stay_as_they_are(names: list[str]) -> None:
     assert len(set(distinct(names).values())) == len(names)
 
 
+def test_words_that_tell_long_names_from_short_ones_stay() -> None:
+    pinned = [f"{kernel} on unshare with 2 workers pinned spread" for kernel in ("sort", "exp")]
+    names = ["sort on unshare with 2 workers", *pinned]
+    assert [*distinct(names).values()] == [names[0], "sort … pinned spread", "exp … pinned spread"]
+
+
 def test_runs_of_common_words_become_one_sign() -> None:
     names = [f"{w} on docker at network bucket high=1Gbit low=200Mbit {w}" for w in ("sort", "wc")]
     assert [*distinct(names).values()] == ["sort … sort", "wc … wc"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tare.render.escaping import harmless
@@ -149,25 +149,31 @@ def label_axis(label: int, names: Iterable[str] = (), **more: Any) -> dict[str, 
 def distinct(names: Iterable[str], most: int = _FITTING) -> dict[str, str]:
     """Shorten names that are too long for a label to the words in which they differ.
 
-    Cut at their ends, as a chart would, they may all look the same. Of a name that has no word of
-    its own the last stays.
+    Cut at their ends, as a chart would, they may all look the same. Words that all names share are
+    left out; where names then still look the same, words that all long names share. Of a name that
+    has no word of its own the last stays.
     """
     found = {name: name for name in names}
     words = {name: name.split() for name in found if len(name) > most}
     if len(words) < 2:
         return found
-    common = set.intersection(*map(set, words.values()))
-    for name, its in words.items():
-        own = [word not in common for word in its]
-        own[-1] |= not any(own)
-        # One sign for each run of words that is left out.
-        kept = [
-            word if mine else "…"
-            for word, mine, before in zip(its, own, [True, *own], strict=False)
-            if mine or before
-        ]
-        found[name] = " ".join(kept)
-    return found if len({*found.values()}) == len(found) else {name: name for name in found}
+    for some, shown in ((found, most - 1), (words, None)):
+        common = set.intersection(*(set(name.split()) for name in some))
+        short = found | {name: _without(its, common) for name, its in words.items()}
+        if len({one[:shown] for one in short.values()}) == len(found):
+            return short
+    return found
+
+
+def _without(words: Sequence[str], common: Collection[str]) -> str:
+    """Write the words that are not common, and one sign for each run of the others."""
+    own = [word not in common for word in words]
+    own[-1] |= not any(own)
+    return " ".join(
+        word if mine else "…"
+        for word, mine, before in zip(words, own, [True, *own], strict=False)
+        if mine or before
+    )
 
 
 def by_series(
