@@ -63,7 +63,7 @@ def find(results: Results) -> Finding | None:
             *_shifted(known, results),
             *(() if by_iteration else (message("warmup.inside", iterations=iterations),)),
         ),
-        charts=("warmup",),
+        charts=("warmup", "warmup_sd"),
     )
 
 

@@ -39,9 +39,24 @@ def course(
     Chart
     """
     named = by_name(series)
-    most = min(_MOST_POINTS, max(100, MOST_MARKS // len(named)))
+    most = most_points(len(named))
     return arrange(
         [(name, _panel(v, _changes(name, v, changes), unit, most)) for name, v in named.items()]
+    )
+
+
+def most_points(series: int) -> int:
+    """Return how many points of each series a chart of so many series draws."""
+    return min(_MOST_POINTS, max(100, MOST_MARKS // series))
+
+
+def order_axis(n: int) -> dict[str, Any]:
+    """Encode the numbers of n values in order of time, in field ``i``."""
+    return field(
+        "i:Q",
+        title=None,
+        axis={"tickCount": 4, "grid": False, "format": ",d", "labelFlush": True},
+        scale={"domain": [1, max(2, n)], "nice": False},
     )
 
 
@@ -63,12 +78,7 @@ def _panel(values: FloatArray, changes: Sequence[int], unit: str, most: int) -> 
         {"from": a + 1, "to": b, "level": number(float(np.median(values[a:b])))}
         for a, b in pairwise(bounds)
     ]
-    x = field(
-        "i:Q",
-        title=None,
-        axis={"tickCount": 4, "grid": False, "format": ",d", "labelFlush": True},
-        scale={"domain": [1, max(2, len(values))], "nice": False},
-    )
+    x = order_axis(len(values))
     y: dict[str, Any] = {
         "title": unit or None,
         "scale": {"zero": False, "nice": True},

@@ -19,8 +19,8 @@ from tare.statistics.warmup import FEWEST
 from tare.units import scale_for
 
 
-def _series(results: Results) -> tuple[Grid, dict[str, FloatArray], str] | None:
-    """Arrange the series that are long enough, and give them their unit."""
+def named_series(results: Results) -> tuple[Grid, dict[str, FloatArray], str] | None:
+    """Arrange the series that are long enough by the names of their cells, and choose the unit."""
     basis = basis_of(results)
     if isinstance(basis, Message):
         return None
@@ -38,13 +38,13 @@ def _series(results: Results) -> tuple[Grid, dict[str, FloatArray], str] | None:
 
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel a cell: every value, the median of each level, dashes where it shifts."""
-    found = _series(results)
+    found = named_series(results)
     return None if found is None else course(found[1], unit=found[2])
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say what the marks mean."""
-    found = _series(results)
+    found = named_series(results)
     return (
         message("chart.warmup.marks"),
         *(() if found is None else left_out(found[0].left_out)),
