@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from synthetic import Behaviour, make
 
 from tare import registry
 from tare.experiment.results import Results
-from tare.render.drawing import Chart
+from tare.render.drawing import SERIES, Chart
 from tare.results.finding import Finding
 from tare.results.message import Message
 from tare.wiring import SUPPLIES
@@ -84,3 +85,76 @@ def test_equal_values_have_no_ratio() -> None:
     none = make(EXACT, workers=(1,), trials=20)
     assert drawn("warmup_sd", none) is None
     assert ids(described("warmup_sd", none)) == ["chart.nothing"]
+
+
+def pinned(**more: Any) -> Results:
+    return make(
+        planted(worker_difference=0.1),
+        **{"pinnings": ("none", "spread"), "workers": (3,), "trials": 4, "iterations": 2, **more},
+    )
+
+
+def test_each_worker_has_its_colour_where_pinning_is_varied() -> None:
+    results = pinned(platforms=("bare",))
+    chart = drawn("pinning_scatter", results)
+    assert chart is not None
+    points = [row for row in vega_lite.rows(chart) if "y" in row]
+    workers = ["worker 0", "worker 1", "worker 2"]
+    # Four trials of two iterations.
+    panels = [(level, worker) for level in ("none", "spread") for worker in workers]
+    assert Counter((row["p"], row["s"]) for row in points) == dict.fromkeys(panels, 8)
+    levels = {worker: {row["y"] for row in points if row["s"] == worker} for worker in workers}
+    assert [len(level) for level in levels.values()] == [1, 1, 1]
+    own = [*levels["worker 0"], *levels["worker 1"], *levels["worker 2"]]
+    assert own[1] - own[0] == pytest.approx(10, rel=1e-3), "ms: a twentieth of 200"
+    assert own[2] - own[0] == pytest.approx(20, rel=1e-3)
+    (by_worker,) = marks(chart)[0]
+    assert by_worker["color"]["scale"] == {"domain": workers, "range": [*SERIES[:3]]}
+    said = described("pinning_scatter", results)
+    assert args(said, "chart.scatter.workers") == {"most": None}
+    assert "pinning_scatter" in ask("pinning", results).charts
+
+
+def marks(chart: Chart) -> list[list[Chart]]:
+    """Return the channels of the marks for iterations of each row."""
+    rows = [row["spec"]["layer"][0]["layer"] for row in chart["vconcat"]]
+    return [[one["encoding"] for one in layers] for layers in rows]
+
+
+def test_more_workers_than_colours_are_rings_except_for_the_first() -> None:
+    results = pinned(platforms=("bare",), workers=(8, 9))
+    chart = drawn("pinning_scatter", results)
+    assert chart is not None
+    eight, nine = marks(chart)
+    assert [*map(bool, eight)] == [True]
+    assert eight[0]["color"]["scale"]["range"] == [*SERIES]
+    assert nine == [{}, {}]
+    filled = chart["vconcat"][1]["spec"]["layer"][0]["layer"][1]
+    assert filled["transform"] == [{"filter": "datum.w <= 0"}]
+    assert filled["mark"]["color"] == SERIES[0], "worker 0 has one colour in all rows"
+    said = described("pinning_scatter", results)
+    assert args(said, "chart.scatter.workers") == {"most": 8}
+    only_nine = pinned(platforms=("bare",), workers=(9,))
+    assert "chart.scatter.marks" in ids(described("pinning_scatter", only_nine))
+
+
+def test_what_is_not_pinned_is_not_compared_with_itself() -> None:
+    def unpinned(levels: dict[str, str]) -> bool:
+        return levels["platform"] == "docker" and levels["pinning"] == "spread"
+
+    results = pinned(leave_out=unpinned)
+    chart = drawn("pinning_scatter", results)
+    assert chart is not None
+    assert [row["title"] for row in chart["vconcat"]] == ["exp_float on bare"]
+    assert drawn("pinning_scatter", pinned(pinnings=("none",))) is None
+
+
+def test_a_row_without_a_platform_has_an_empty_panel_for_it() -> None:
+    def missing(levels: dict[str, str]) -> bool:
+        return levels["platform"] == "docker" and levels["workers"] == "1"
+
+    chart = drawn("scatter", make(workers=(1, 2), trials=4, leave_out=missing))
+    assert chart is not None
+    first, second = (row["data"]["values"] for row in chart["vconcat"])
+    assert [r for r in first if "y" not in r] == [{"p": "docker"}]
+    assert all("y" in r for r in second)

@@ -106,7 +106,7 @@ def find(results: Results) -> Finding | None:
             *corrected([c for _, c in locations]),
             *filter(None, [emulated_cpu.note(results)]),
         ),
-        charts=("platform_pinning",),
+        charts=("platform_pinning", "pinning_scatter"),
     )
 
 

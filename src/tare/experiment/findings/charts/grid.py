@@ -1,4 +1,4 @@
-"""Small multiples: a column for each platform, a row for each group of the other levels."""
+"""Small multiples: a column for each level of a factor, a row for each group of the others."""
 
 from __future__ import annotations
 
@@ -22,38 +22,48 @@ class Grid:
 
     Attributes
     ----------
-    platforms : list of str
-        The columns, in the order of the experiment.
+    columns : list of str
+        Levels of the factor whose levels are the columns, in the order of the experiment.
     rows : list of (str, dict)
-        What the cells of a row share, in words, and the cells by platform.
+        What the cells of a row share, in words, and the cells by the level of that factor.
     left_out : list of str
         Rows beyond what one chart holds.
     """
 
-    platforms: list[str]
+    columns: list[str]
     rows: list[tuple[str, dict[str, Cell]]]
     left_out: list[str]
 
     @property
     def cells(self) -> list[Cell]:
         """Every cell that is drawn."""
-        return [cell for _, by_platform in self.rows for cell in by_platform.values()]
+        return [cell for _, by_level in self.rows for cell in by_level.values()]
 
 
-def grid(cells: Cells, most: int = MOST_PANELS) -> Grid:
-    """Arrange all cells that have good trials, at most so many of them."""
-    if not cells.all:
+def grid(cells: Cells, most: int = MOST_PANELS, factor: str = "platform", fewest: int = 1) -> Grid:
+    """Arrange the cells that have good trials.
+
+    Parameters
+    ----------
+    most : int
+        Largest number of panels.
+    factor : str
+        The one whose levels are the columns.
+    fewest : int
+        Rows with fewer cells are not wanted: they are neither drawn nor named as left out.
+    """
+    groups = [(levels, row) for levels, row in cells.groups(factor) if len(row) >= fewest]
+    if not groups:
         return Grid([], [], [])
-    platforms = list(dict.fromkeys(c.levels["platform"] for c in cells.all))
-    varied = [f for f in cells.varied if f != "platform"]
+    # The order of the cells: that of the experiment, the reference first.
+    columns = [*dict.fromkeys(c.levels[factor] for c in cells.all)]
+    columns = [level for level in columns if any(level in row for _, row in groups)]
+    varied = [f for f in cells.varied if f != factor]
     alone = cells.results.experiment.workloads[0].name
-    rows = [
-        (at_levels(levels, varied) or alone, by_platform)
-        for levels, by_platform in cells.groups("platform")
-    ]
-    chosen = _choose([levels for levels, _ in cells.groups("platform")], most // len(platforms))
+    rows = [(at_levels(levels, varied) or alone, row) for levels, row in groups]
+    chosen = _choose([levels for levels, _ in groups], most // len(columns))
     return Grid(
-        platforms,
+        columns,
         [row for i, row in enumerate(rows) if i in chosen],
         [name for i, (name, _) in enumerate(rows) if i not in chosen],
     )

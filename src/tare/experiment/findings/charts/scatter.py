@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,13 +18,16 @@ from tare.experiment.sweep.analysis import refusal
 from tare.registry import Description
 from tare.render.drawing import (
     MOST_MARKS,
+    SERIES,
     Chart,
+    by_series,
     colour,
     data,
     field,
     layer,
     mark,
     panel_width,
+    quoted,
     styled,
 )
 from tare.results.columns import Columns
@@ -59,9 +62,11 @@ class _Shown:
     total: int
 
 
-@lru_cache(maxsize=1)
-def _select(results: Results, basis: Basis) -> _Shown:
-    arranged = grid(cells_of(results, basis))
+@lru_cache(maxsize=2)
+def _select(results: Results, basis: Basis, factor: str) -> _Shown:
+    # One platform is worth a row; one level of another factor compares nothing.
+    fewest = 1 if factor == "platform" else 2
+    arranged = grid(cells_of(results, basis), factor=factor, fewest=fewest)
     points = results.sample_table.of(basis.metric, basis.source).joined(results.good, "trial")
     by_cell = dict(points.sorted_by("trial").groups("cell"))
     cells = [[by_cell[c.cell] for c in row.values()] for _, row in arranged.rows]
@@ -77,39 +82,99 @@ def _thin(points: Columns, every: int) -> Columns:
     return points.with_columns(order=order).rows(order % every == 0)
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
-    """Draw a row of panels for each workload and load, a column for each platform."""
-    basis = basis_of(results)
-    # The cells of a sweep are points of one curve: they have charts of their own.
-    if isinstance(basis, Message) or refusal(results) is None:
+def scatter_chart(description: Description, factor: str, *, by_worker: bool = False) -> ChartUnit:
+    """Make a chart of every iteration, in order of time.
+
+    Parameters
+    ----------
+    factor : str
+        The one whose levels are the columns of panels.
+    by_worker : bool
+        Whether each worker has its colour and shape. Otherwise, and in rows of more workers than
+        there are colours, worker 0 is filled and the others are rings.
+    """
+
+    def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
+        basis = basis_of(results)
+        # The cells of a sweep are points of one curve: they have charts of their own.
+        if isinstance(basis, Message) or refusal(results) is None:
+            return None
+        shown = _select(results, basis, factor)
+        return _chart(shown, basis, factor, by_worker)
+
+    def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+        basis = basis_of(results)
+        if isinstance(basis, Message):
+            return (basis,)
+        shown = _select(results, basis, factor)
+        return tuple(_describe(shown, basis, factor, by_worker))
+
+    return ChartUnit(description=description, draw=draw, alternative=alternative, of_levels=True)
+
+
+def _coloured(points: Columns) -> list[str]:
+    """Name the workers in order of their numbers; none where they are more than the colours."""
+    numbers = {_worker(number) for number in points.distinct("worker")}
+    return [f"worker {n}" for n in sorted(numbers)] if len(numbers) <= len(SERIES) else []
+
+
+def _worker(number: float | None) -> int:
+    """Return the number of a worker; a trial without workers has worker 0 only."""
+    return 0 if number is None or math.isnan(number) else int(number)
+
+
+def _chart(shown: _Shown, basis: Basis, factor: str, by_worker: bool) -> Chart | None:
+    """Draw a row of panels for each group of levels, a column for each level of a factor."""
+    columns = shown.grid.columns
+    if not columns:
         return None
-    shown = _select(results, basis)
-    platforms = shown.grid.platforms
+    coloured = [_coloured(points) if by_worker else [] for points in shown.rows]
+    # All rows share one legend.
+    workers = sorted({name for names in coloured for name in names})
     rows = []
     for i, ((name, _), points) in enumerate(zip(shown.grid.rows, shown.rows, strict=True)):
         scale, unit = scale_for(points["value"], basis.unit)
-        panels = _panels(unit, len(points) / len(platforms))
-        panels |= {"width": panel_width(len(platforms), _GUTTER), "height": _HEIGHT}
-        header = {"title": None, "labels": i == 0 and len(platforms) > 1}
-        column = field("p:N", sort=platforms, header=header)
-        rows.append({"title": name, "data": data(_records(points, scale)),
+        marks = _by_worker(workers) if coloured[i] else _rings("s0" if workers else "mark")
+        dense = len(points) / len(columns) >= _FEW_POINTS * max(1, len(coloured[i]))
+        panels = _panels(unit, marks, size=13 if dense else 26)
+        panels |= {"width": panel_width(len(columns), _GUTTER), "height": _HEIGHT}
+        header: Chart = {"title": None, "labels": i == 0 and len(columns) > 1}
+        if factor != "platform":
+            header["labelExpr"] = f"{quoted(factor + ': ')} + datum.value"
+        column = field("p:N", sort=columns, header=header)
+        rows.append({"title": name, "data": data(_records(points, scale, factor, columns)),
                      "facet": {"column": column}, "spec": panels})  # fmt: skip
     chart = {"vconcat": rows, "spacing": 12}
-    return styled(chart, columns=len(platforms), gutter=_GUTTER)
+    return styled(chart, columns=len(columns), gutter=_GUTTER)
 
 
-def _panels(unit: str, points: float) -> Chart:
-    """Draw worker 0 filled, other workers as rings, and the median as a line."""
-    size = 26 if points < _FEW_POINTS else 13
+def _by_worker(workers: Sequence[str]) -> list[Chart]:
+    """Draw each worker in its colour and shape."""
+    tint, shape = by_series(workers, "s")
+    return [mark("point", {"color": tint, "shape": shape}, filled=True, opacity=0.7)]
 
+
+def _rings(first: str) -> list[Chart]:
+    """Draw worker 0 filled, in the colour of that name, and other workers as rings."""
+    return [
+        mark("point", {}, where="datum.w > 0", strokeWidth=0.9, opacity=0.65,
+             stroke=colour("quiet")),
+        mark("circle", {}, where="datum.w <= 0", opacity=0.85, color=colour(first)),
+    ]  # fmt: skip
+
+
+def _panels(unit: str, marks: Sequence[Chart], size: int) -> Chart:
+    """Draw iterations by these marks, and the median as a line."""
+    y = field(
+        "y:Q",
+        title=unit,
+        scale={"zero": False, "nice": True},
+        axis={"tickCount": 4, "minExtent": 38, "maxExtent": 38},
+    )
     channels = {
         "x": field("x:Q", axis=None, scale={"nice": False, "padding": 4}),
-        "y": field(
-            "y:Q",
-            title=unit,
-            scale={"zero": False, "nice": True},
-            axis={"tickCount": 4, "minExtent": 38, "maxExtent": 38},
-        ),
+        "y": y,
+        "size": {"value": size},
         "tooltip": [
             field("y:Q", title=unit),
             field("t:Q", title="trial"),
@@ -118,64 +183,64 @@ def _panels(unit: str, points: float) -> Chart:
         ],
     }
     return layer(
-        mark("point", channels, where="datum.w > 0", size=size, strokeWidth=0.9, opacity=0.65,
-             stroke=colour("quiet")),
-        mark("circle", channels, where="datum.w <= 0", size=size, opacity=0.85,
-             color=colour("mark")),
+        layer(*marks, channels=channels),
         mark("rule", {"y": field("m:Q")}, where="isValid(datum.m)", color=colour("ink"),
              strokeWidth=1, opacity=0.7),
     )  # fmt: skip
 
 
-def _records(points: Columns, scale: float) -> list[dict[str, Any]]:
+def _records(
+    points: Columns, scale: float, factor: str, columns: Sequence[str]
+) -> list[dict[str, Any]]:
     iterations = points["iteration"][~np.isnan(points["iteration"])]
     per_trial = iterations.max() + 1 if len(iterations) else 1
-    medians = points.reduced("platform", "value", median)
-    records: list[dict[str, Any]] = []
+    medians = points.reduced(factor, "value", median)
+    # A level without cells has an empty panel, so that columns of rows are in line.
+    records: list[dict[str, Any]] = [{"p": level} for level in columns if level not in medians]
     for row in points.records():
         iteration = None if row["iteration"] is None else int(row["iteration"])
         record = {
-            "p": row["platform"],
+            "p": row[factor],
             "x": round(row["order"] + (iteration or 0) / per_trial, 3),
             "y": float(f"{row['value'] / scale:.6g}"),
-            "w": -1 if row["worker"] is None else int(row["worker"]),
+            "w": (worker := _worker(row["worker"])),
+            "s": f"worker {worker}",
             "i": iteration,
             "t": row["trial"],
         }
-        if row["platform"] in medians:
-            record["m"] = float(f"{medians.pop(row['platform']) / scale:.6g}")
+        if row[factor] in medians:
+            record["m"] = float(f"{medians.pop(row[factor]) / scale:.6g}")
         records.append(record)
     return records
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+def _describe(shown: _Shown, basis: Basis, factor: str, by_worker: bool) -> Iterator[Message]:
     """Say what is drawn, and what was thinned."""
-    basis = basis_of(results)
-    if isinstance(basis, Message):
-        return (basis,)
-    shown = _select(results, basis)
-    thinned = message(
-        "chart.scatter.thinned",
-        drawn=sum(len(points) for points in shown.rows),
-        total=shown.total,
-        every=shown.every,
+    yield message(
+        "chart.scatter.drawn", metric=basis.metric, factor=factor, columns=shown.grid.columns
     )
-    return (
-        message("chart.scatter.drawn", metric=basis.metric, platforms=shown.grid.platforms),
-        message("chart.scatter.marks"),
-        *((thinned,) if shown.every > 1 else ()),
-        *left_out(shown.grid.left_out),
-    )
+    coloured = [by_worker and bool(_coloured(points)) for points in shown.rows]
+    if any(coloured):
+        most = None if all(coloured) else len(SERIES)
+        yield message("chart.scatter.workers", most=most)
+    else:
+        yield message("chart.scatter.marks")
+    if shown.every > 1:
+        yield message(
+            "chart.scatter.thinned",
+            drawn=sum(len(points) for points in shown.rows),
+            total=shown.total,
+            every=shown.every,
+        )
+    yield from left_out(shown.grid.left_out)
 
 
-UNIT = ChartUnit(
-    description=Description(
+UNIT = scatter_chart(
+    Description(
         name="scatter",
         title="Every iteration, by platform, workload and load",
         question="What do the measured times look like?",
         source="STABILITY",
     ),
-    draw=draw,
-    alternative=alternative,
-    of_levels=True,
+    factor="platform",
 )
