@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 import vega_lite
 from said import args, ids
@@ -15,7 +16,7 @@ from tare import registry
 from tare.experiment.results import Results
 from tare.render.drawing import SERIES, Chart
 from tare.results.finding import Finding
-from tare.results.message import Message
+from tare.results.message import Amount, Message
 from tare.wiring import SUPPLIES
 
 EXACT = Behaviour(spread=0, within=0, harness_cpu_sd_ns=0, harness_wall_sd_ns=0)
@@ -158,3 +159,69 @@ def test_a_row_without_a_platform_has_an_empty_panel_for_it() -> None:
     first, second = (row["data"]["values"] for row in chart["vconcat"])
     assert [r for r in first if "y" not in r] == [{"p": "docker"}]
     assert all("y" in r for r in second)
+
+
+def test_inputs_are_in_percent_of_the_median_of_their_cell() -> None:
+    results = make(workers=(1,), platforms=("bare",), workloads=("a", "b"), inputs=5, trials=20)
+    found = ask("input_dependence", results)
+    cells, inputs = found.tables
+    # The same shape in two units: nanoseconds, and a thousand times as long.
+    values = {"a": 1.0, "b": 1000.0}
+    means, sds = (90, 100, 110, 105, 95), (1, 2, 30, 2, 1)
+    rows = tuple(
+        row | {"mean": values[row["workload"]] * means[row["input"] - 1],
+               "sd": values[row["workload"]] * sds[row["input"] - 1]}
+        for row in inputs.rows
+    )  # fmt: skip
+    of_cells = tuple(
+        row | {"range": 20 * values[row["workload"]], "chance": 5 * values[row["workload"]]}
+        for row in cells.rows
+    )
+    tables = (
+        msgspec.structs.replace(cells, rows=of_cells),
+        msgspec.structs.replace(inputs, rows=rows),
+    )
+    found = msgspec.structs.replace(found, tables=tables)
+    shown = vega_lite.rows(drawn("input_ranges", results, found))
+    for name in ("a", "b"):
+        dots = {
+            (row["panel"], row["input"]): row["at"]
+            for row in shown
+            if row["name"] == name and "at" in row
+        }
+        assert dots == {
+            **{("means", i + 1): value for i, value in enumerate(means)},
+            **{("SDs", i + 1): value for i, value in enumerate(sds)},
+        }
+        ranges = [row for row in shown if row["name"] == name and "low" in row]
+        assert ranges == [
+            {"name": name, "panel": "means", "low": 90, "high": 110, "from": 97.5, "to": 102.5},
+            {"name": name, "panel": "SDs", "low": 1, "high": 30},
+        ]
+    said = described("input_ranges", results, found)
+    width = args(said, "chart.input_ranges.means")["width"]
+    assert width == Amount(pytest.approx(0.2), "share")
+    assert args(said, "chart.input_ranges.sds")["high"] == Amount(pytest.approx(0.3), "share")
+    assert found.charts == ("input_ranges", "input_dependence")
+
+
+def test_many_inputs_are_thinned_and_keep_their_ends() -> None:
+    results = make(workers=(1,), platforms=("bare",), inputs=2, trials=20)
+    found = ask("input_dependence", results)
+    cells, inputs = found.tables
+    rows = tuple(
+        inputs.rows[0] | {"input": i + 1, "mean": 1000.0 + (i == 700), "sd": 1.0}
+        for i in range(2000)
+    )
+    tables = (cells, msgspec.structs.replace(inputs, rows=rows))
+    found = msgspec.structs.replace(found, tables=tables)
+    shown = vega_lite.rows(drawn("input_ranges", results, found))
+    means = [row for row in shown if row["panel"] == "means" and "at" in row]
+    assert len(means) <= 600
+    assert 701 in {row["input"] for row in means}
+
+
+def test_nothing_is_drawn_without_inputs() -> None:
+    results = make(trials=4)
+    assert drawn("input_ranges", results) is None
+    assert ids(described("input_ranges", results)) == ["chart.nothing"]

@@ -52,7 +52,7 @@ def find(results: Results) -> Finding | None:
         verdict=verdict,
         basis=str(basis),
         tables=(_table(rows, cells), _each_input(effects, cells)),
-        charts=("input_dependence",),
+        charts=("input_ranges", "input_dependence"),
     )
 
 

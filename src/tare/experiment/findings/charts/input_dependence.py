@@ -23,8 +23,8 @@ from tare.units import scale_for
 _MOST_CELLS = 12
 
 
-def _by_cell(results: Results, findings: Sequence[Finding]) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of all inputs, by the cell."""
+def rows_by_cell(results: Results, findings: Sequence[Finding]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of the table of inputs by the name of their cell."""
     found: dict[str, list[dict[str, Any]]] = {}
     for table in tables_of(findings, "input_dependence")[1:]:
         for row in table.rows:
@@ -34,7 +34,7 @@ def _by_cell(results: Results, findings: Sequence[Finding]) -> dict[str, list[di
 
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw two histograms a cell: how many inputs have which mean, and which SD."""
-    cells = [*_by_cell(results, findings).items()][:_MOST_CELLS]
+    cells = [*rows_by_cell(results, findings).items()][:_MOST_CELLS]
     if not cells:
         return None
     unit = tables_of(findings, "input_dependence")[1].columns[-1].unit or "1"
@@ -52,7 +52,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what is drawn."""
     return (
         message("chart.input_dependence.marks"),
-        *left_out([*_by_cell(results, findings)][_MOST_CELLS:]),
+        *left_out([*rows_by_cell(results, findings)][_MOST_CELLS:]),
     )
 
 
