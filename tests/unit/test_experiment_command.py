@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from tare.applications import image
 from tare.cli import console
-from tare.errors import IncompleteError
+from tare.errors import IncompleteError, UsageError
 from tare.experiment import pipeline, plan, plan_file
 from tare.experiment.pilot import Forecast
 from tare.experiment.placement import Machine
@@ -275,3 +275,26 @@ def test_a_plan_says_at_which_sizes_drivers_share_cpus(
     assert shared == [size for size in sizes if size != "1c"]
     for line in sentences(found):
         assert len(line.split()) <= 25
+
+
+def test_a_budget_that_is_typed_takes_the_place_of_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        '[experiment]\nname = "a"\nquestion = "b?"\nbudget = "1 h"\n'
+        '[[workload]]\nkernel = "null"\n[factors]\nplatform = ["null"]\n'
+    )
+    asked: list[float | None] = []
+
+    def execute(prepared: pipeline.Prepared, *_: object, **__: object) -> str:
+        asked.append(prepared.experiment.stopping.budget_s)
+        raise IncompleteError("not measured", None)
+
+    monkeypatch.setattr(pipeline, "execute", execute)
+    run = ["experiment", "run", str(file), "--out", str(tmp_path / "out")]
+    for more in ([], ["--budget", "10 min"]):
+        CliRunner().invoke(command_line(), [*run, *more])
+    assert asked == [3600, 600]
+    refused = CliRunner().invoke(command_line(), [*run, "--budget", "1s", "--fleet", "local:2"])
+    assert isinstance(refused.exception, UsageError)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -63,6 +64,12 @@ class Prepared:
     text: str | None = None
     #: What its folder holds, once it is measured.
     collector: Collector | None = None
+
+    def within(self, budget_s: float) -> Prepared:
+        """Return the same question with another budget."""
+        stopping = msgspec.structs.replace(self.experiment.stopping, budget_s=budget_s)
+        experiment = msgspec.structs.replace(self.experiment, stopping=stopping)
+        return dataclasses.replace(self, experiment=experiment)
 
     def results(self, folder: Path, sessions: Sequence[int] = ()) -> Results:
         """Return what was measured into a folder, as :func:`results_of` does, without reading it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import console, options
+from tare.cli import console, options, quantities
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
 from tare.errors import IncompleteError, StoreError, TrialError, UsageError
@@ -126,6 +126,10 @@ def run(
         ),
     ] = None,
     resume: options.Resume = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Measure for at most this time, whatever FILE says."),
+    ] = None,
     network_fingerprint: options.NetworkFingerprint = None,
     fleet: Annotated[
         str | None,
@@ -146,6 +150,8 @@ def run(
 
     folder = out or file.with_suffix("")
     if fleet is not None:
+        if budget is not None:
+            raise UsageError("--budget is for one machine", f"the key budget in {file}")
         supplies.on_fleet(
             file, fleet, folder,
             skip_missing=skip_missing, as_root=as_root, resume=resume, json=json,
@@ -154,6 +160,8 @@ def run(
     plan_file.check_no_fleet(folder)
     again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
     prepared = pipeline.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
+    if budget is not None:
+        prepared = prepared.within(quantities.wait("--budget", budget))
     for note in prepared.notes:
         console.err.print(f"Note: {note.message}")
     try:
