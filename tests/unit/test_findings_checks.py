@@ -129,6 +129,18 @@ def test_a_time_that_a_harness_prints_is_judged_by_tares_best_source() -> None:
     assert set(rows) == {"judge_time_ns", "around"}
 
 
+def test_isolates_times_of_commands_have_nothing_to_be_compared_with() -> None:
+    results = make(platforms=("isolate",), workers=(1,), trials=10)
+    isolates = Key("wall_ns", "isolate")
+    results = with_source(
+        results, isolates, lambda rows: 0.0 * rows["value"], Key("wall_ns", "self")
+    )
+    commands = {key: part for key, part in results.sample_table if key.source != "self"}
+    found = ask("harness_error", replace(results, sample_table=Samples(commands)))
+    assert found.verdict == "nothing to compare"
+    assert ids(found.answer) == ["harness_error.no_own"]
+
+
 def replace_metric(results: Results, metric: str | None) -> Experiment:
     return msgspec.structs.replace(results.experiment, metric=metric)
 

@@ -81,8 +81,18 @@ def test_a_command_of_files_starts_among_them(
     made = from_here(record.Command(argv=("./prog", "in.txt"), environment={}, input="in.txt"))
     assert (made.directory, made.input) == (str(tmp_path), str(tmp_path / "in.txt"))
     # What names none of them starts where the platform says: the directory need not be there.
-    other = record.Command(argv=("sh", "-c", "true"), environment=dict(os.environ))
+    other = record.Command(argv=("/bin/sh", "-c", "true"), environment=dict(os.environ))
     assert from_here(other) == other
+
+
+def test_a_program_is_the_one_that_this_machine_finds(tmp_path: Path) -> None:
+    program = tmp_path / "sh"
+    program.touch(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    made = from_here(record.Command(argv=("sh", "-c", "true"), environment=path))
+    assert made.argv == (str(program), "-c", "true")
+    absent = record.Command(argv=("no-such-program",), environment=path)
+    assert from_here(absent) == absent
 
 
 def test_a_way_that_goes_up_becomes_a_whole_path(tmp_path: Path) -> None:

@@ -41,10 +41,10 @@ Block = tuple[int, int]
 def find(results: Results) -> Finding | None:
     """Subtract a program's own time from what each outside source measured."""
     errors = {m: _errors(results, m) for m in _METRICS}
-    if not any(errors.values()) and not any(
-        "self" in results.sample_table.sources(metric) for metric in _METRICS
-    ):
-        return None
+    sources = {s for metric in _METRICS for s in results.sample_table.sources(metric)}
+    if not any(errors.values()) and "self" not in sources:
+        why = message("harness_error.no_own")
+        return uncompared(_DESCRIPTION, why) if ISOLATE in sources else None
     rows = {m: _rows(e, results) for m, e in errors.items() if e}
     growth = _growth(errors, results)
     if not any(rows.values()):

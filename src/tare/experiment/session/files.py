@@ -121,7 +121,8 @@ def from_here(job: record.Command) -> record.Command:
     Parameters
     ----------
     job : record.Command
-        For a platform that shows those files, but starts what runs in it somewhere else. What it
+        For a platform that shows those files, but starts what runs in it somewhere else. Its
+        program is the one that this machine finds. What it
         names by a way that goes up is named from the root: of the directories on the way, some
         are not shown.
     """
@@ -129,6 +130,9 @@ def from_here(job: record.Command) -> record.Command:
     program, *words = job.argv
     if "/" in program:
         program = _whole(folder, program)
+    elif (at := _program(job)) is not None:
+        # Where its file cannot be shown, a search inside would find another program of that name.
+        program = str(at)
     job = msgspec.structs.replace(job, argv=(program, *(_whole(folder, word) for word in words)))
     if not any(Path(file).is_relative_to(folder) for file in named(job)):
         return job
