@@ -38,8 +38,17 @@ pub const KERNEL: Kernel = Kernel {
             maximum: 1 << 20,
         },
         Parameter {
+            name: "leading_dimension",
+            meaning: "least distance between columns in numbers (LINPACK's LDA), rounded up to 8; \
+                      0: size and 23 to 38 more",
+            unit: None,
+            default: 0,
+            minimum: 0,
+            maximum: 1 << 20,
+        },
+        Parameter {
             name: "threads",
-            meaning: "threads that share each solve; solves side by side are workers of their own",
+            meaning: "threads that share each solve; concurrent solves are workers of their own",
             unit: None,
             default: 1,
             minimum: 1,
@@ -60,12 +69,14 @@ pub const KERNEL: Kernel = Kernel {
 };
 
 fn prepared(given: &BTreeMap<String, u64>, seed: u64) -> Result<Solver, String> {
-    let [size, threads, most] = values(&KERNEL, given)?;
-    fits(Factors::bytes(size).saturating_mul(2))?;
+    let [size, leading, threads, most] = values(&KERNEL, given)?;
+    // The system that is solved, and the one that it is copied from.
+    fits(Factors::bytes(size, leading).saturating_add(Factors::bytes(size, 0)))?;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let fastest = loops::available()[0];
     Solver::new(
         size as usize,
+        leading as usize,
         threads as usize,
         most as f64,
         fastest,

@@ -15,6 +15,9 @@ const PANEL: usize = 128;
 /// of 512 KiB together.
 const CHUNK: usize = 64;
 const BLOCK: usize = 10 * ROWS;
+/// Blocks of rows for each thread in a piece that threads share: they meet after every piece, which
+/// costs most where other programs have some of the CPUs.
+const SHARED_BLOCKS: usize = 8;
 
 /// A system of equations while it is solved.
 pub struct Factors {
@@ -67,8 +70,8 @@ impl Update {
 }
 
 impl Factors {
-    pub fn new(size: usize, threads: usize, loops: &'static Loops) -> Result<Self, String> {
-        let shape = Shape::new(size);
+    pub fn new(shape: Shape, threads: usize, loops: &'static Loops) -> Result<Self, String> {
+        let size = shape.size;
         Ok(Self {
             shape,
             matrix: Doubles::new(shape.doubles())?,
@@ -82,10 +85,13 @@ impl Factors {
         })
     }
 
-    /// Bytes that a system of that size takes.
-    pub fn bytes(size: u64) -> u64 {
+    /// Bytes that a system of that size takes, with columns at least `leading` doubles apart.
+    pub fn bytes(size: u64, leading: u64) -> u64 {
         let side = size.saturating_add(2 * ROWS as u64);
-        let doubles = side.saturating_mul(side + PANEL as u64 + 1);
+        let stride = side.max(leading.saturating_add(8));
+        let doubles = side
+            .saturating_mul(stride)
+            .saturating_add(side.saturating_mul(PANEL as u64 + 1));
         doubles
             .saturating_add((CHUNK * PANEL) as u64)
             .saturating_mul(8)
@@ -108,7 +114,13 @@ impl Factors {
             return self.factor().map(Some);
         };
         let done = if let Some(row) = update.row {
-            let next = self.shape.size.min(row + BLOCK * self.threads.count());
+            let threads = self.threads.count();
+            let blocks = if threads > 1 {
+                SHARED_BLOCKS * threads
+            } else {
+                1
+            };
+            let next = self.shape.size.min(row + BLOCK * blocks);
             update.row = Some(next);
             self.multiply(&update, row, next)
         } else {

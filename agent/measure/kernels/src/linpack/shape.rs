@@ -14,8 +14,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub fn new(size: usize) -> Self {
-        let stride = (size + ROWS - 1).next_multiple_of(8) | 8;
+    /// A system of `size` unknowns whose columns are at least `leading` doubles apart (LINPACK's
+    /// LDA), rounded up to a cache line; 0: as close as the padding allows.
+    pub fn new(size: usize, leading: usize) -> Self {
+        let packed = (size + ROWS - 1).next_multiple_of(8) | 8;
+        let stride = packed.max(leading.next_multiple_of(8));
         Self { size, stride }
     }
 

@@ -21,7 +21,10 @@ const WORTH: u64 = 8;
 pub struct Solver {
     factors: Factors,
     loops: &'static Loops,
+    /// The system as it was drawn, without gaps between columns, whatever the leading dimension
+    /// of the copy that is solved.
     given: Doubles,
+    given_shape: Shape,
     solution: Doubles,
     remainder: Doubles,
     stage: Stage,
@@ -33,7 +36,7 @@ pub struct Solver {
     counted: u64,
 }
 
-/// What is being done, with the double or the column to go on with.
+/// The stage of a solve, with the column or the unknowns to go on with.
 #[derive(Clone, Copy)]
 pub enum Stage {
     Copy(usize),
@@ -46,12 +49,13 @@ pub enum Stage {
 impl Solver {
     pub fn new(
         size: usize,
+        leading: usize,
         threads: usize,
         most_residual: f64,
         loops: &'static Loops,
         mut draw: impl FnMut(usize, usize) -> f64,
     ) -> Result<Self, String> {
-        let shape = Shape::new(size);
+        let shape = Shape::new(size, 0);
         let mut given = Doubles::new(shape.doubles())?;
         let mut sums = vec![0.0; size];
         let places = (0..size).chain([shape.side()]);
@@ -67,9 +71,10 @@ impl Solver {
         let side = &given.all()[shape.side() * shape.stride..][..size];
         let norms = (largest(&sums), largest(side));
         Ok(Self {
-            factors: Factors::new(size, threads, loops)?,
+            factors: Factors::new(Shape::new(size, leading), threads, loops)?,
             loops,
             given,
+            given_shape: shape,
             solution: Doubles::new(shape.stride)?,
             remainder: Doubles::new(shape.stride)?,
             stage: Stage::Copy(0),
@@ -108,17 +113,21 @@ impl Solver {
     }
 
     fn copy(&mut self, from: usize) -> u64 {
-        let doubles = self.factors.shape.doubles();
-        let to = doubles.min(from + PIECE);
-        let target = &mut self.factors.matrix.all()[from..to];
-        target.copy_from_slice(&self.given.all()[from..to]);
+        let (given, stride) = (self.given_shape, self.factors.shape.stride);
+        let columns = given.columns();
+        let to = columns.min(from + PIECE.div_ceil(given.stride));
+        let target = self.factors.matrix.all();
+        for column in from..to {
+            let source = &self.given.all()[column * given.stride..][..given.stride];
+            target[column * stride..][..given.stride].copy_from_slice(source);
+        }
         self.stage = Stage::Copy(to);
-        if to == doubles {
+        if to == columns {
             self.counted = 0;
             self.factors.begin();
             self.stage = Stage::Factor;
         }
-        (to - from) as u64 * WORTH
+        ((to - from) * given.stride) as u64 * WORTH
     }
 
     fn factor(&mut self, step: &mut Step) -> u64 {
@@ -170,7 +179,7 @@ impl Solver {
     }
 
     fn check(&mut self, mut column: usize, step: &mut Step) -> u64 {
-        let Shape { size, stride } = self.factors.shape;
+        let Shape { size, stride } = self.given_shape;
         let mut doubles = 0;
         while column < size && doubles < PIECE {
             let a = self.given.at(column * stride);
@@ -190,7 +199,7 @@ impl Solver {
 
     /// Compares A x with b: HPL's ‖Ax − b‖ / (ε (‖A‖ ‖x‖ + ‖b‖) n), all norms infinite.
     fn conclude(&mut self, step: &mut Step) {
-        let shape = self.factors.shape;
+        let shape = self.given_shape;
         let side = &self.given.all()[shape.side() * shape.stride..][..shape.size];
         let remainder = &mut self.remainder.all()[..shape.size];
         for (value, side) in remainder.iter_mut().zip(side) {

@@ -19,7 +19,7 @@ pub struct Threads {
     others: Vec<JoinHandle<()>>,
 }
 
-type Work = *const (dyn Fn(usize) + Sync);
+type Work = *const (dyn Fn() + Sync);
 
 struct Shared {
     round: AtomicU32,
@@ -47,10 +47,10 @@ impl Threads {
             shared,
             others: Vec::new(),
         };
-        for index in 1..count {
+        for _ in 1..count {
             let shared = threads.shared.clone();
             let other = thread::Builder::new()
-                .spawn(move || shared.attend(index))
+                .spawn(move || shared.attend())
                 .map_err(|why| format!("cannot start {count} threads: {why}"))?;
             threads.others.push(other);
         }
@@ -61,7 +61,7 @@ impl Threads {
         1 + self.others.len()
     }
 
-    /// Does something for each item, dealt to the threads in turn.
+    /// Does something for each item; a thread that is done with one takes the next.
     pub fn each(
         &self,
         items: impl Iterator<Item = usize> + Clone + Sync,
@@ -70,9 +70,14 @@ impl Threads {
         if self.others.is_empty() {
             return items.for_each(work);
         }
-        let share = |index| (items.clone().skip(index).step_by(self.count())).for_each(&work);
+        let taken = AtomicUsize::new(0);
+        let share = || {
+            while let Some(item) = items.clone().nth(taken.fetch_add(1, SeqCst)) {
+                work(item);
+            }
+        };
         self.shared.begin(self.others.len() as u32, Some(&share));
-        share(0);
+        share();
         self.shared.wait(&self.shared.busy, |busy| busy == 0);
     }
 }
@@ -87,7 +92,7 @@ impl Drop for Threads {
 }
 
 impl Shared {
-    fn begin(&self, busy: u32, work: Option<&(dyn Fn(usize) + Sync)>) {
+    fn begin(&self, busy: u32, work: Option<&(dyn Fn() + Sync)>) {
         // SAFETY: nobody is in a round. The work outlives this one: its caller waits for its end.
         unsafe {
             *self.work.get() = work.map(|work| std::mem::transmute::<_, Work>(work));
@@ -97,12 +102,12 @@ impl Shared {
         self.call(&self.round);
     }
 
-    fn attend(&self, index: usize) {
+    fn attend(&self) {
         for round in 0.. {
             self.wait(&self.round, |now| now != round);
             // SAFETY: the round has begun and is not over before this thread says so.
             match unsafe { *self.work.get() } {
-                Some(work) => unsafe { (*work)(index) },
+                Some(work) => unsafe { (*work)() },
                 None => return,
             }
             if self.busy.fetch_sub(1, SeqCst) == 1 {

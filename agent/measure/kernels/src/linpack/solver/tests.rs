@@ -11,12 +11,15 @@ const SIZES: [usize; 12] = [1, 2, 3, 7, 8, 9, 24, 63, 64, 65, 100, 257];
 
 fn solver(size: usize, threads: usize, loops: &'static Loops) -> Solver {
     let mut random = Pcg64Mcg::seed_from_u64(size as u64);
-    Solver::new(size, threads, 16.0, loops, |_, _| unit(&mut random) - 0.5).unwrap()
+    Solver::new(size, 0, threads, 16.0, loops, |_, _| {
+        unit(&mut random) - 0.5
+    })
+    .unwrap()
 }
 
 /// A system whose coefficients are told by row and column, the right-hand side being the last.
 fn system(size: usize, coefficient: fn(usize, usize) -> f64) -> Solver {
-    Solver::new(size, 1, 16.0, loops::available()[0], coefficient).unwrap()
+    Solver::new(size, 0, 1, 16.0, loops::available()[0], coefficient).unwrap()
 }
 
 fn convention(size: usize) -> f64 {
@@ -43,7 +46,7 @@ fn solutions_are_those_of_elimination_by_hand() {
     for size in SIZES.into_iter().filter(|size| *size <= 100) {
         let mut solver = solver(size, 1, loops::available()[0]);
         solver.solve().unwrap();
-        let shape = solver.factors.shape;
+        let shape = solver.given_shape;
         let given = solver.given.all().to_vec();
         let mut rows: Vec<Vec<f64>> = (0..size)
             .map(|row| {
@@ -101,7 +104,7 @@ fn a_zero_on_the_diagonal_is_no_obstacle() {
                 _ => f64::from(u8::from((row + 1) % size == column)),
             }
         }
-        let mut solver = Solver::new(size, 1, 16.0, loops::available()[0], |row, column| {
+        let mut solver = Solver::new(size, 0, 1, 16.0, loops::available()[0], |row, column| {
             coefficient(row, column, size)
         })
         .unwrap();
@@ -230,6 +233,49 @@ fn threads_share_a_solve_and_change_nothing() {
                 assert_eq!(shared.solution(), alone.solution(), "{size} {threads}");
             }
         }
+    }
+}
+
+#[test]
+fn the_leading_dimension_changes_nothing_of_a_solution() {
+    for loops in loops::available() {
+        for size in [1, 30, 65, 257] {
+            let mut packed = solver(size, 1, loops);
+            packed.solve().unwrap();
+            for leading in [1, size + 40, size + 101, 3 * size + 500] {
+                for threads in [1, 2] {
+                    let mut random = Pcg64Mcg::seed_from_u64(size as u64);
+                    let mut apart = Solver::new(size, leading, threads, 16.0, loops, |_, _| {
+                        unit(&mut random) - 0.5
+                    })
+                    .unwrap();
+                    assert!(apart.factors.shape.stride >= leading.max(size));
+                    for _ in 0..2 {
+                        apart.solve().unwrap();
+                        assert_eq!(apart.solution(), packed.solution(), "{size} {leading}");
+                    }
+                    assert!(apart.residual < Some(1.0));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_is_counted_with_the_leading_dimension() {
+    for (size, leading) in [
+        (10, 0),
+        (1000, 0),
+        (1000, 1000),
+        (5000, 18_000),
+        (10_000, 25_000),
+    ] {
+        let needed = 8 * Shape::new(size, leading).doubles() as u64;
+        let counted = Factors::bytes(size as u64, leading as u64);
+        assert!(
+            (needed..needed + 8_000_000 + needed / 10).contains(&counted),
+            "{size} {leading}"
+        );
     }
 }
 
