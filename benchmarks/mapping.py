@@ -122,7 +122,7 @@ def coverage(
         a = swept(pair.a, pair.steps[0], noise, offset, rng)
         b = swept(pair.b, pair.steps[1], noise, offset, rng)
         try:
-            equals = mapping(a, b, cpus=[*truth]).equals
+            equals = mapping(a, b, places=[*truth]).equals
         except ExperimentError:
             continue  # inconclusive: refused
         for one, (x, y) in zip(equals, truth.items(), strict=True):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.experiment.sweep.document import Calibration, Interval, Machine, Point
+from tare.experiment.sweep.document import Calibration, Fit, Interval, Machine, Point
+from tare.features.calibration.charts.sweep import Sweep, asked
+from tare.features.calibration.fit_file import fit_of
 from tare.statistics.scaling import scaling
 
 CPUS = tuple(round(0.1 * n, 1) for n in range(1, 21))
@@ -36,6 +38,20 @@ def calibration(
         regimes=(),
         machine=Machine(cpu="made up", cpus=2),
     )
+
+
+def fit_of_others(places, values, axis="cpu") -> Fit:
+    """Return a sweep that others measured, in a unit of theirs."""
+    steps: dict[float, list[float]] = {}
+    for place, value in zip(places, values, strict=True):
+        steps.setdefault(place, []).append(value)
+    told = tuple((place, tuple(some)) for place, some in sorted(steps.items()))
+    return fit_of(axis, "theirs", "flop", told)
+
+
+def of_others(places, values, axis="cpu") -> Sweep:
+    """Return it as it is drawn, in GFLOPS."""
+    return asked(fit_of_others(places, values, axis), (1.0, "GFLOPS"))
 
 
 def _point(cpus: float, rates: tuple[float, ...]) -> Point:

@@ -41,6 +41,23 @@ def test_the_default_is_linpack_at_tenths_of_all_cpus() -> None:
     assert (workload.kernel, workload.parameters["size"]) == ("linpack", 1000)
 
 
+def test_sizes_are_interleaved_the_largest_first() -> None:
+    sizes = ("linpack:size=100", "linpack:size=500,leading_dimension=1800")
+    found = calibrate_asked.experiment(Options(kernel=sizes))
+    assert [
+        (one.parameters["size"], one.parameters["leading_dimension"]) for one in found.workloads
+    ] == [(500, 1800), (100, 0)]
+    assert len({one.name for one in found.workloads}) == 2
+    assert all(one.kernel == "linpack" for one in found.workloads)
+
+
+def test_a_solve_on_all_threads_is_one_worker() -> None:
+    found = calibrate_asked.experiment(Options(kernel=("linpack:threads=2",)))
+    assert found.factors["workers"] == (1,)
+    found = calibrate_asked.experiment(Options(kernel=("linpack:threads=2",), threads=2))
+    assert found.factors["workers"] == (2,)
+
+
 def test_any_command_can_be_swept() -> None:
     found = calibrate_asked.experiment(Options(command=("gzip", "-k", "{x}"), threads=1))
     (workload,) = found.workloads
@@ -50,7 +67,7 @@ def test_any_command_can_be_swept() -> None:
 
 
 def test_memory_sizes_are_those_that_fit() -> None:
-    found = calibrate_asked.experiment(Options(by="memory", kernel="linpack:size=100"))
+    found = calibrate_asked.experiment(Options(by="memory", kernel=("linpack:size=100",)))
     assert [found.limits(str(name)).memory_bytes for name in found.factors["size"]] == [
         mib << 20 for mib in (128, 256, 512, 1024, 1769, 2048, 3008, 3538)
     ]
@@ -84,12 +101,19 @@ def test_virtual_cpus_are_those_of_a_machine_of_that_size() -> None:
         (Options(period="fast"), "--period 'fast'"),
         (Options(period=""), "--period ''"),
         (Options(period="0.1 ms"), "periods from 1 ms to 1 s"),
-        (Options(kernel="linpak"), "no kernel 'linpak'"),
-        (Options(kernel="linpack:most=1"), "has no 'most'"),
-        (Options(command=("true",), kernel="qsort"), "--kernel is about a kernel"),
-        (Options(command=("true",), kernel="linpack"), "--kernel is about a kernel"),
-        (Options(kernel="linpack:size=20000"), "this machine, in what is available, has 4,096 MiB"),
-        (Options(by="memory", kernel="linpack:size=5000"), "the least size, 128 MB, has 128 MiB"),
+        (Options(kernel=("linpak",)), "no kernel 'linpak'"),
+        (Options(kernel=("linpack:most=1",)), "has no 'most'"),
+        (Options(kernel=("linpack", "linpack")), "is there twice"),
+        (Options(command=("true",), kernel=("qsort",)), "--kernel is about a kernel"),
+        (Options(command=("true",), kernel=("linpack",)), "--kernel is about a kernel"),
+        (
+            Options(kernel=("linpack:size=20000",)),
+            "this machine, in what is available, has 4,096 MiB",
+        ),
+        (
+            Options(by="memory", kernel=("linpack:size=5000",)),
+            "the least size, 128 MB, has 128 MiB",
+        ),
     ],
 )
 def test_what_makes_no_sweep_is_refused(options: Options, message: str) -> None:

@@ -104,7 +104,7 @@ def test_what_is_outside_of_both_has_the_unit_of_the_machines(
     written: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (a,), (b,) = (file.load(written[name]) for name in ("laptop", "server"))
-    table = equals(mapping(a, b, cpus=[50.0]))
+    table = equals(mapping(a, b, places=[50.0]))
     assert [column.unit for column in table.columns if column.key == "rate"] == ["GFLOPS"]
     lines = printed(capsys, written["laptop"], written["server"], "50", None)
     assert any(line.startswith("50: ") for line in lines)

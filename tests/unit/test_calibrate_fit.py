@@ -153,7 +153,7 @@ def test_a_page_is_written_and_says_how_to_make_it_again(tmp_path: Path) -> None
     fit(file, "--quota", "cpus", "--value", "solves", "--report", str(page))
     text = page.read_text()
     assert "linear from 0.1 to 2" in text
-    assert f"fit {file} --report {page} --quota cpus --value solves" in text
+    assert f"fit {file} --quota cpus --value solves --report {page}" in text
     html = tmp_path / "fit.html"
     fit(file, "--quota", "cpus", "--value", "solves", "--report", str(html))
     assert "<svg" in html.read_text() or "vega" in html.read_text()

@@ -53,7 +53,7 @@ def held(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Held:
 
 def asked() -> Experiment:
     workload = WorkloadSpec(name="linpack", kernel="linpack")
-    return sweep.experiment(by="quota", workload=workload, cpus=(0.5, 1, 1.5, 2), threads=2)
+    return sweep.experiment(by="quota", workloads=(workload,), cpus=(0.5, 1, 1.5, 2), threads=2)
 
 
 def begin(words: str, folder: Path, kernel: KernelFiles) -> matrix.Matrix:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import sweeps
+from swept import of_others
 
 from tare.experiment.sweep.analysis import calibration
-from tare.features.calibration.charts.sweep import asked, fitted
+from tare.features.calibration.charts.sweep import asked
 from tare.features.calibration.picture import picture
-from tare.statistics.scaling import scaling
 
 WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
 
@@ -48,10 +48,10 @@ def test_means_rise_from_left_to_right():
 def test_the_ends_of_both_axes_are_named():
     quotas = [0.5, 1.0, 1.5, 2.0, 2.5]
     rates = [20 * q for q in quotas]
-    lines = picture(fitted(quotas, rates, scaling(quotas, rates)))
+    lines = picture(of_others(quotas, rates))
     assert lines[0].split("│")[0].strip() == "50.0"
     assert lines[-2].split() == ["0", "GFLOPS", "over", "CPUs", "asked", "for", "2.5"]
 
 
 def test_two_steps_are_no_curve():
-    assert picture(fitted([1.0, 2.0], [1.0, 2.0], scaling([1.0, 2.0], [1.0, 2.0]))) == []
+    assert picture(of_others([1.0, 2.0], [1.0, 2.0])) == []

@@ -26,7 +26,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def asked(**other: Any) -> Experiment:
     workload = WorkloadSpec(name="linpack", kernel="linpack")
-    given = {"by": "quota", "workload": workload, "cpus": (0.5, 1, 1.5, 2), **other}
+    given = {"by": "quota", "workloads": (workload,), "cpus": (0.5, 1, 1.5, 2), **other}
     return sweep.experiment(**given)
 
 

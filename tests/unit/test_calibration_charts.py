@@ -10,16 +10,17 @@ import pytest
 import sweeps
 import vega_lite
 from said import args, ids
+from swept import of_others
 
 from tare.experiment.sweep.analysis import calibration
 from tare.experiment.sweep.document import Calibration
 from tare.experiment.sweep.numbers import step
 from tare.features.calibration.charts.messages import tell_sweep
 from tare.features.calibration.charts.one import residual, sweep_chart
-from tare.features.calibration.charts.sweep import asked, fitted
+from tare.features.calibration.charts.sweep import asked
 from tare.render.drawing import MOST_MARKS, by_itself
 from tare.results.message import Amount
-from tare.statistics.scaling import MATTERS, scaling
+from tare.statistics.scaling import MATTERS
 
 WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
 
@@ -134,7 +135,7 @@ def test_residuals_are_of_the_line_that_the_verdict_rests_on(jumping, linear):
 def test_the_sweep_of_somebody_else():
     quotas = [0.1 * n for n in range(1, 21)] * 2
     rates = [28.4 * q for q in quotas]
-    sweep = fitted(quotas, rates, scaling(quotas, rates))
+    sweep = of_others(quotas, rates)
     assert len(sweep.steps) == 20
     assert sweep.unit == "GFLOPS"
     assert len(titles(sweep_chart(sweep))) == 3
@@ -143,7 +144,7 @@ def test_the_sweep_of_somebody_else():
 
 def test_one_value_at_each_step_has_no_interval():
     quotas = [0.1 * n for n in range(1, 21)]
-    sweep = fitted(quotas, [28 * q for q in quotas], scaling(quotas, [28 * q for q in quotas]))
+    sweep = of_others(quotas, [28 * q for q in quotas])
     assert '"y2"' not in words(sweep_chart(sweep)["vconcat"][1])
     told = args(tell_sweep(sweep), "calibration.chart.means")
     assert told["trials"].args == {"least": 1, "most": 1}
@@ -154,7 +155,7 @@ def test_one_value_at_each_step_has_no_interval():
 def test_many_trials_are_thinned_and_said():
     quotas = [0.1 * n for n in range(1, 1001) for _ in range(7)]
     rates = [28 * q for q in quotas]
-    sweep = fitted(quotas, rates, scaling(quotas[::7], rates[::7]))
+    sweep = of_others(quotas, rates)
     _, rates, *_ = sweep_chart(sweep)["vconcat"]
     assert max(len(vega_lite.rows(part)) for part in rates["layer"]) <= MOST_MARKS
     assert args(tell_sweep(sweep), "calibration.chart.thinned") == {"every": 2}

@@ -69,7 +69,7 @@ def jumping(x: float) -> float:
 
 
 def at(cpus: float, a: Calibration, b: Calibration) -> Equal:
-    return mapping(a, b, cpus=[cpus]).equals[0]
+    return mapping(a, b, places=[cpus]).equals[0]
 
 
 def covers(found: Interval, truth: float) -> bool:
@@ -82,7 +82,7 @@ def covers(found: Interval, truth: float) -> bool:
 def test_a_slower_machine_needs_more() -> None:
     found = mapping(swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
     told = args(found.sentence, "calibration.equal.found")
-    assert (told["cpus"], told["also"]) == (numbers.cpus(1), [])
+    assert (told["place"], told["also"]) == (numbers.cpus(1), [])
     assert (told["first"], told["second"]) == ("A", "B")
     assert told["workload"] == "linpack (size 1000)"
     equal = told["equal"].args["cpus"]
@@ -102,7 +102,7 @@ def test_b_has_a_maximum() -> None:
     one = at(1.8, swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
     assert not one.on
     told = args(one.why, "calibration.equal.too_slow")
-    assert (told["name"], told["cpus"]) == ("B", numbers.cpus(2))
+    assert (told["name"], told["place"]) == ("B", numbers.cpus(2))
     assert told["most"].value == pytest.approx(34e9, rel=0.02)
 
 
@@ -119,9 +119,7 @@ def test_beyond_what_was_measured_nothing_is_said() -> None:
 
 def test_where_a_jumps_nothing_is_said() -> None:
     one = at(0.55, swept(jumping, 4.0), swept(lambda x: 28 * x, seed=2))
-    assert one.why == message(
-        "calibration.equal.gap", name="A", below=numbers.step(0.5), above=numbers.step(0.6)
-    )
+    assert one.why == message("calibration.equal.gap", name="A", span=numbers.span(0.5, 0.6))
 
 
 def test_where_b_is_as_fast_with_less_both_are_told() -> None:
@@ -141,12 +139,14 @@ def test_where_b_jumps_past_a_speed_there_is_none() -> None:
 def test_above_the_ceiling_it_is_said_so() -> None:
     flat = swept(lambda x: 28 * min(x, 1.0))
     top = flat.asked.saturates_at
-    assert mapping(flat, flat, cpus=[1.6]).sentence == message(
+    assert mapping(flat, flat, places=[1.6]).sentence == message(
         "calibration.equal.nowhere",
-        cpus=numbers.cpus(1.6),
-        why=message("calibration.equal.ceiling", name="A", ceiling=numbers.cpus(top)),
+        place=numbers.cpus(1.6),
+        why=message(
+            "calibration.equal.ceiling", name="A", ceiling=numbers.cpus(top), resource="CPU"
+        ),
     )
-    beyond = mapping(flat, flat, cpus=[2.5]).sentence
+    beyond = mapping(flat, flat, places=[2.5]).sentence
     assert args(beyond, "calibration.equal.outside")["name"] == "A"
 
 
@@ -155,15 +155,15 @@ def test_a_file_with_itself_maps_each_share_onto_itself(seed: int) -> None:
     for rate in (lambda x: 28 * min(x, 1.0), lambda x: 28 * x, jumping):
         one = swept(rate, 4.0 if rate is jumping else 2.0, seed=seed)
         below = [p.cpus for p in one.points if p.cpus < (one.asked.saturates_at or math.inf)]
-        for equal in mapping(one, one, cpus=below).equals:
-            assert any(found.value == pytest.approx(equal.cpus) for found in equal.on), equal
+        for equal in mapping(one, one, places=below).equals:
+            assert any(found.value == pytest.approx(equal.at) for found in equal.on), equal
 
 
 def test_a_ceiling_is_no_line() -> None:
     flat = swept(lambda x: 28 * min(x, 1.0))
     line = swept(lambda x: 17 * x, seed=2)
     assert at(1.8, flat, line).why == message(
-        "calibration.equal.ceiling", name="A", ceiling=numbers.cpus(1)
+        "calibration.equal.ceiling", name="A", ceiling=numbers.cpus(1), resource="CPU"
     )
     back = mapping(line, flat)
     assert all(one.on[0].value < 1.1 for one in back.equals if one.on)

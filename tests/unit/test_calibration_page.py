@@ -7,19 +7,20 @@ from typing import Any
 import msgspec
 import pytest
 import sweeps
+import swept
 from said import args, ids
+from swept import fit_of_others
 
 from tare.experiment.sweep import messages
 from tare.experiment.sweep.analysis import calibration
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration import fairness, page
-from tare.features.calibration.charts.sweep import fitted
 from tare.features.calibration.mapping import mapping
 from tare.features.calibration.matrix import Matrix, combinations
 from tare.render import files, words
 from tare.render.words import sentence
 from tare.results.message import message
-from tare.statistics.scaling import scaling
+from tare.units import significant
 
 WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
 QUOTAS = [0.1 * n for n in range(1, 21)] * 2
@@ -105,16 +106,36 @@ def test_two_machines(jumping, steady, tmp_path):
 
 def test_somebody_else_s_sweep(tmp_path):
     rates = [28.4 * q * (1 + 0.001 * (i % 3)) for i, q in enumerate(QUOTAS)]
-    sweep = fitted(QUOTAS, rates, scaling(QUOTAS, rates), "points")
-    laid = page.of_fit(sweep, "sweep.csv", "tare calibrate fit sweep.csv")
-    assert laid.answers == (messages.of_fit(sweep.scaling, "points"),)
+    fit = fit_of_others(QUOTAS, rates)
+    laid = page.of_fit(fit, "points", "sweep.csv", "tare calibrate fit sweep.csv")
+    assert laid.answers == (messages.of_fit(fit, "points"),)
     assert ids(laid.answers)[0] == "calibration.fit.yes"
     bent = [54 * q if q < 1.25 else 40 + 20 * q for q in QUOTAS]
-    pieces = args(messages.of_fit(scaling(QUOTAS, bent), "points"), "calibration.fit.pieces")
+    pieces = args(messages.of_fit(fit_of_others(QUOTAS, bent), "points"), "calibration.fit.pieces")
     assert [(one.args["slope"], one.args["unit"]) for one in pieces["pieces"]] == [
         (pytest.approx(54), "points"), (pytest.approx(20), "points"),
     ]  # fmt: skip
     assert "points" in laid.figures[0].alternative
     assert "Meanwhile" not in laid.figures[0].alternative
-    written = files.write(page.of_fit(sweep, "sweep.csv", "tare …"), tmp_path / "fit.html")
+    written = files.write(page.of_fit(fit, "points", "sweep.csv", "tare …"), tmp_path / "fit.html")
     assert sentence(laid.answers[0])[:40] in written[0].read_text()
+
+
+def test_sizes_of_linpack_stand_side_by_side(tmp_path, capsys):
+    from tare.features.calibration.screen import show
+    from tare.features.calibration.session import Told
+
+    large, small = swept.calibration(40e9, n=3), swept.calibration(30e9, n=3, seed=2)
+    names = ("linpack (size 10000, leading_dimension 25000)", "linpack (size 1000)")
+    both = tuple(
+        msgspec.structs.replace(one, workload=name)
+        for one, name in zip((large, small), names, strict=True)
+    )
+    show(Told(calibrations=both, folder=tmp_path, page=tmp_path / "p", ended="trials"), None)
+    lines = capsys.readouterr().out.splitlines()
+    for one, name in zip(both, names, strict=True):
+        (row,) = (line for line in lines if line.startswith(f"{name} "))
+        fastest = max(one.points, key=lambda p: p.rate.value)
+        assert f" {significant(fastest.rate.value / 1e9)} [" in row
+        assert row.rstrip().endswith(significant(max(fastest.rates) / 1e9))
+    assert f"All else on this screen is about {names[0]}." in lines

@@ -21,6 +21,7 @@ KERNELS = {
         question="?",
         parameters=(
             Parameter(name="size", meaning="n", default=1000, minimum=10, maximum=50000),
+            Parameter(name="leading_dimension", meaning="LDA", default=0, minimum=0, maximum=50000),
             Parameter(name="threads", meaning="of one", default=1, minimum=1, maximum=64),
         ),
         work="flop",
@@ -36,7 +37,7 @@ def asked(by: By = "quota", **other: object) -> Experiment:
     cpus = {"quota": (0.1, 1.0, 2.0), "cpuset": (1.0, 2.0), "memory": (0.5, 1.0)}[by]
     mib = (884, 1769) if by == "memory" else ()
     workload = sweep.kernel("linpack", KERNELS)
-    given = {"by": by, "workload": workload, "cpus": cpus, "memory_mib": mib, "threads": 2}
+    given = {"by": by, "workloads": (workload,), "cpus": cpus, "memory_mib": mib, "threads": 2}
     return sweep.experiment(**{**given, **other})  # type: ignore[arg-type]
 
 
@@ -68,7 +69,7 @@ def test_whole_cpus_and_memory_are_sizes() -> None:
 
 
 def test_one_lu_is_one_worker_with_all_threads() -> None:
-    found = asked(workload=sweep.kernel("linpack:threads=2", KERNELS), threads=1)
+    found = asked(workloads=(sweep.kernel("linpack:threads=2", KERNELS),), threads=1)
     assert found.factors["workers"] == (1,)
     assert sweep.threads(found) == 2
 
@@ -82,6 +83,7 @@ def test_it_survives_being_written() -> None:
 def test_kernels_are_read_with_their_parameters() -> None:
     assert sweep.kernel("linpack:size=500,threads=2", KERNELS).parameters == {
         "size": 500,
+        "leading_dimension": 0,
         "threads": 2,
     }
     assert sweep.kernel("qsort", KERNELS).repetitions == 1
@@ -106,10 +108,34 @@ def test_kernels_that_are_not_there_are_refused(text: str, message: str) -> None
 
 def test_a_window_lasts_as_long_as_an_execution_of_its_share() -> None:
     found = asked()
-    short, long = sweep.seconds(found, 0.02), sweep.seconds(found, 2.0)
+    short, long = sweep.seconds(found, [0.02]), sweep.seconds(found, [2.0])
     assert 3 * 2.0 < short < 3 * 2.0 + 1
     # A twentieth of a CPU each: 40 s and more of wall time at the least quota.
     assert long > 40
+
+
+def test_several_workloads_take_the_sum_of_their_times() -> None:
+    found = asked()
+    both = sweep.seconds(found, [0.02, 2.0])
+    assert both == pytest.approx(sweep.seconds(found, [0.02]) + sweep.seconds(found, [2.0]))
+
+
+def test_memory_counts_the_leading_dimension_of_one_of_both_matrices() -> None:
+    def check(leading: int, room: int) -> None:
+        workload = sweep.kernel(f"linpack:size=10000,leading_dimension={leading}", KERNELS)
+        sweep.check_memory(workload, 1, room, "this machine")
+
+    needed = 8 * 10_000 * (10_000 + 25_000) + (24 << 20)
+    check(25_000, needed)
+    with pytest.raises(ExperimentError, match="25000 apart, take 2,670 MiB") as told:
+        check(25_000, needed - 1)
+    fitting = int((told.value.hint or "").split("leading_dimension=")[1].split()[0])
+    check(fitting, needed - 1)
+    with pytest.raises(ExperimentError):
+        check(fitting + 1, needed - 1)
+    with pytest.raises(ExperimentError) as told:
+        check(25_000, 1 << 30)
+    assert "leading_dimension" not in (told.value.hint or "")
 
 
 def test_windows_are_as_many_as_fit_the_budget() -> None:

@@ -117,7 +117,7 @@ def test_periods_are_compared():
     assert effect.args["period"] == Chosen(0.005, "s")
     assert effect.args["change"].value == pytest.approx(0.07, abs=0.01)
     assert not effect.args["faster"]
-    assert effect.args["cpus"].value < 0.5
+    assert effect.args["place"].args["value"].value < 0.5
     assert effect.args["delivered"] < effect.args["of_longest"]
 
 

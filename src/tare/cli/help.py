@@ -18,7 +18,7 @@ GROUPS = {
         "application", "name", "metric", "quantile", "margin", "gate", "baseline",
         "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms", "pattern", "sweep",
         "identify", "spend", "kappa", "finding", "table", "cpus", "session", "limit", "direction",
-        "streams",
+        "streams", "memory", "workload", "slope", "intercept", "range", "r_squared", "maximum",
     ),
     "Columns": (
         "format", "value", "group", "compare", "order", "trial", "block", "drop_missing", "time",

@@ -99,7 +99,7 @@ def _range(start: float, end: float) -> Message:
 
 
 def _place(x: float) -> Chosen:
-    return Chosen(float(f"{x:.3g}"), "1")
+    return Chosen(float(round(x)) if x >= 100 else float(f"{x:.3g}"), "1")
 
 
 def _share(error: float | None) -> Amount | None:

@@ -87,7 +87,7 @@ def required(results: Results, name: str) -> tuple[Calibration, ...]:
 
 def _calibration(results: Results, sweep: Sweep) -> Calibration:
     points = tuple(_points(sweep))
-    asked = scaling(sweep.table["cpus"], sweep.table["rate"])
+    asked = scaling(sweep.table["place"], sweep.table["rate"])
     sessions = results.sessions
     machine = _machine(results)
     spec = _workload(results, sweep)
@@ -101,6 +101,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
     return Calibration(
         measured=str(sessions["started"][0]) if sessions else None,
         by=sweep.by,
+        axis=sweep.axis,
         workload=_named(spec, sweep),
         work=_work(spec),
         platform=sweep.levels.get("platform", "bare"),
@@ -110,7 +111,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
         points=points,
         asked=_stored(asked),
         delivered=None if delivered is None else _stored(delivered),
-        regimes=causes.regimes(points, asked, machine, usable),
+        regimes=causes.regimes(points, asked, machine, usable, sweep.axis),
         lost_share=lost,
         machine=machine,
         settings=_held(results),

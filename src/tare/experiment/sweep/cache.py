@@ -101,7 +101,7 @@ def remember(calibration: Calibration, periods: int) -> bool:
         linear=_linear(calibration),
         lost_share=calibration.lost_share,
         r2=calibration.asked.line.r2,
-        slope=calibration.asked.line.slope,
+        slope=calibration.asked.line.slope * calibration.places_per_cpu,
         maximum=calibration.asked.line.maximum,
         machine=_identity(calibration.machine, calibration.settings),
     )
@@ -229,8 +229,9 @@ def _linear(calibration: Calibration) -> tuple[tuple[float, float], ...]:
     from tare.experiment.sweep.lines import fitted
 
     # A ceiling is met between steps, at a place with many digits.
+    per_cpu = calibration.places_per_cpu
     return tuple(
-        (float(f"{line.start:.3g}"), float(f"{line.end:.3g}"))
+        (float(f"{line.start / per_cpu:.3g}"), float(f"{line.end / per_cpu:.3g}"))
         for line in fitted(calibration)
         if line.rises
     )

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.experiment.sweep import ceiling
-from tare.experiment.sweep.document import Cause, Machine, Point, Regime
+from tare.experiment.sweep.axis import AXES, AxisName
+from tare.experiment.sweep.document import Cause, Machine, Point, Regime, place_of
 from tare.experiment.sweep.numbers import clock, share, span
 from tare.render.words import sentence
 from tare.results.message import Chosen, Message, message
@@ -37,10 +38,14 @@ class _Range:
 
     segment: Segment
     points: Sequence[Point]
+    axis: AxisName
 
     @property
     def span(self) -> Message:
-        return span(self.points[0].cpus, self.points[-1].cpus)
+        return span(self.place(self.points[0]), self.place(self.points[-1]), self.axis)
+
+    def place(self, point: Point) -> float:
+        return place_of(point, self.axis)
 
     @property
     def speed(self) -> float:
@@ -76,7 +81,11 @@ class _Range:
 
 
 def regimes(
-    points: Sequence[Point], asked: Scaling, machine: Machine, usable: ceiling.Usable
+    points: Sequence[Point],
+    asked: Scaling,
+    machine: Machine,
+    usable: ceiling.Usable,
+    axis: AxisName = "cpu",
 ) -> tuple[Regime, ...]:
     """Name the ranges of a sweep, how fast each is, and why; none where nothing is concluded.
 
@@ -90,10 +99,12 @@ def regimes(
         Governor, driver and turbo, as they were.
     usable : Usable
         What could be busy, to check the place of saturation by.
+    axis : AxisName
+        What the line is along.
     """
     if asked.verdict == "inconclusive":
         return ()
-    ranges = list(_ranges(points, asked))
+    ranges = list(_ranges(points, asked, axis))
     rising = [r for r in ranges if not ceiling.is_flat(asked, r.segment)] or ranges
     if not rising:
         return ()
@@ -104,15 +115,15 @@ def regimes(
         expected: bool | None = None
         cause: Cause
         if ceiling.is_flat(asked, one.segment):
-            cause, expected, evidence = ceiling.found(asked, usable, one.points)
+            cause, expected, evidence = ceiling.found(asked, usable, one.points, axis)
         elif one is fastest or relative > 1 - AS_FAST:
             cause, evidence = "none", _as_fast(one, fastest, len(ranges))
         else:
             cause, evidence = _slower(one, fastest, relative, machine)
         found.append(
             Regime(
-                start=_at(one.segment.start, one.points),
-                end=_at(one.segment.end, one.points),
+                start=_at(one.segment.start, one),
+                end=_at(one.segment.end, one),
                 relative_speed=relative,
                 cause=cause,
                 evidence=sentence(evidence),
@@ -122,20 +133,21 @@ def regimes(
     return tuple(found)
 
 
-def _ranges(points: Sequence[Point], asked: Scaling) -> Iterator[_Range]:
+def _ranges(points: Sequence[Point], asked: Scaling, axis: AxisName) -> Iterator[_Range]:
     """Give each piece its points; a step where two meet is the earlier one's."""
     left = sorted(points, key=lambda p: p.cpus)
     for segment in asked.segments:
         slack = 1e-9 * max(1.0, abs(segment.end))
-        inside = [p for p in left if p.cpus <= segment.end + slack]
+        inside = [p for p in left if place_of(p, axis) <= segment.end + slack]
         left = left[len(inside) :]
         if inside:
-            yield _Range(segment, inside)
+            yield _Range(segment, inside, axis)
 
 
-def _at(cpus: float, points: Sequence[Point]) -> float:
+def _at(place: float, within: _Range) -> float:
     """Return the step at a place, where there is one: fits bring rounding with them."""
-    return next((p.cpus for p in points if math.isclose(p.cpus, cpus)), cpus)
+    steps = map(within.place, within.points)
+    return next((step for step in steps if math.isclose(step, place)), place)
 
 
 def _as_fast(one: _Range, fastest: _Range, ranges: int) -> Message:
@@ -153,7 +165,12 @@ def _slower(
     one: _Range, fastest: _Range, relative: float, machine: Machine
 ) -> tuple[Cause, Message]:
     """Find what explains at least half of the loss."""
-    slower = message("calibration.range.slower", loss=share(1 - relative), fastest=fastest.span)
+    slower = message(
+        "calibration.range.slower",
+        per=AXES[one.axis].per,
+        loss=share(1 - relative),
+        fastest=fastest.span,
+    )
     stolen = (one.steal or 0) - (fastest.steal or 0)
     if stolen >= max(_LEAST_STEAL, _EXPLAINS * (1 - relative)):
         return "steal", message(

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tare.experiment.results import Results
+from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.ceiling import Usable
-from tare.experiment.sweep.document import Point
-from tare.experiment.sweep.numbers import cpus, share, step
+from tare.experiment.sweep.document import Point, place_of
+from tare.experiment.sweep.numbers import place, share, step
 from tare.experiment.sweep.trials import Sweep
 from tare.results.message import Message, message
 from tare.statistics.scaling import Scaling
@@ -41,11 +42,11 @@ def caveats(
             why=str(fault["message"]).rstrip("."),
         )
     yield from _left_out(sweep, points)
-    single = [p.cpus for p in points if p.n == 1]
+    single = [place_of(p, sweep.axis) for p in points if p.n == 1]
     if single:
-        yield message("calibration.caveat.no_interval", steps=_named(single))
+        yield message("calibration.caveat.no_interval", steps=_named(single, sweep.axis))
     yield from _sessions(sweep)
-    yield from _delivery(points, usable)
+    yield from _delivery(points, usable, sweep.axis)
     if asked.reason != "disturbed":
         yield from _missing(points, usable, lost_share)
     steal = [p.steal_cpus / p.cpus for p in points if p.steal_cpus is not None]
@@ -56,18 +57,19 @@ def caveats(
 def _left_out(sweep: Sweep, points: Sequence[Point]) -> Iterator[Message]:
     for why, trials in sweep.left_out.items():
         yield message(f"calibration.caveat.{why}", trials=trials)
-    missing = sorted(set(sweep.asked) - {p.cpus for p in points})
+    missing = sorted(set(sweep.asked) - {place_of(p, sweep.axis) for p in points})
     if missing:
-        yield message("calibration.caveat.no_trial", steps=_named(missing))
+        yield message("calibration.caveat.no_trial", steps=_named(missing, sweep.axis))
 
 
-def _named(steps: Sequence[float]) -> Message:
+def _named(steps: Sequence[float], axis: AxisName) -> Message:
     if len(steps) == 1:
-        return cpus(steps[0])
+        return place(steps[0], axis)
     return message(
         "calibration.caveat.steps",
         steps=[step(one) for one in steps[:_MOST_NAMED]],
         others=max(0, len(steps) - _MOST_NAMED),
+        unit=AXES[axis].unit,
     )
 
 
@@ -98,18 +100,18 @@ def _sessions(sweep: Sweep) -> Iterator[Message]:
         yield message("calibration.caveat.sessions", sessions=len(means))
 
 
-def _delivery(points: Sequence[Point], usable: Usable) -> Iterator[Message]:
+def _delivery(points: Sequence[Point], usable: Usable, axis: AxisName) -> Iterator[Message]:
     if any(p.delivered is None for p in points):
         yield message("calibration.caveat.unmeasured")
     over = [
-        p.cpus
+        place_of(p, axis)
         for p in points
         if p.delivered is not None
         and (p.delivered.low or p.delivered.value) > (1 + _TOO_MUCH) * p.cpus
         and usable.of(p) == p.cpus
     ]
     if over:
-        yield message("calibration.caveat.too_much", steps=_named(over))
+        yield message("calibration.caveat.too_much", steps=_named(over, axis))
 
 
 def _missing(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.experiment.sweep.document import Cause, Point
+from tare.experiment.sweep.axis import AXES, AxisName
+from tare.experiment.sweep.document import Cause, Point, place_of
 from tare.experiment.sweep.numbers import cpus
 from tare.results.message import Amount, Message, message
 from tare.statistics.scaling import Scaling, Segment
@@ -53,7 +54,7 @@ def is_flat(asked: Scaling, segment: Segment) -> bool:
 
 
 def found(
-    asked: Scaling, usable: Usable, points: Sequence[Point]
+    asked: Scaling, usable: Usable, points: Sequence[Point], axis: AxisName = "cpu"
 ) -> tuple[Cause, bool | None, Message]:
     """Say where the line ends, and whether that is where it must.
 
@@ -64,6 +65,8 @@ def found(
     usable : Usable
     points : sequence of Point
         Those below the ceiling's flat piece.
+    axis : AxisName
+        What the line is along.
 
     Returns
     -------
@@ -73,7 +76,8 @@ def found(
     at = asked.saturates_at or 0.0
     place = message(
         "calibration.ceiling.place",
-        place=Amount(at, "CPUs", asked.saturates_low, asked.saturates_high),
+        place=Amount(at, AXES[axis].unit, asked.saturates_low, asked.saturates_high),
+        resource=AXES[axis].resource,
     )
     most = usable.most
     if most is None:
@@ -85,9 +89,10 @@ def found(
         if most == usable.threads
         else message("calibration.ceiling.machine", cpus=cpus(most))
     )
-    if low <= most <= high:
+    end = most * place_of(points[-1], axis) / points[-1].cpus
+    if low <= end <= high:
         return "saturated", True, message("calibration.ceiling.expected", place=place, usable=can)
-    if at >= most:
+    if at >= end:
         return "saturated", False, message("calibration.ceiling.late", place=place, usable=can)
     if (short := shortage(points, usable)) is not None:
         cause, why = short

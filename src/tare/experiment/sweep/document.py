@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from tare.experiment.sweep.axis import MB_BYTES, AxisName
 from tare.statistics.scaling import Scaling
 
 #: Version of the document.
@@ -59,9 +60,17 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     residual: float | None = None
 
 
+def place_of(point: Point, axis: AxisName) -> float:
+    """Return the place of a step on an axis: its CPUs, or its memory in MB."""
+    if axis == "memory" and point.memory_bytes is not None:
+        return point.memory_bytes / MB_BYTES
+    return point.cpus
+
+
 class Regime(msgspec.Struct, frozen=True, kw_only=True):
     """A range of quotas in which the machine scales by one line, and why another elsewhere."""
 
+    #: Places on the calibration's axis.
     start: float
     end: float
     #: Work a second for each CPU in it, as a share of the fastest regime's.
@@ -102,6 +111,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     #: Date and time of the first session's start, ISO 8601.
     measured: str | None
     by: By
+    #: What ``asked`` and ``regimes`` are along: CPUs, or memory in MB. In files of earlier versions
+    #: always CPUs.
+    axis: AxisName = "cpu"
     #: Workload as a person would name it: ``linpack (size 1000)``.
     workload: str
     #: What ``rate`` counts: ``flop``, ``execution``, ``byte``.
@@ -112,7 +124,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     #: Levels of further factors that the experiment varied beside, such as ``load``.
     levels: dict[str, str] = {}
     points: tuple[Point, ...]
-    #: Against the CPU time asked for: the verdict. Inconclusive where too much did not arrive.
+    #: Against the CPU time asked for, or the memory: the verdict. Inconclusive where too much did
+    #: not arrive.
     asked: Scaling
     #: Against the CPU time delivered: None where it could not be had.
     delivered: Scaling | None
@@ -125,3 +138,35 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, str] = {}
     #: What weakens it, each a sentence.
     caveats: tuple[str, ...] = ()
+
+    def place(self, point: Point) -> float:
+        """Return the place of a step on the axis of this calibration."""
+        return place_of(point, self.axis)
+
+    @property
+    def places_per_cpu(self) -> float:
+        """Places on the axis that one CPU is worth: 1, or MB."""
+        return self.place(self.points[-1]) / self.points[-1].cpus
+
+    @property
+    def steps(self) -> tuple[tuple[float, tuple[float, ...]], ...]:
+        """Each step's place on the axis, with the rates of its trials."""
+        return tuple((self.place(p), p.rates or (p.rate.value,)) for p in self.points)
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep that others measured, or the line that they published of it."""
+
+    axis: AxisName
+    #: What they measured with, in their words.
+    workload: str
+    #: What rates count, as ``Calibration.work``.
+    work: str
+    #: Places with the rates there; none of a published line.
+    steps: tuple[tuple[float, tuple[float, ...]], ...]
+    asked: Scaling
+
+    @property
+    def published(self) -> bool:
+        """Whether the line alone is known, so that its error is not."""
+        return not self.steps

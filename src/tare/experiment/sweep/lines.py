@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tare.experiment.sweep.document import Calibration, Point
-from tare.statistics.scaling import MATTERS
+from tare.experiment.sweep.document import Calibration, Fit
+from tare.statistics.scaling import MATTERS, Segment
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steps import gather
 
@@ -33,7 +33,7 @@ class FittedLine:
     Attributes
     ----------
     start, end : float
-        CPUs.
+        Places: CPUs, or memory in MB.
     errors : tuple of float, or None
         Variance of the intercept, covariance, variance of the slope; None: no step is left to
         tell them.
@@ -41,6 +41,8 @@ class FittedLine:
         Degrees of freedom of the scatter that the errors come from.
     flat : bool
         Whether the verdict says that more CPU gives nothing here.
+    published : bool
+        Whether it was published without its points, so that its own error is unknown.
     """
 
     start: float
@@ -50,13 +52,14 @@ class FittedLine:
     errors: tuple[float, float, float] | None
     freedom: int
     flat: bool = False
+    published: bool = False
 
     def at(self, cpus: float) -> float:
         """Return the rate at so many CPUs."""
         return self.intercept + self.slope * cpus
 
     def variance(self, cpus: float) -> float:
-        """Return the variance of the rate at so many CPUs; only with errors."""
+        """Return the variance of the rate at so many CPUs; 0 where it is not known."""
         first, both, second = self.errors or (0.0, 0.0, 0.0)
         return first + 2 * cpus * both + cpus * cpus * second
 
@@ -77,20 +80,22 @@ def quantile(freedom: float) -> float:
     return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
-def fitted(calibration: Calibration) -> tuple[FittedLine, ...]:
+def fitted(calibration: Calibration | Fit) -> tuple[FittedLine, ...]:
     """Fit a line to each piece that the verdict names.
 
     Parameters
     ----------
-    calibration : Calibration
-        Its pieces against the CPU time asked for.
+    calibration : Calibration or Fit
+        Its pieces against the CPU time asked for; a published line is taken as it is.
 
     Returns
     -------
     tuple of FittedLine
         In order of CPUs; pieces of fewer than two steps are left out.
     """
-    x, y, own = _steps(calibration.points)
+    if isinstance(calibration, Fit) and calibration.published:
+        return tuple(_published(segment) for segment in calibration.asked.segments)
+    x, y, own = _steps(calibration.steps)
     pieces = [
         (segment, inside)
         for segment in calibration.asked.segments
@@ -117,7 +122,19 @@ def fitted(calibration: Calibration) -> tuple[FittedLine, ...]:
     )
 
 
-def undivided(calibration: Calibration) -> FittedLine | None:
+def _published(segment: Segment) -> FittedLine:
+    return FittedLine(
+        start=segment.start,
+        end=segment.end,
+        intercept=segment.intercept,
+        slope=segment.slope,
+        errors=None,
+        freedom=1,
+        published=True,
+    )
+
+
+def undivided(calibration: Calibration | Fit) -> FittedLine | None:
     """Return the one line that might be the truth where breaks are close to what noise makes.
 
     Where straight lines were called piecewise, the pieces' own intervals held the truth in only
@@ -126,7 +143,7 @@ def undivided(calibration: Calibration) -> FittedLine | None:
     asked = calibration.asked
     if not asked.breaks or asked.saturates_at is not None or (asked.largest_error or 1) > _CLOSE:
         return None
-    x, y, _ = _steps(calibration.points)
+    x, y, _ = _steps(calibration.steps)
     fit, freedom = _fit(x, y), len(x) - 2
     return FittedLine(
         start=float(x[0]),
@@ -138,13 +155,15 @@ def undivided(calibration: Calibration) -> FittedLine | None:
     )
 
 
-def _steps(points: Sequence[Point]) -> tuple[FloatArray, FloatArray, float]:
-    """Return CPUs and rate of each step, as the verdict has them, and the rates' own variance.
+def _steps(
+    steps: Sequence[tuple[float, Sequence[float]]],
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return place and rate of each step, as the verdict has them, and the rates' own variance.
 
     That is relative, by the scatter of their trials alone.
     """
-    rates = [p.rates or (p.rate.value,) for p in points]
-    x = np.repeat([p.cpus for p in points], [len(some) for some in rates])
+    rates = [some for _, some in steps]
+    x = np.repeat([place for place, _ in steps], [len(some) for some in rates])
     at = gather(x, np.concatenate(rates), x)
     own = 0.0 if at.scatter is None else float(np.mean(at.scatter**2 / at.counts))
     return at.x, at.y, own

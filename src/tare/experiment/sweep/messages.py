@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from tare.experiment.sweep.arrival import is_disturbed
+from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.ceiling import is_flat
-from tare.experiment.sweep.document import Calibration, Interval, Point, Regime
-from tare.experiment.sweep.numbers import cpus, rate, share, span, step
+from tare.experiment.sweep.document import Calibration, Fit, Interval, Point, Regime
+from tare.experiment.sweep.numbers import place, rate, share, span, step
 from tare.experiment.sweep.trials import PERIOD
 from tare.results.message import Chosen, Levels, Message, Said, message
-from tare.statistics.scaling import FEWEST, Scaling
+from tare.statistics.scaling import FEWEST
 
 #: Half the CPU is called half the speed where it is within this.
 FAIR = 0.03
@@ -27,8 +28,8 @@ class Half(NamedTuple):
 
     #: Twice the speed at half the CPU, over the speed at all of it, less 1.
     error: float
-    #: All of it, in CPUs.
-    cpus: float
+    #: All of it, as a place on the axis.
+    place: float
     #: Whether the two differ by more than chance.
     sure: bool
 
@@ -53,19 +54,23 @@ def verdict(found: Calibration) -> Said:
     if asked.verdict == "inconclusive":
         return asked.sentence
     rising = [s for s in asked.segments if not is_flat(asked, s)]
-    ranges = [span(s.start, s.end) for s in rising if s.start < s.end]
+    axis, resource = found.axis, AXES[found.axis].resource
+    ranges = [span(s.start, s.end, axis) for s in rising if s.start < s.end]
     best = fastest(found)
     most = message(
-        "calibration.scales.most", rate=rate(best.rate.value, found.work), cpus=cpus(best.cpus)
+        "calibration.scales.most",
+        rate=rate(best.rate.value, found.work),
+        place=place(found.place(best), axis),
     )
     if not ranges:
-        return message("calibration.scales.flat", most=most)
-    apart = [cpus(s.start) for s in rising if s.start == s.end]
-    top = None if asked.saturates_at is None else cpus(asked.saturates_at)
+        return message("calibration.scales.flat", most=most, resource=resource)
+    apart = [place(s.start, axis) for s in rising if s.start == s.end]
+    top = None if asked.saturates_at is None else place(asked.saturates_at, axis)
     r2 = asked.line.r2
     if len(ranges) < 2:
         return message(
             "calibration.scales.one",
+            resource=resource,
             span=ranges[0],
             apart=apart,
             ceiling=top,
@@ -77,8 +82,9 @@ def verdict(found: Calibration) -> Said:
         return message("calibration.scales.curved", ranges=ranges, r2=r2, high=high, most=most)
     return message(
         "calibration.scales.several",
+        resource=resource,
         ranges=ranges,
-        breaks=[step(place) for place in asked.breaks],
+        breaks=[step(at) for at in asked.breaks],
         apart=apart,
         ceiling=top,
         r2=r2,
@@ -95,12 +101,14 @@ def comparability(found: Calibration) -> Message | None:
     if not pairs or inconclusive or is_disturbed(found.lost_share):
         return None
     at = found.asked.saturates_at
-    top = None if at is None else cpus(at)
+    axis, resource = found.axis, AXES[found.axis].resource
+    top = None if at is None else place(at, axis)
     sure = [pair for pair in pairs if pair.sure and abs(pair.error) > FAIR]
     worst = max(sure or pairs, key=lambda pair: abs(pair.error))
     if not sure:
         return message(
             "calibration.half.fair",
+            resource=resource,
             ceiling=top,
             error=share(abs(worst.error)),
             pairs=len(pairs),
@@ -108,10 +116,11 @@ def comparability(found: Calibration) -> Message | None:
         )
     return message(
         "calibration.half.unfair",
+        resource=resource,
         ceiling=top,
-        half=cpus(worst.cpus / 2),
+        half=place(worst.place / 2, axis),
         speed=share((1 + worst.error) / 2),
-        whole=cpus(worst.cpus),
+        whole=place(worst.place, axis),
         offset=_misses_zero(found, worst),
     )
 
@@ -128,11 +137,13 @@ def _misses_zero(found: Calibration, worst: Half) -> bool:
 def halves(found: Calibration) -> tuple[Half, ...]:
     """Compare each step with the one of half its CPU, up to where more gives nothing."""
     top = found.asked.saturates_at or float("inf")
-    known = {round(p.cpus, 6): p for p in found.points if p.cpus <= top * (1 + 1e-9)}
+    known = {
+        round(found.place(p), 6): p for p in found.points if found.place(p) <= top * (1 + 1e-9)
+    }
     return tuple(
-        Half(2 * half.rate.value / p.rate.value - 1, p.cpus, not _overlap(half.rate, p.rate))
-        for cpus, p in known.items()
-        if (half := known.get(round(cpus / 2, 6))) is not None and p.rate.value > 0
+        Half(2 * half.rate.value / p.rate.value - 1, at, not _overlap(half.rate, p.rate))
+        for at, p in known.items()
+        if (half := known.get(round(at / 2, 6))) is not None and p.rate.value > 0
     )
 
 
@@ -202,42 +213,49 @@ def fastest(found: Calibration) -> Point:
     return max(found.points, key=lambda p: p.rate.value)
 
 
-def because(slow: Regime) -> Said:
+def because(slow: Regime, axis: AxisName) -> Said:
     """Say why a range is slower."""
     if slow.expected is not None:
         return slow.evidence  # of a ceiling, which says its place itself
     return message(
-        "calibration.range.because", span=span(slow.start, slow.end), evidence=slow.evidence
+        "calibration.range.because", span=span(slow.start, slow.end, axis), evidence=slow.evidence
     )
 
 
-def of_fit(found: Scaling, unit: str) -> Said:
-    """Answer whether the speed follows the CPU along one line.
+def of_fit(fit: Fit, unit: str) -> Said:
+    """Answer whether the speed follows the CPU, or the memory, along one line.
 
     Parameters
     ----------
-    found : Scaling
+    fit : Fit
     unit : str
         Of the speed.
     """
+    found, axis, along = fit.asked, fit.axis, AXES[fit.axis]
     said = found.sentence
+    if fit.published:
+        line = found.segments[0]
+        return message(
+            "calibration.fit.published", span=span(line.start, line.end, axis), r2=found.line.r2
+        )
     if found.verdict == "inconclusive":
         return said
     if found.verdict == "linear":
-        return message("calibration.fit.yes", said=said)
+        return message("calibration.fit.yes", said=said, resource=along.resource)
     if not isinstance(said, Message) or said.id != "scaling.piecewise":
-        return message("calibration.fit.no", said=said)
+        return message("calibration.fit.no", said=said, resource=along.resource)
     rising = found.segments if found.saturates_at is None else found.segments[:-1]
     pieces = [
         message(
             "calibration.fit.piece",
-            start=Chosen(float(f"{one.start:.3g}"), "1"),
-            end=Chosen(float(f"{one.end:.3g}"), "1"),
-            slope=one.slope,
+            span=span(one.start, one.end, axis),
+            slope=one.slope * along.places_per,
             unit=unit,
+            per=along.per,
         )
         for one in rising
         if one.start < one.end
     ]
     besides = {name: said.args[name] for name in ("ceiling", "apart", "error")}
-    return message("calibration.fit.pieces", pieces=pieces, **besides)
+    resource = along.resource
+    return message("calibration.fit.pieces", pieces=pieces, resource=resource, **besides)

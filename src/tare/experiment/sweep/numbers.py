@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.rates import unit_of
 from tare.results.message import Amount, Chosen, Message, message
 
@@ -21,19 +22,25 @@ def share(value: float) -> Amount:
     return Amount(value, "share")
 
 
-def step(cpus: float) -> Chosen:
-    """Return the CPU time of a step, written "0.7"."""
-    # Of memory sizes, and of places between steps, they have many digits.
-    return Chosen(float(f"{cpus:.3g}"), "1")
+def step(place: float) -> Chosen:
+    """Return the place of a step without its unit, written "0.7", "1,769"."""
+    # Places between steps have many digits.
+    return Chosen(float(round(place)) if place >= 100 else float(f"{place:.3g}"), "1")
 
 
 def cpus(value: float) -> Message:
     """Return CPU time a second of time, written "0.7 CPUs", "1 CPU"."""
-    return message("calibration.amount.cpus", value=step(value))
+    return place(value, "cpu")
 
 
-def span(start: float, end: float) -> Message:
-    """Return a range of CPU time, written "0.1 to 2 CPUs"."""
+def place(value: float, axis: AxisName) -> Message:
+    """Return a place on an axis, written "0.7 CPUs", "1,769 MB"."""
+    return message("calibration.amount.place", value=step(value), unit=AXES[axis].unit)
+
+
+def span(start: float, end: float, axis: AxisName = "cpu") -> Message:
+    """Return a range of an axis, written "0.1 to 2 CPUs"."""
     if start == end:
-        return cpus(start)
-    return message("calibration.amount.span", start=step(start), end=step(end))
+        return place(start, axis)
+    unit = AXES[axis].unit
+    return message("calibration.amount.span", start=step(start), end=step(end), unit=unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.experiment.samples import NOTHING, Samples
 from tare.experiment.specification import Experiment, SizeSpec
+from tare.experiment.sweep.axis import MB_BYTES, AxisName
 from tare.experiment.sweep.document import By
 from tare.results.columns import Columns
 from tare.results.message import Message, message
@@ -20,6 +21,8 @@ from tare.statistics.statistic import FloatArray
 _FEWEST_STEPS = 4
 #: A small machine has no more whole CPUs than it has: its steps are told, and decide nothing.
 _FEWEST_WHOLE = 2
+#: Memory per CPU that differs by less, relatively, is the same.
+_ALIKE = 0.01
 #: Factor whose levels are periods of the quota in seconds, where several are tried.
 PERIOD = "period"
 #: What is known of each trial besides its rate: metric, and how its samples become one value.
@@ -53,11 +56,11 @@ class Sweep:
     levels : mapping
         The levels of all other factors.
     table : Columns
-        One row a good trial: ``trial, session, cpus, memory_bytes, rate, delivered, clock_hz,
-        frequency_hz, throttled_share, throttled_s, throttled_cpus, waited_cpus, steal_cpus,
-        thermal_throttles, residual``; what a trial does not have is NaN.
+        One row per good trial: ``trial, session, cpus, memory_bytes, place`` (on the axis),
+        ``rate, delivered, clock_hz, frequency_hz, throttled_share, throttled_s, throttled_cpus,
+        waited_cpus, steal_cpus, thermal_throttles, residual``; what a trial does not have is NaN.
     asked : tuple of float
-        CPUs of every step that has a trial, good or not.
+        Places of every step that has a trial, good or not.
     left_out : mapping
         Number of trials that are not in it, by why: ``failed``, ``no_limit``, ``no_rate``.
     """
@@ -68,6 +71,11 @@ class Sweep:
     table: Columns
     asked: tuple[float, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def axis(self) -> AxisName:
+        """What the speed is followed along."""
+        return "memory" if self.by == "memory" else "cpu"
 
 
 def fewest_steps(by: By) -> int:
@@ -106,10 +114,10 @@ def sweeps(results: Results) -> Iterator[Sweep]:
     others = [f for f in results.factors if f != factor]
     trials = results.trial_table.where(status={"ok", "failed"})
     given = [_given(results.experiment, factor, str(level)) for level in trials[factor]]
-    trials = trials.with_columns(
-        cpus=np.array([cpus for cpus, _ in given], dtype=float),
-        memory_bytes=np.array([memory for _, memory in given], dtype=float),
-    )
+    cpus = np.array([cpus for cpus, _ in given], dtype=float)
+    memory = np.array([memory for _, memory in given], dtype=float)
+    place = memory / MB_BYTES if by == "memory" else cpus
+    trials = trials.with_columns(cpus=cpus, memory_bytes=memory, place=place)
     # In the order of the experiment, not of chance.
     for _, some in sorted(trials.groups(*others), key=lambda one: one[1]["cell"].min()):
         yield _sweep(results, by, {f: str(some[f][0]) for f in others}, some)
@@ -127,8 +135,13 @@ def _swept(results: Results) -> tuple[str, By] | None:
         return "size", "cpuset"
     if len({s.cores for s in sizes if s.cores}) < 2:
         return None
-    memory = len({s.memory_bytes for s in sizes if s.memory_bytes}) > 1
-    return "size", "memory" if memory else "quota"
+    return "size", "memory" if _proportional(sizes) else "quota"
+
+
+def _proportional(sizes: Sequence[SizeSpec]) -> bool:
+    """Tell whether memory stands for CPU time: both grow together, as on AWS Lambda."""
+    per_core = [s.memory_bytes / s.cores for s in sizes if s.memory_bytes and s.cores]
+    return len(per_core) == len(sizes) and max(per_core) <= (1 + _ALIKE) * min(per_core)
 
 
 def _given(experiment: Experiment, factor: str, level: str) -> tuple[float | None, int | None]:
@@ -178,7 +191,7 @@ def _sweep(results: Results, by: By, levels: dict[str, str], trials: Columns) ->
         levels=levels,
         period_s=_period(results.experiment, levels),
         table=table.rows(~np.isnan(table["rate"])).sorted_by("cpus", "trial"),
-        asked=tuple(np.unique(trials["cpus"][~np.isnan(trials["cpus"])]).tolist()),
+        asked=tuple(np.unique(trials["place"][~np.isnan(trials["place"])]).tolist()),
         left_out={why: n for why, n in left_out.items() if n},
     )
 

@@ -56,9 +56,10 @@ def sweep(
         typer.Option(metavar="WHAT", help="quota, cpuset, vcpus, or memory. [default: quota]"),
     ] = None,
     kernel: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="NAME[:P=N,…]", help="Kernel, such as linpack:size=2000. [default: linpack]"
+            metavar="NAME[:P=N,…]",
+            help="Kernel, such as linpack:size=2000; several are interleaved. [default: linpack]",
         ),
     ] = None,
     settings: Annotated[
@@ -125,7 +126,7 @@ def sweep(
 
     console.check_writable(json)
     asked = Options(
-        by=by, platform=platform, image=image, step=step, quotas=quotas, kernel=kernel,
+        by=by, platform=platform, image=image, step=step, quotas=quotas, kernel=tuple(kernel or ()),
         threads=threads, period=period, periods=periods, windows=windows, budget=budget,
         settings=tuple(settings or ()), seed=seed, fingerprint=fingerprint,
         command=tuple(command or ()),
@@ -141,18 +142,23 @@ def compare(
         str | None,
         typer.Option(metavar="CPUS,…", help="CPUs on A, such as 0.7,1. [default: A's steps]"),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(metavar="MB,…", help="Instead, where A was measured by memory: 512,1769."),
+    ] = None,
     report: options.Report = None,
     json: options.Json = None,
 ) -> None:
-    """Convert CPU time on one machine to CPU time on another.
+    """Convert CPU time on one machine to CPU time or memory on another.
 
-    For each quota on A, the quota on B with the same speed, for `docker run --cpus`.
+    For each quota on A, the quota on B with the same speed, for `docker run --cpus`. What
+    `tare calibrate fit --json` wrote of a platform without tare can be A or B.
 
         tare calibrate compare laptop.json server.json
     """
     from tare.features.calibration import compare_command
 
-    compare_command.compare(first, second, cpus, json, report)
+    compare_command.compare(first, second, cpus, json, report, memory)
 
 
 @app.command()
@@ -171,19 +177,48 @@ def forget(json: options.Json = None) -> None:
 @app.command()
 def fit(
     file: Annotated[
-        Path, typer.Argument(help="Table with columns quota and gflops.", metavar="FILE.csv")
-    ],
-    quota: Annotated[str, typer.Option(metavar="C", help="Column of the quota.")] = "quota",
+        Path | None,
+        typer.Argument(help="Table with columns quota and gflops.", metavar="[FILE.csv]"),
+    ] = None,
+    quota: Annotated[
+        str, typer.Option(metavar="C", help="Column of the quota: CPUs; …_mb is memory in MB.")
+    ] = "quota",
     value: Annotated[str, typer.Option(metavar="C", help="Column of the speed.")] = "gflops",
+    slope: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Published line instead of a table: per CPU, or per MB."),
+    ] = None,
+    intercept: Annotated[
+        float | None, typer.Option(metavar="N", help="Intercept of the published line.")
+    ] = None,
+    range: Annotated[
+        str | None,
+        typer.Option(metavar="FROM,TO", help="CPUs or MB that the published line covers."),
+    ] = None,
+    r_squared: Annotated[
+        float | None, typer.Option(metavar="N", help="R² of the published line.")
+    ] = None,
+    maximum: Annotated[
+        float | None, typer.Option(metavar="N", help="Maximum that was published with it.")
+    ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help='What was measured, such as "Intel\'s LINPACK".'),
+    ] = None,
     report: options.Report = None,
     json: options.Json = None,
 ) -> None:
-    """Fit lines to a measured sweep.
+    """Fit lines to a measured sweep, or keep a published line.
 
-    One line, several, or a ceiling, with slope, intercept, R² and p as in CALIBRATE.
+    One line, several, or a ceiling, with slope, intercept, R² and p as in CALIBRATE. With --json,
+    `tare calibrate compare` reads it: how much of that platform is as fast as this machine?
 
         tare calibrate fit sweep.csv
     """
     from tare.features.calibration import fit_command
+    from tare.features.calibration.fit_command import Published
 
-    fit_command.fit(file, json, report, quota, value)
+    line = Published(
+        slope=slope, intercept=intercept, range=range, r_squared=r_squared, maximum=maximum
+    )
+    fit_command.fit(file, json, report, quota, value, workload, line)

@@ -12,22 +12,29 @@ import msgspec
 
 from tare.cli import console
 from tare.errors import ExperimentError
+from tare.experiment.sweep.axis import AXES, AxisName
+from tare.experiment.sweep.document import Calibration, Fit
 from tare.features.calibration.page_tables import equals
 from tare.render.screen import MOST_ROWS, table
 from tare.render.words import sentence, text
 from tare.results.message import Amount, Message, message
 
 if TYPE_CHECKING:
-    from tare.experiment.sweep.document import Calibration
     from tare.features.calibration.mapping import Mapping, Side
 
 _LONGEST_NAME = 24
+_EXAMPLES: dict[AxisName, str] = {"cpu": "0.7", "memory": "1769"}
 #: What weakens it is on the page, too.
 _MOST_NOTES = 4
 
 
 def compare(
-    first: Path, second: Path, cpus: str | None, json: str | None, report: Path | None = None
+    first: Path,
+    second: Path,
+    cpus: str | None,
+    json: str | None,
+    report: Path | None = None,
+    memory: str | None = None,
 ) -> None:
     """Say which CPU on the second machine is as fast as which on the first.
 
@@ -41,6 +48,8 @@ def compare(
         Where to write it as data, too.
     report : Path, optional
         Where to write it as a page, too.
+    memory : str, optional
+        MB on the first instead of CPUs, by commas.
 
     Raises
     ------
@@ -56,11 +65,12 @@ def compare(
     console.check_writable(json, report)
     if report is not None:
         files.format_of(report)
-    asked = _asked(cpus)
     a, b = pick(file.load(first), file.load(second), alike=first.resolve() != second.resolve())
+    asked = _asked(a.axis, cpus, memory)
     found = mapping(a, b, names(first, second), asked)
     if report is not None:
         only = [] if cpus is None else ["--cpus", cpus]
+        only += [] if memory is None else ["--memory", memory]
         words = ["tare", "calibrate", "compare", *only, str(first), str(second)]
         words += ["--report", str(report)]
         files.write(page.of_two(found, a, b, shlex.join(words)), report)
@@ -71,7 +81,16 @@ def compare(
         show(found, (first, second))
 
 
-def _asked(text: str | None) -> list[float]:
+def _asked(axis: AxisName, cpus: str | None, memory: str | None) -> list[float]:
+    """Read the places on the first machine that were asked for, in its unit."""
+    option, other, text, wrong = "--cpus", "--memory", cpus, memory
+    if axis == "memory":
+        option, other, text, wrong = "--memory", "--cpus", memory, cpus
+    if wrong is not None:
+        raise ExperimentError(
+            f"the first is measured in {AXES[axis].unit}, and {other} says nothing of it",
+            f"{option} {_EXAMPLES[axis]}",
+        )
     if text is None:
         return []
     try:
@@ -80,21 +99,24 @@ def _asked(text: str | None) -> list[float]:
             raise ValueError
     except ValueError:
         raise ExperimentError(
-            f"--cpus: {text!r} is not possible; expected CPUs on the first machine", "--cpus 0.7"
+            f"{option}: {text!r} is not possible; expected {AXES[axis].unit} on the first machine",
+            f"{option} {_EXAMPLES[axis]}",
         ) from None
     return values
 
 
 def pick(
-    first: Sequence[Calibration], second: Sequence[Calibration], *, alike: bool
-) -> tuple[Calibration, Calibration]:
+    first: Sequence[Calibration | Fit], second: Sequence[Calibration | Fit], *, alike: bool
+) -> tuple[Calibration | Fit, Calibration | Fit]:
     """Choose of several calibrations two that belong together.
 
     With ``alike`` the same platform goes first; without, as for two of one folder, another one.
     """
 
-    def fits(pair: tuple[Calibration, Calibration]) -> tuple[bool, ...]:
+    def fits(pair: tuple[Calibration | Fit, Calibration | Fit]) -> tuple[bool, ...]:
         a, b = pair
+        if isinstance(a, Fit) or isinstance(b, Fit):
+            return (a.work == b.work,)
         return a.workload == b.workload, (a.platform == b.platform) == alike, a.levels == b.levels
 
     return max(itertools.product(first, second), key=fits)
@@ -126,7 +148,7 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
         out.print(line, soft_wrap=True)
     for why, some in itertools.groupby(found.equals, key=lambda one: one.why):
         if why is not None:
-            first, *_, last = [f"{one.cpus:.3g}" for one in some] * 2
+            first, *_, last = [f"{one.at:,.5g}" for one in some] * 2
             out.print(f"{first} to {last}: {why}" if first != last else f"{first}: {why}")
     out.print()
     for side in (found.a, found.b):
@@ -160,7 +182,8 @@ def _next(found: Mapping, paths: tuple[Path, Path]) -> str:
     flag = some[0].flag if some else None
     a, b = (shlex.quote(str(path)) for path in paths)
     if len(found.equals) > 1 and some:
-        return f"tare calibrate compare --cpus {some[len(some) // 2].cpus:g} {a} {b}   (one value)"
+        option = "--memory" if found.a.axis == "memory" else "--cpus"
+        return f"tare calibrate compare {option} {some[len(some) // 2].at:g} {a} {b}   (one value)"
     if flag is not None:
         return f"docker run {flag} IMAGE   (on {found.b.name})"
     return f"tare calibrate compare {a} {b}   (all of them)"

@@ -83,7 +83,7 @@ def _uncertainty(found: Calibration) -> float | None:
     line = pieces[0] if len(pieces) == 1 else found.asked.line
 
     def error(point: Point) -> float:
-        predicted = line.intercept + line.slope * point.cpus
+        predicted = line.intercept + line.slope * found.place(point)
         return abs(point.rate.value - predicted) / point.rate.value
 
     good = [point for point in found.points if point.rate.value > 0]

@@ -14,7 +14,8 @@ from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
 from tare.experiment import store
 from tare.experiment.sweep import analysis
-from tare.experiment.sweep.document import VERSION, Calibration, Interval, Point
+from tare.experiment.sweep.document import VERSION, Calibration, Fit, Interval, Point
+from tare.features.calibration import fit_file
 from tare.statistics.scaling import Scaling
 
 #: A file larger than this is no calibration: 1,000 steps of 1,000 trials take half of it.
@@ -27,21 +28,22 @@ _SANE = 1e100
 
 class _Versioned(msgspec.Struct):
     version: int
-    points: list[msgspec.Raw] | None = None
+    #: Of what ``tare calibrate fit`` writes.
+    unit: str | None = None
     sentence: str | None = None
 
 
-def load(path: Path) -> tuple[Calibration, ...]:
+def load(path: Path) -> tuple[Calibration | Fit, ...]:
     """Read the calibrations that a file or a folder of results holds.
 
     Parameters
     ----------
     path : Path
-        What :func:`write` wrote, or an experiment's folder.
+        What :func:`write` or ``tare calibrate fit`` wrote, or an experiment's folder.
 
     Returns
     -------
-    tuple of Calibration
+    tuple of Calibration or Fit
         At least one.
 
     Raises
@@ -54,8 +56,8 @@ def load(path: Path) -> tuple[Calibration, ...]:
     return read(path)
 
 
-def read(path: Path) -> tuple[Calibration, ...]:
-    """Read what :func:`write` wrote.
+def read(path: Path) -> tuple[Calibration | Fit, ...]:
+    """Read what :func:`write` or ``tare calibrate fit`` wrote.
 
     Raises
     ------
@@ -75,10 +77,11 @@ def read(path: Path) -> tuple[Calibration, ...]:
         versions = decode(data, _Versioned | list[_Versioned])
         several = versions if isinstance(versions, list) else [versions]
         for one in several:
-            if one.points is None and one.sentence is not None:
+            if one.unit is not None:
+                return (_read_fit(data),)
+            if one.sentence is not None:
                 raise DecodeError(
-                    "it holds no points of a sweep; what `tare calibrate fit` writes is no "
-                    "measurement of a machine"
+                    "an earlier `tare calibrate fit` wrote it, without its points; fit it again"
                 )
             _check_version(one.version, path)
         decoded = decode(data, Calibration | list[Calibration])
@@ -90,6 +93,21 @@ def read(path: Path) -> tuple[Calibration, ...]:
     except DecodeError as error:
         raise StoreError(f"{path} is no calibration: {error}", _MAKES_ONE) from error
     return found
+
+
+def _read_fit(data: bytes) -> Fit:
+    found = decode(data, fit_file.FitFile)
+    numbers = (
+        found.slope, found.intercept, found.max_gflops, found.r2 or 0.0,
+        *(n for s in found.segments for n in (s.start, s.end)),
+        *(n for place, values in found.points or () for n in (place, *values)),
+    )  # fmt: skip
+    if not _sane(*numbers) or len(found.points or ()) > _MOST_POINTS:
+        raise DecodeError("it has a value that nothing measures")
+    try:
+        return fit_file.from_file(found)
+    except ValueError as error:
+        raise DecodeError(str(error)) from error
 
 
 def _check_version(version: int, path: Path) -> None:
@@ -107,9 +125,9 @@ def _check(found: Calibration) -> None:
         raise DecodeError(f"it has {len(found.points)} points")
     if found.workers < 1 or not 0 < found.period_s <= 10:
         raise DecodeError("its workers or its period are not possible")
-    steps = [p.cpus for p in found.points]
+    steps = [found.place(p) for p in found.points]
     if any(b <= a for a, b in itertools.pairwise(steps)):
-        raise DecodeError("its points are not in the order of their CPUs")
+        raise DecodeError("its points are not in the order of their places")
     for point in found.points:
         _check_point(point)
     for model in (found.asked, found.delivered):

@@ -1,130 +1,215 @@
-"""``tare calibrate fit``: how the speed in others' sweeps follows the quota."""
+"""``tare calibrate fit``: how the speed in others' sweeps follows the CPU time or the memory."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from tare.cli import console
+from tare.errors import ExperimentError
 from tare.experiment.sweep import messages
-from tare.features.calibration import page, sweep_file
-from tare.features.calibration.charts.sweep import fitted
+from tare.experiment.sweep.axis import AXES, AxisName
+from tare.experiment.sweep.document import Fit
+from tare.experiment.sweep.numbers import span
+from tare.features.calibration import fit_file, page, sweep_file
+from tare.features.calibration.charts.sweep import asked
 from tare.features.calibration.findings.tables import part_of
 from tare.features.calibration.picture import picture
 from tare.features.calibration.screen import p_of, within
 from tare.render import files
 from tare.render.terminal import aligned
-from tare.render.words import sentence
-from tare.statistics.scaling import Scaling, scaling
+from tare.render.words import sentence, text
 from tare.units import significant
 
+#: What others measured with, unless it is named.
+WORKLOAD = "another implementation of LINPACK"
+#: Last words of column names that hold sizes of memory.
+_MEMORY = ("mb", "mib", "memory")
 
-def fit(file: Path, json: str | None, report: Path | None, quota: str, value: str) -> None:
-    """Judge a sweep that somebody else measured; ``report`` is a page to write.
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A line without its points, as typed; None where an option was not given."""
+
+    slope: float | None = None
+    intercept: float | None = None
+    range: str | None = None
+    r_squared: float | None = None
+    maximum: float | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether any of it was typed."""
+        return any(
+            value is not None
+            for value in (self.slope, self.intercept, self.range, self.r_squared, self.maximum)
+        )
+
+
+def fit(
+    file: Path | None,
+    json: str | None,
+    report: Path | None,
+    quota: str,
+    value: str,
+    workload: str | None = None,
+    line: Published | None = None,
+) -> None:
+    """Judge a sweep that somebody else measured, or keep the line that they published.
+
+    Parameters
+    ----------
+    file : Path, optional
+        A table with the points.
+    json : str, optional
+        Where to write it as data, too.
+    report : Path, optional
+        Where to write it as a page, too.
+    quota, value : str
+        Columns of the table; of a published line, what it is along and of.
+    workload : str, optional
+        What they measured with.
+    line : Published, optional
+        Instead of ``file``.
 
     Raises
     ------
     InputError
         If the file is no sweep; names the line.
+    ExperimentError
+        If the published line is not possible, or there is a file besides.
     """
     console.check_writable(json, report)
     if report is not None:
         files.format_of(report)
-    read = sweep_file.read(file, quota, value)
-    found = scaling(read.quotas, read.values)
-    unit = "GFLOPS" if value == sweep_file.VALUE else value
+    line = line or Published()
+    if (file is None) == (not line.given):
+        raise ExperimentError(
+            "expected a FILE.csv, or a published line" + " alone" * line.given,
+            "tare calibrate fit sweep.csv, or --slope 0.02 --intercept -2 --range 128,10000",
+        )
+    unit = fit_file.UNIT if value == sweep_file.VALUE else value
+    last_words = quota.lower().replace("_", " ").split()[-1:]
+    axis: AxisName = "memory" if last_words and last_words[0] in _MEMORY else "cpu"
+    if file is None:
+        found = _of_line(line, axis, workload or WORKLOAD, unit)
+    else:
+        steps = sweep_file.read(file, quota, value).steps
+        found = fit_file.fit_of(axis, workload or WORKLOAD, unit, steps)
+    words = _words(file, quota, value, workload, line)
     if report is not None:
-        words = ["tare", "calibrate", "fit", str(file), "--report", str(report)]
-        words += [] if quota == sweep_file.QUOTA else ["--quota", quota]
-        words += [] if value == sweep_file.VALUE else ["--value", value]
-        command = shlex.join(words)
-        sweep = fitted(read.quotas.tolist(), read.values.tolist(), found, unit)
-        files.write(page.of_fit(sweep, file.name, command), report)
+        command = shlex.join([*words, "--report", str(report)])
+        source = "a publication" if file is None else file.name
+        files.write(page.of_fit(found, unit, source, command), report)
         console.err.print(f"Wrote {report}.", soft_wrap=True)
     if json is not None:
-        console.write_json(_document(found, len(np.unique(read.quotas)), unit), json)
+        console.write_json(fit_file.to_file(found, unit), json)
     if json != "-":
-        _show(found, read, (file, json, unit))
+        _show(found, unit, _next(found, shlex.join(words), json))
 
 
-def _document(found: Scaling, quotas: int, unit: str) -> dict[str, Any]:
-    """Return what ``--json`` writes; slope, r2 and p are those of one line through all points."""
-    line, top = found.line, found.saturates_at
-    return {
-        "version": 1,
-        "verdict": found.verdict,
-        "reason": found.reason,
-        "sentence": sentence(messages.of_fit(found, unit)),
-        "breaks": found.breaks,
-        "segments": [
-            {"from": s.start, "to": s.end, "slope": s.slope, "intercept": s.intercept}
-            for s in found.segments
-        ],
-        "r2": line.r2,
-        "slope": line.slope,
-        "slope_interval": _interval(line.slope_low, line.slope_high),
-        "intercept": line.intercept,
-        "intercept_interval": _interval(line.intercept_low, line.intercept_high),
-        "p": line.p,
-        "max_gflops": line.maximum,
-        "saturates_at": top,
-        "saturates_interval": None if top is None else (found.saturates_low, found.saturates_high),
-        "largest_error": found.largest_error,
-        "would_see": found.would_see,
-        "curved": found.curved,
-        "quotas": quotas,
-        "n": line.n,
+def _of_line(line: Published, axis: AxisName, workload: str, unit: str) -> Fit:
+    """Return a published line, whose slope and intercept are in ``unit``."""
+    example = "--slope 0.0197 --intercept -1.995 --range 128,10000 --quota memory_mb"
+    if line.slope is None or line.intercept is None or line.range is None:
+        raise ExperimentError(
+            "a published line needs --slope, --intercept and --range", f"such as {example}"
+        )
+    try:
+        start, end = (float(word) for word in line.range.split(","))
+    except ValueError:
+        start = end = 0.0
+    if not 0 < start < end < 1e12:
+        raise ExperimentError(
+            f"--range: {line.range!r} is not possible; expected two numbers above 0, the smaller "
+            f"first, in {AXES[axis].unit}",
+            f"such as {example}",
+        )
+    if not 0 < line.slope < 1e12 or not abs(line.intercept) < 1e12:
+        raise ExperimentError("a line to compare by has a slope above 0", f"such as {example}")
+    if line.intercept + line.slope * end <= 0:
+        raise ExperimentError(
+            f"the line is below 0 {unit} throughout its range",
+            "the slope is per CPU, or per MB with --quota memory_mb",
+        )
+    if line.r_squared is not None and not 0 <= line.r_squared <= 1:
+        raise ExperimentError("--r-squared is between 0 and 1", "--r-squared 0.9973")
+    if line.maximum is not None and not 0 < line.maximum < 1e12:
+        raise ExperimentError("--maximum is above 0", "--maximum 209.757")
+    model = fit_file.published(
+        line.slope, line.intercept, line.r_squared, line.maximum, (start, end)
+    )
+    return Fit(axis=axis, workload=workload, work=unit, steps=(), asked=model)
+
+
+def _words(
+    file: Path | None, quota: str, value: str, workload: str | None, line: Published
+) -> list[str]:
+    """Return the command that gives the same again."""
+    words = ["tare", "calibrate", "fit", *([] if file is None else [str(file)])]
+    options: dict[str, object] = {
+        "--slope": line.slope,
+        "--intercept": line.intercept,
+        "--range": line.range,
+        "--r-squared": line.r_squared,
+        "--maximum": line.maximum,
+        "--quota": None if quota == sweep_file.QUOTA else quota,
+        "--value": None if value == sweep_file.VALUE else value,
+        "--workload": workload,
     }
+    for option, given in options.items():
+        words += [] if given is None else [option, str(given)]
+    return words
 
 
-def _interval(low: float | None, high: float | None) -> tuple[float, float] | None:
-    return None if low is None or high is None else (low, high)
-
-
-def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | None, str]) -> None:
-    file, json, unit = asked
+def _show(found: Fit, unit: str, following: str) -> None:
     out = console.out
     out.print(sentence(messages.of_fit(found, unit)), style="bold", soft_wrap=True)
-    for line in picture(fitted(read.quotas.tolist(), read.values.tolist(), found, unit)):
+    for line in picture(asked(found, (1.0, unit))):
         out.print(line, soft_wrap=True)
     out.print()
     for line in _lines(found, unit):
         out.print(line, soft_wrap=True)
     out.print()
-    out.print(f"Next    {_next(found, file, json)}", soft_wrap=True)
+    out.print(f"Next    {following}", soft_wrap=True)
 
 
-def _lines(found: Scaling, unit: str) -> list[str]:
+def _lines(found: Fit, unit: str) -> list[str]:
     """Return each piece, and CALIBRATE's table: one line through all points."""
-    line = found.line
-    heads = ("CPUs", f"slope, {unit} per CPU", f"intercept, {unit}", "R²", "p", f"max, {unit}")
+    line, along = found.asked.line, AXES[found.axis]
+    heads = (
+        "", f"slope, {unit} per {along.per}", f"intercept, {unit}", "R²", "p",
+        f"max, {unit}",
+    )  # fmt: skip
     pieces = [
         (
-            f"{s.start:.4g} to {s.end:.4g}",
-            significant(s.slope),
+            text(span(s.start, s.end, found.axis)),
+            significant(s.slope * along.places_per),
             significant(s.intercept),
             *("", "", ""),
         )
-        for s in found.segments
+        for s in found.asked.segments
     ]
     whole = (
-        "one line through all",
-        within(part_of(line, "slope")),
+        "published line" if found.published else "one line through all",
+        within(part_of(line, "slope"), 1 / along.places_per),
         within(part_of(line, "intercept")),
         "–" if line.r2 is None else f"{line.r2:.4f}",
         p_of(line),
         significant(line.maximum),
     )
-    return aligned([heads, *pieces, whole], left=1)
+    return aligned([heads, *([] if found.published else pieces), whole], left=1)
 
 
-def _next(found: Scaling, file: Path, json: str | None) -> str:
+def _next(found: Fit, command: str, json: str | None) -> str:
     """Return the next command worth typing."""
     if json is None:
-        return f"tare calibrate fit {shlex.quote(str(file))} --json fit.json   (the same as data)"
-    if found.verdict == "linear":
+        return f"{command} --json fit.json   (which tare calibrate compare reads)"
+    if found.work == fit_file.UNIT and json != "-" and found.asked.verdict != "inconclusive":
+        return (
+            f"tare calibrate compare OTHER {shlex.quote(json)}   (a calibration vs. this platform)"
+        )
+    if found.asked.verdict == "linear":
         return "tare calibrate   (measure this machine)"
     return "tare calibrate   (measure this machine, with the cause of each range)"

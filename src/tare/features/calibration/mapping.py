@@ -16,12 +16,16 @@ import msgspec
 
 from tare.errors import ExperimentError
 from tare.experiment.sweep import numbers
-from tare.experiment.sweep.document import By, Calibration, Interval
+from tare.experiment.sweep.axis import AXES, AxisName
+from tare.experiment.sweep.document import By, Calibration, Fit, Interval
 from tare.experiment.sweep.lines import FittedLine, fitted, quantile, undivided
+from tare.features.calibration import steps as sizes
 from tare.render.words import sentence, sentences, text
-from tare.results.message import Amount, Chosen, Message, message
+from tare.results.message import Amount, Chosen, Message, Said, message
 
-VERSION = 1
+VERSION = 2
+#: Places on a published line that has no steps of its own.
+_PLACES = 10
 #: Relative error of CPUs that hundredths may bring: well within what intervals are wide.
 _COARSE = 0.005
 
@@ -33,7 +37,11 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     cpu: str | None
     platform: str
     measured: str | None
-    by: By
+    #: What was swept; None: others measured it.
+    by: By | None
+    axis: AxisName = "cpu"
+    #: Whether a line was published without its points: it ends with its range.
+    published: bool = False
     #: Where more CPU is more speed along a straight line, and the rates at both ends.
     linear: tuple[tuple[float, float], ...]
     slowest: float
@@ -43,12 +51,13 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Equal(msgspec.Struct, frozen=True, kw_only=True):
-    """What on B is as fast as so many CPUs on A."""
+    """What on B is as fast as a place on A."""
 
-    cpus: float
+    #: CPUs, or MB, as ``Side.axis`` of A says.
+    at: float
     #: The rate there, by A's line; None: outside of A's lines.
     rate: float | None
-    #: CPUs on B with the same rate, the fewest first: several where B is faster with less.
+    #: Places on B with the same rate, the fewest first: several where B is faster with less.
     on: tuple[Interval, ...] = ()
     #: The first for ``docker run``, and by which share its speed is off by the rounding; None
     #: where B was not given quotas.
@@ -59,7 +68,7 @@ class Equal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A straight piece of the mapping: CPUs on B = intercept + slope · CPUs on A."""
+    """A straight piece of the mapping: place on B = intercept + slope · place on A."""
 
     start: float
     end: float
@@ -88,21 +97,22 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mapping(
-    a: Calibration,
-    b: Calibration,
+    a: Calibration | Fit,
+    b: Calibration | Fit,
     names: tuple[str, str] = ("A", "B"),
-    cpus: Sequence[float] = (),
+    places: Sequence[float] = (),
 ) -> Mapping:
     """Say which CPU on B is as fast as which on A.
 
     Parameters
     ----------
-    a, b : Calibration
-        Of one workload, on two machines or platforms.
+    a, b : Calibration or Fit
+        Of one workload, on two machines or platforms; where others measured one of them, by an
+        implementation of their own.
     names : (str, str)
         What to call them.
-    cpus : sequence of float
-        CPUs on A that are asked for; none: A's steps.
+    places : sequence of float
+        CPUs, or MB, on A that are asked for; none: A's steps.
 
     Returns
     -------
@@ -117,11 +127,12 @@ def mapping(
     _check(a, b, names)
     on_a, on_b = _lines(a), _lines(b)
     sides = _side(a, on_a.pieces, names[0]), _side(b, on_b.pieces, names[1])
-    steps = cpus or sorted(point.cpus for point in a.points)
+    steps = places or [place for place, _ in a.steps] or _places(a)
     equals = tuple(_equal(x, a, on_a, on_b, sides) for x in steps)
+    workload = text(_workloads(a, b, names))
     return Mapping(
-        sentence=sentence(answer(equals, sides, a.workload)),
-        workload=a.workload,
+        sentence=sentence(answer(equals, sides, workload, _unknown_errors(a, b, names))),
+        workload=workload,
         work=a.work,
         a=sides[0],
         b=sides[1],
@@ -131,10 +142,40 @@ def mapping(
     )
 
 
-def _check(a: Calibration, b: Calibration, names: tuple[str, str]) -> None:
+def _places(published: Calibration | Fit) -> list[float]:
+    """Return places on a published line: sizes of AWS Lambda, or shares of the range."""
+    start, end = published.asked.segments[0].start, published.asked.segments[-1].end
+    if published.axis == "memory":
+        return [float(size) for size in sizes.LAMBDA_SIZES if start <= size <= end]
+    return [start + (end - start) * i / _PLACES for i in range(_PLACES + 1)]
+
+
+def _workloads(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]) -> Said:
+    if a.workload == b.workload:
+        return a.workload
+    return message(
+        "calibration.equal.workloads",
+        first_workload=a.workload,
+        first=names[0],
+        second_workload=b.workload,
+        second=names[1],
+    )
+
+
+def _unknown_errors(
+    a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]
+) -> str | None:
+    """Return which machine's error alone the intervals have; None: that of both, or of none."""
+    published = [isinstance(one, Fit) and one.published for one in (a, b)]
+    return names[published.index(False)] if sum(published) == 1 else None
+
+
+def _check(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]) -> None:
     again = "calibrate both with the same workload: tare calibrate --json FILE"
+    measured = isinstance(a, Calibration) and isinstance(b, Calibration)
     for what, one, other in (("workload", a.workload, b.workload), ("work", a.work, b.work)):
-        if one != other:
+        # Others have implementations of their own, which the answer names.
+        if one != other and (measured or what == "work"):
             raise ExperimentError(
                 f"the two cannot be compared: {what} is {one} on {names[0]}, and {other} on "
                 f"{names[1]}",
@@ -145,7 +186,9 @@ def _check(a: Calibration, b: Calibration, names: tuple[str, str]) -> None:
             raise ExperimentError(
                 f"{name} has no line to compare by. {text(calibration.asked.sentence)}",
                 "tare calibrate --windows 21 --json FILE   (replaces it; tare doctor shows whether "
-                "the machine is quiet)",
+                "the machine is quiet)"
+                if isinstance(calibration, Calibration)
+                else "add values to the table, at more places",
             )
         if not any(line.rises for line in fitted(calibration)):
             raise ExperimentError(
@@ -161,12 +204,31 @@ class _Lines:
     also: tuple[FittedLine, ...]
 
 
-def _lines(calibration: Calibration) -> _Lines:
+def _lines(calibration: Calibration | Fit) -> _Lines:
     one = undivided(calibration)
     return _Lines(fitted(calibration), () if one is None else (one,))
 
 
-def _side(calibration: Calibration, lines: Sequence[FittedLine], name: str) -> Side:
+def _side(calibration: Calibration | Fit, lines: Sequence[FittedLine], name: str) -> Side:
+    linear = tuple((line.start, line.end) for line in lines if line.rises)
+    if isinstance(calibration, Fit):
+        means = [(sum(rates) / len(rates), place) for place, rates in calibration.steps]
+        # Of a published line, its ends.
+        rates = means or [(line.at(x), x) for line in lines for x in (line.start, line.end)]
+        kind = "published" if calibration.published else "table"
+        return Side(
+            name=name,
+            cpu=None,
+            platform=text(message(f"calibration.equal.{kind}", workload=calibration.workload)),
+            measured=None,
+            by=None,
+            axis=calibration.axis,
+            published=calibration.published,
+            linear=linear,
+            slowest=min(rates)[0],
+            fastest=max(rates)[0],
+            fastest_at=max(rates)[1],
+        )
     fastest = max(calibration.points, key=lambda p: p.rate.value)
     return Side(
         name=name,
@@ -174,17 +236,20 @@ def _side(calibration: Calibration, lines: Sequence[FittedLine], name: str) -> S
         platform=calibration.platform,
         measured=calibration.measured,
         by=calibration.by,
-        linear=tuple((line.start, line.end) for line in lines if line.rises),
+        axis=calibration.axis,
+        linear=linear,
         slowest=min(p.rate.value for p in calibration.points),
         fastest=fastest.rate.value,
-        fastest_at=fastest.cpus,
+        fastest_at=calibration.place(fastest),
     )
 
 
-def _equal(x: float, first: Calibration, a: _Lines, b: _Lines, sides: tuple[Side, Side]) -> Equal:
+def _equal(
+    x: float, first: Calibration | Fit, a: _Lines, b: _Lines, sides: tuple[Side, Side]
+) -> Equal:
     on_a = next((line for line in a.pieces if line.holds(x)), None)
     if on_a is None or not on_a.rises:
-        return Equal(cpus=x, rate=None, why=text(outside(x, first, a.pieces, sides[0].name)))
+        return Equal(at=x, rate=None, why=text(outside(x, first, a.pieces, sides[0].name)))
     rate = on_a.at(x)
     some = sorted(
         (
@@ -195,8 +260,8 @@ def _equal(x: float, first: Calibration, a: _Lines, b: _Lines, sides: tuple[Side
         key=lambda one: one[0].value,
     )
     if not some:
-        return Equal(cpus=x, rate=rate, why=text(unreached(rate, sides[1], first.work)))
-    told = Equal(cpus=x, rate=rate, on=tuple(y for y, _ in some))
+        return Equal(at=x, rate=rate, why=text(unreached(rate, sides[1], first.work)))
+    told = Equal(at=x, rate=rate, on=tuple(y for y, _ in some))
     if sides[1].by != "quota":
         return told
     flag = rounded(*some[0])
@@ -232,14 +297,17 @@ def as_fast(a: Sequence[FittedLine], x: float, b: Sequence[FittedLine]) -> Inter
 
 def _fieller(a: FittedLine, x: float, b: FittedLine) -> tuple[float, float] | None:
     """Return the y at which |a(x) − b(y)| is no more than t standard errors; None: no bounds."""
-    if a.errors is None or b.errors is None or b.slope <= 0:
+    known = [line for line in (a, b) if line.errors is not None]
+    others = [line for line in (a, b) if line.errors is None]
+    # A published line brings no error of its own: what is left is that of the other.
+    if not known or not all(line.published for line in others) or b.slope <= 0:
         return None
     value = (a.at(x) - b.intercept) / b.slope
     own, other = a.variance(x), b.variance(value)
     if own + other <= 0:
         return value, value
     t = quantile((own + other) ** 2 / (own**2 / a.freedom + other**2 / b.freedom))
-    first, both, second = b.errors
+    first, both, second = b.errors or (0.0, 0.0, 0.0)
     c = a.at(x) - b.intercept
     # (c − b₁y)² = t² (own + first + 2 both y + second y²)
     square = b.slope**2 - t * t * second
@@ -272,59 +340,74 @@ def _pieces(a: Sequence[FittedLine], b: Sequence[FittedLine]) -> Iterator[Piece]
                 )
 
 
-def outside(x: float, a: Calibration, lines: Sequence[FittedLine], name: str) -> Message:
+def outside(x: float, a: Calibration | Fit, lines: Sequence[FittedLine], name: str) -> Message:
     """Say where on A a number of CPUs is that is on none of its lines."""
-    first, last = a.points[0].cpus, a.points[-1].cpus
+    places = [place for place, _ in a.steps] or [lines[0].start, lines[-1].end]
+    first, last = min(places), max(places)
+    resource = AXES[a.axis].resource
     if not first <= x <= last:
-        return message("calibration.equal.outside", name=name, span=numbers.span(first, last))
+        return message(
+            "calibration.equal.outside", name=name, span=numbers.span(first, last, a.axis)
+        )
     top = a.asked.saturates_at
     if top is not None and x >= top:
-        return message("calibration.equal.ceiling", name=name, ceiling=numbers.cpus(top))
+        return message(
+            "calibration.equal.ceiling",
+            name=name,
+            ceiling=numbers.place(top, a.axis),
+            resource=resource,
+        )
     if any(line.holds(x) for line in lines):
-        return message("calibration.equal.flat", name=name)
+        return message("calibration.equal.flat", name=name, resource=resource)
     below = max((line.end for line in lines if line.end < x), default=first)
     above = min((line.start for line in lines if line.start > x), default=last)
-    return message(
-        "calibration.equal.gap", name=name, below=numbers.step(below), above=numbers.step(above)
-    )
+    return message("calibration.equal.gap", name=name, span=numbers.span(below, above, a.axis))
 
 
 def unreached(rate: float, b: Side, work: str) -> Message:
     """Say why no quota of B has a rate."""
     if rate > b.fastest:
         return message(
-            "calibration.equal.too_slow",
+            "calibration.equal.line_ends" if b.published else "calibration.equal.too_slow",
             name=b.name,
             most=numbers.rate(b.fastest, work),
-            cpus=numbers.cpus(b.fastest_at),
+            place=numbers.place(b.fastest_at, b.axis),
         )
     if rate < b.slowest:
-        return message("calibration.equal.too_fast", name=b.name)
+        return message("calibration.equal.too_fast", name=b.name, published=b.published)
     return message("calibration.equal.jump", name=b.name)
 
 
-def answer(equals: Sequence[Equal], sides: tuple[Side, Side], workload: str) -> Message:
+def answer(
+    equals: Sequence[Equal], sides: tuple[Side, Side], workload: str, alone: str | None = None
+) -> Message:
     """Say the answer at one place: asked for, or that people reckon in."""
     a, b = sides
     some = [one for one in equals if one.on]
     if not some:
         one = next((e for e in equals if e.rate is not None), equals[0])
-        where = numbers.cpus(one.cpus)
+        where = numbers.place(one.at, a.axis)
         if one.rate is None:
-            return message("calibration.equal.nowhere", cpus=where, why=one.why)
+            return message("calibration.equal.nowhere", place=where, why=one.why)
         return message(
-            "calibration.equal.none", second=b.name, cpus=where, first=a.name, why=one.why
+            "calibration.equal.none",
+            second=b.name,
+            resource=AXES[b.axis].resource,
+            place=where,
+            first=a.name,
+            why=one.why,
         )
     # One CPU is what people reckon in; where it has no equal, what is in the middle.
-    one = next((e for e in some if abs(e.cpus - 1) < 1e-6), some[len(some) // 2])
+    one = next((e for e in some if abs(e.at - 1) < 1e-6), some[len(some) // 2])
     return message(
         "calibration.equal.found",
-        cpus=numbers.cpus(one.cpus),
+        place=numbers.place(one.at, a.axis),
         first=a.name,
-        equal=share(one.on[0], "CPUs"),
+        equal=share(one.on[0], AXES[b.axis].unit),
         second=b.name,
         also=[share(other) for other in one.on[1:]],
         workload=workload,
+        alone=alone if one.on[0].low is not None else None,
     )
 
 
@@ -335,7 +418,7 @@ def share(found: Interval, unit: str = "1") -> Message:
 
 def linear(side: Side) -> list[Message]:
     """Return where more CPU is more speed along a straight line."""
-    return [numbers.span(start, end) for start, end in side.linear]
+    return [numbers.span(start, end, side.axis) for start, end in side.linear]
 
 
 def also(one: Equal) -> Message | None:
@@ -345,9 +428,24 @@ def also(one: Equal) -> Message | None:
     return message("calibration.equal.also", others=[share(other) for other in one.on[1:]])
 
 
-def caveats(a: Calibration, b: Calibration, names: tuple[str, str]) -> Iterator[Message]:
+def caveats(
+    a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]
+) -> Iterator[Message]:
     """Say what weakens a mapping."""
     first, second = names
+    if not (isinstance(a, Calibration) and isinstance(b, Calibration)):
+        for one, name in ((a, first), (b, second)):
+            if isinstance(one, Fit) and one.published:
+                yield message("calibration.equal.no_residuals", name=name)
+        if a.workload != b.workload:
+            yield message(
+                "calibration.equal.implementations",
+                first_workload=a.workload,
+                first=first,
+                second_workload=b.workload,
+                second=second,
+            )
+        return
     yield message("calibration.equal.sessions")
     if abs(a.period_s - b.period_s) > 1e-9:
         yield message(

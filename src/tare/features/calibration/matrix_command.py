@@ -194,8 +194,6 @@ def judged(made: Matrix, folder: Path) -> Matrix:
 
 def _measured(made: Matrix, folder: Path) -> dict[str, Calibration]:
     """Read what was measured so far, by the label of its combination."""
-    return {
-        one.label: file.read(folder / one.folder / FILE)[0]
-        for one in made.combinations
-        if one.state == "measured"
-    }
+    measured = [one for one in made.combinations if one.state == "measured"]
+    found = {one.label: file.read(folder / one.folder / FILE)[0] for one in measured}
+    return {label: one for label, one in found.items() if isinstance(one, Calibration)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class Options:
     image: str | None = None
     step: str | None = None
     quotas: str | None = None
-    kernel: str | None = None
+    kernel: tuple[str, ...] = ()
     threads: int | None = None
     period: str | None = None
     periods: int | None = None
@@ -101,11 +102,15 @@ def experiment(options: Options) -> Experiment:
     if by != "cpuset":
         for period_s in periods_s:
             steps.check_period(given, period_s, platform)
-    workload, threads = _workload(options, platform), options.threads or cpus
-    _check_memory(workload, threads, mib)
+    workloads = _workloads(options, platform)
+    # Threads inside a solve are no workers of their own.
+    inside = max(int(one.parameters.get("threads", 1)) for one in workloads)
+    threads = options.threads or max(1, cpus // inside)
+    for workload in workloads:
+        _check_memory(workload, threads, mib)
     return sweep.experiment(
         by=by,
-        workload=workload,
+        workloads=workloads,
         cpus=given,
         memory_mib=mib,
         platform=platform,
@@ -189,7 +194,8 @@ def _quotas(options: Options, cpus: int) -> tuple[float, ...]:
     return steps.listed(options.quotas, cpus)
 
 
-def _workload(options: Options, platform: str) -> WorkloadSpec:
+def _workloads(options: Options, platform: str) -> tuple[WorkloadSpec, ...]:
+    """Return what is executed; of several sizes of one kernel the largest first."""
     from tare.experiment.catalogue import catalogue
 
     if options.command:
@@ -197,8 +203,20 @@ def _workload(options: Options, platform: str) -> WorkloadSpec:
             raise ExperimentError(
                 "--kernel is about a kernel, and there is a command", "leave one out"
             )
-        return _command(options.command, platform)
-    return sweep.kernel(options.kernel or sweep.LINPACK, catalogue().kernels)
+        return (_command(options.command, platform),)
+    typed = options.kernel or (sweep.LINPACK,)
+    found = [sweep.kernel(one, catalogue().kernels) for one in typed]
+    if len(found) == 1:
+        return (found[0],)
+    twice = next((one for one in typed if typed.count(one) > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"--kernel {twice} is there twice", "leave one of them out")
+    # Parameters tell workloads of one kernel apart.
+    named = [
+        msgspec.structs.replace(spec, name=re.sub("[:=,]+", " ", one).strip())
+        for one, spec in zip(typed, found, strict=True)
+    ]
+    return tuple(sorted(named, key=lambda spec: -int(spec.parameters.get("size", 0))))
 
 
 def _command(words: tuple[str, ...], platform: str) -> WorkloadSpec:

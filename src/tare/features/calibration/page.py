@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import tare
 from tare.experiment.sweep import messages
-from tare.experiment.sweep.document import Calibration
+from tare.experiment.sweep.axis import AXES
+from tare.experiment.sweep.document import Calibration, Fit
 from tare.features.calibration import page_tables as tables
 from tare.features.calibration.charts.across_machines import mapping_chart, tell_mapping
 from tare.features.calibration.charts.messages import tell_sweep
 from tare.features.calibration.charts.one import sweep_chart
 from tare.features.calibration.charts.several import overlay, sweeps_of, tell_overlay
-from tare.features.calibration.charts.sweep import Sweep
+from tare.features.calibration.charts.sweep import asked
 from tare.features.calibration.fairness import IN_ORDER
 from tare.features.calibration.findings.tables import lines_table
 from tare.features.calibration.mapping import Mapping as Between
@@ -24,22 +25,30 @@ from tare.results.message import Message, Said, message
 from tare.results.report import Figure, Origin, Report, Section
 
 
-def of_fit(sweep: Sweep, source: str, command: str) -> Report:
+def of_fit(fit: Fit, unit: str, source: str, command: str) -> Report:
     """Lay the page of somebody else's sweep out."""
-    found = sweep.scaling
-    figure = _figure("sweep", "How the rate follows the CPU", sweep_chart(sweep), tell_sweep(sweep))
-    line = lines_table(
-        "One straight line, as CALIBRATE fits it", {"requested": found}, 1.0, sweep.unit
+    sweep = asked(fit, (1.0, unit))
+    found, along = fit.asked, AXES[fit.axis].resource
+    figure = _figure(
+        "sweep", f"How the rate follows the {along}", sweep_chart(sweep), tell_sweep(sweep)
     )
-    question = "Does the speed follow the CPU along one line?"
-    answer = messages.of_fit(found, sweep.unit)
+    line = lines_table(
+        "One straight line, as CALIBRATE fits it",
+        {"requested": found},
+        1.0,
+        sweep.unit,
+        sweep.axis,
+    )
+    question = f"Does the speed follow the {along} along one line?"
+    answer = messages.of_fit(fit, unit)
     return _page(
         name=f"sweep in {source}",
         question=question,
         answers=[answer],
         strip=[
-            ("values", f"{sum(step.n for step in sweep.steps):,}"),
-            ("steps", f"{len(sweep.steps):,}"),
+            ("workload", fit.workload),
+            ("values", f"{found.line.n:,}" if sweep.steps else "unpublished"),
+            *([("steps", f"{len(sweep.steps):,}")] if sweep.steps else []),
         ],
         sections=[
             _section("sweep", question, [answer], [figure], [tables.pieces(sweep), line])
@@ -84,30 +93,42 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
     )
 
 
-def of_two(found: Between, a: Calibration, b: Calibration, command: str) -> Report:
+def of_two(found: Between, a: Calibration | Fit, b: Calibration | Fit, command: str) -> Report:
     """Lay the page of two machines out."""
     chart = mapping_chart(found)
     first, second = found.a.name, found.b.name
+    between = {
+        "first": first,
+        "resource": AXES[found.a.axis].resource,
+        "second": second,
+        "second_resource": AXES[found.b.axis].resource,
+    }
     figures = []
     if chart is not None:
-        title = text(message("calibration.page.equal", second=second, first=first))
+        title = text(message("calibration.page.equal", **between))
         figures = [_figure("mapping", title, chart, tell_mapping(found))]
     sweeps = sweeps_of({found.a.name: a, found.b.name: b})
-    both = _figure("both", "Both sweeps on one axis", overlay(sweeps), tell_overlay(sweeps))
+    if a.axis == b.axis and a.steps and b.steps:
+        both = [_figure("both", "Both sweeps on one axis", overlay(sweeps), tell_overlay(sweeps))]
+    else:
+        both = [
+            _figure(f"sweep_{number}", name, sweep_chart(sweep), tell_sweep(sweep))
+            for number, (name, sweep) in enumerate(sweeps.items())
+        ]
     verdicts = [_of(name, sweep.scaling.sentence) for name, sweep in sweeps.items()]
-    question = text(message("calibration.page.question", second=second, first=first))
+    question = text(message("calibration.page.question", **between))
     return _page(
         name=text(message("calibration.page.both", first=first, second=second)),
         question=question,
         answers=[found.sentence],
         strip=[("workload", found.workload), *tables.sides(found)],
         sections=[
-            _section("mapping", "Which CPU is as fast as which?", found.sentence, figures,
+            _section("mapping", "What is as fast as what?", found.sentence, figures,
                      [tables.equals(found)]),
-            _section("both", "How does each of them scale?", verdicts, [both], []),
+            _section("both", "How does each of them scale?", verdicts, both, []),
         ],
-        doubts=(*found.caveats, *(_of(first, c) for c in a.caveats),
-                *(_of(second, c) for c in b.caveats)),
+        doubts=(*found.caveats, *(_of(name, caveat) for name, one in ((first, a), (second, b))
+                                  if isinstance(one, Calibration) for caveat in one.caveats)),
         command=command,
     )  # fmt: skip
 

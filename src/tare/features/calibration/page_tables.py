@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.rates import unit_for
 from tare.features.calibration.charts.sweep import Sweep
 from tare.features.calibration.findings.tables import ends, with_ends
@@ -60,15 +61,15 @@ def equals(found: Between) -> Table:
     return Table(
         title="As fast as each other",
         columns=(
-            Column(key="a", title=f"CPUs on {found.a.name}", unit="1"),
+            Column(key="a", title=f"{AXES[found.a.axis].unit} on {found.a.name}", unit="1"),
             Column(key="rate", title="rate", unit=unit),
-            Column(key="b", title=f"CPUs on {found.b.name} [95 %]", unit="1"),
+            Column(key="b", title=f"{AXES[found.b.axis].unit} on {found.b.name} [95 %]", unit="1"),
             Column(key="docker", title="docker run"),
             Column(key="otherwise", title="otherwise"),
         ),
         rows=tuple(
             {
-                "a": one.cpus,
+                "a": one.at,
                 "rate": None if one.rate is None else one.rate / scale,
                 "b": share(one.on[0]) if one.on else None,
                 "docker": one.flag,
@@ -101,10 +102,10 @@ def pieces(sweep: Sweep) -> Table:
         "The pieces",
         (
             Column(key="piece", title=""),
-            Column(key="from", title="from", unit="CPUs"),
-            Column(key="to", title="to", unit="CPUs"),
-            Column(key="slope", title="slope", unit=f"{sweep.unit} per CPU"),
+            Column(key="from", title="from", unit=AXES[sweep.axis].unit),
+            Column(key="to", title="to", unit=AXES[sweep.axis].unit),
+            Column(key="slope", title="slope", unit=f"{sweep.unit} per {sweep.per}"),
             Column(key="intercept", title="intercept", unit=sweep.unit),
         ),
-        ((p.letter, p.start, p.end, p.slope, p.intercept) for p in sweep.pieces),
+        ((p.letter, p.start, p.end, sweep.slope(p), p.intercept) for p in sweep.pieces),
     )

@@ -37,8 +37,16 @@ def picture(sweep: Sweep) -> list[str]:
     for step in steps:
         plot.mark(step.x, step.y, _MEAN)
     title = f"{sweep.unit} over {sweep.x_title}"
-    drawn = plot.lines(lambda x: f"{x:g}", lambda y: significant(y) if y else "0", title)
+    drawn = plot.lines(
+        lambda x: f"{x:,.4g}" if x < 1000 else f"{x:,.0f}",
+        lambda y: significant(y) if y else "0",
+        title,
+    )
     return [*drawn, _meaning(sweep)]
+
+
+def _place(x: float) -> str:
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
 
 
 def _meaning(sweep: Sweep) -> str:
@@ -46,7 +54,7 @@ def _meaning(sweep: Sweep) -> str:
     scaling = sweep.scaling
     meaning = [f"{_MEAN} mean", f"{_LINE} one line"]
     if scaling.breaks:
-        meaning.append(f"{_BREAK} breaks at {', '.join(f'{b:.3g}' for b in scaling.breaks)}")
+        meaning.append(f"{_BREAK} breaks at {', '.join(map(_place, scaling.breaks))}")
     if scaling.saturates_at is not None:
-        meaning.append(f"{_TOP} saturates at {scaling.saturates_at:.3g}")
+        meaning.append(f"{_TOP} saturates at {_place(scaling.saturates_at)}")
     return " " * 8 + "  ".join(meaning)

@@ -11,8 +11,9 @@ from rich.text import Text
 from tare.cli import console
 from tare.experiment.specification import Experiment
 from tare.experiment.sweep import messages
+from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.document import Calibration, Interval
-from tare.experiment.sweep.numbers import step
+from tare.experiment.sweep.numbers import place, step
 from tare.experiment.sweep.rates import unit_for
 from tare.features.calibration import sweep
 from tare.features.calibration.findings.comparison import compared
@@ -54,7 +55,7 @@ def plan_line(found: Experiment, each_s: float, right: Message, *, resume: bool)
     time = console.seconds(windows * each_s)
     planned = message(
         "calibration.screen.sweep",
-        workload=workload_name(found.workloads[0]),
+        workload=", ".join(map(workload_name, found.workloads)),
         platform=None if platform == "bare" else platform,
         threads=sweep.threads(found),
         steps=steps,
@@ -68,14 +69,17 @@ def plan_line(found: Experiment, each_s: float, right: Message, *, resume: bool)
 def workload_name(spec: WorkloadSpec) -> str:
     """Name a workload with its size."""
     size = spec.parameters.get("size") if spec.kernel else None
-    return f"{spec.name} (size {size})" if size is not None else spec.name
+    if size is None:
+        return spec.name
+    leading = spec.parameters.get("leading_dimension")
+    return f"{spec.kernel} (size {size}{f', LDA {leading}' if leading else ''})"
 
 
 def show(answered: Told, json: str | None) -> None:
     """Print a calibration for a person."""
     found, out = answered.calibration, console.out
     slowest = messages.slowest(found) or messages.ceiling(found)
-    why = messages.because(slowest) if slowest else messages.parted(found)
+    why = messages.because(slowest, found.axis) if slowest else messages.parted(found)
     said = (messages.comparability(found), messages.verdict(found), why)
     first, *others = sentences(filter(None, said))
     out.print(first, style="bold", soft_wrap=True)
@@ -87,6 +91,8 @@ def show(answered: Told, json: str | None) -> None:
     for number, line in enumerate(_table(found)):
         out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
     out.print()
+    for line in _sizes(answered):
+        out.print(line, soft_wrap=True)
     for line in _periods(answered):
         out.print(line, soft_wrap=True)
     for note in _notes(answered):
@@ -107,6 +113,31 @@ def _notes(answered: Told) -> list[str]:
     return sentences([*notes[:1], *more])
 
 
+def _sizes(answered: Told) -> list[str]:
+    """Return mean and maximum of each workload at its fastest step, as LINPACK's summary."""
+    first = answered.calibration
+    several = {one.workload: one for one in answered.calibrations if one.work == first.work}
+    if len(several) < 2:
+        return []
+    best = {name: messages.fastest(one) for name, one in several.items()}
+    scale, unit = unit_for(first.work, [point.rate.value for point in best.values()])
+    rows = [
+        (
+            name,
+            text(place(several[name].place(point), several[name].axis)),
+            within(point.rate, scale),
+            significant(max(point.rates or (point.rate.value,)) / scale),
+        )
+        for name, point in best.items()
+    ]
+    heads = ("", "at", f"mean, {unit}", f"max, {unit}")
+    return [
+        *aligned([heads, *rows], left=1),
+        f"All else on this screen is about {first.workload}.",
+        "",
+    ]
+
+
 def _periods(answered: Told) -> list[str]:
     """Return what other periods of the quota did."""
     if len(answered.calibrations) < 2:
@@ -124,18 +155,26 @@ def _picture(found: Calibration) -> list[str]:
 
 def _table(found: Calibration) -> list[str]:
     """Return CALIBRATE's table: the line against what was asked, and against what was had."""
-    lines = [found.asked.line, *([found.delivered.line] if found.delivered else [])]
-    heads = ["by CPU requested", "by CPU delivered"][: len(lines)]
+    along = AXES[found.axis]
+    lines = [found.asked.line]
+    heads = [f"by {along.resource}{' requested' * (found.axis == 'cpu')}"]
+    # The slope against CPU time has another unit than that against memory; the page has both.
+    if found.delivered is not None and found.axis == "cpu":
+        lines.append(found.delivered.line)
+        heads.append("by CPU delivered")
     scale, unit = unit_for(found.work, [point.rate.value for point in found.points])
     best = max(found.points, key=lambda point: point.rate.value)
-    most = f"{within(best.rate, scale)} at {best.cpus:.3g}"
-    names = {"slope": f"slope, {unit} per CPU", "intercept": f"intercept, {unit}"}
+    most = f"{within(best.rate, scale)} at {text(place(found.place(best), found.axis))}"
+    names = {
+        "slope": (f"slope, {unit} per {along.per}", scale / along.places_per),
+        "intercept": (f"intercept, {unit}", scale),
+    }
     return aligned(
         [
             ("", *heads),
             *(
-                (title, *(within(part_of(line, name), scale) for line in lines))
-                for name, title in names.items()
+                (title, *(within(part_of(line, name), size) for line in lines))
+                for name, (title, size) in names.items()
             ),
             ("R²", *("–" if line.r2 is None else f"{line.r2:.4f}" for line in lines)),
             ("p", *map(p_of, lines)),

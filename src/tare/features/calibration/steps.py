@@ -17,7 +17,7 @@ MOST = 1000
 #: AWS Lambda: so many MB come with one vCPU; sizes are counted in MiB, whatever they are called.
 LAMBDA_MB = 1769
 #: Sizes that people choose on AWS Lambda, and whole vCPUs.
-_LAMBDA_SIZES = (128, 256, 512, 1024, 1769, 2048, 3008, 3538, 5307, 7076, 8845, 10240)
+LAMBDA_SIZES = (128, 256, 512, 1024, 1769, 2048, 3008, 3538, 5307, 7076, 8845, 10240)
 MIB = 1 << 20
 
 
@@ -85,7 +85,7 @@ def whole_cpus(cpus: int) -> tuple[int, ...]:
 def memory_sizes(cpus: int, memory_bytes: int) -> tuple[int, ...]:
     """Return the sizes of AWS Lambda that a machine has the CPUs and the memory for, in MiB."""
     most = min(memory_bytes // MIB, cpus * LAMBDA_MB)
-    return tuple(size for size in _LAMBDA_SIZES if size <= most)
+    return tuple(size for size in LAMBDA_SIZES if size <= most)
 
 
 def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:

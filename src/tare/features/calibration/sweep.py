@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,8 +19,8 @@ from tare.workloads.specification import WorkloadSpec
 LINPACK, SIZE = "linpack", 1000
 #: Windows at each step, and the fewest that say anything of their spread.
 WINDOWS, FEWEST_WINDOWS = 7, 3
-#: Of its matrix and the copy that is solved; the vectors beside them are small.
-_MATRICES, _NUMBER_BYTES = 2, 8
+#: Of a number. There are the matrix and the copy that is solved; vectors beside them are small.
+_NUMBER_BYTES = 8
 #: What an instance needs beside its matrices.
 _REST_BYTES = 24 * steps.MIB
 #: Of a window: waiting until the kernel stops the workers, whose period began anywhere, and
@@ -65,7 +66,7 @@ def _closest(name: str, known: Mapping[str, Any]) -> str | None:
 def experiment(
     *,
     by: By,
-    workload: WorkloadSpec,
+    workloads: Sequence[WorkloadSpec],
     cpus: Sequence[float],
     memory_mib: Sequence[int] = (),
     platform: str = "bare",
@@ -101,7 +102,7 @@ def experiment(
     return Experiment(
         name="calibrate",
         question="Does this machine scale linearly with the CPU time that it is given?",
-        workloads=(workload,),
+        workloads=tuple(workloads),
         factors={
             "platform": (platform,),
             "workers": (threads,),
@@ -141,21 +142,21 @@ def threads(found: Experiment) -> int:
     return int(found.factors["workers"][0]) * max(1, inside)
 
 
-def seconds(found: Experiment, execution_s: float) -> float:
+def seconds(found: Experiment, executions_s: Sequence[float]) -> float:
     """Return about how long one window at every step takes.
 
     Parameters
     ----------
     found : Experiment
         A sweep.
-    execution_s : float
-        CPU time of one execution of one worker.
+    executions_s : sequence of float
+        Time of one execution of each workload, with a whole CPU for each of its threads.
     """
     window = found.window or WindowSpec()
     side_by_side = threads(found)
     periods_s = found.factors.get("period", (found.quota_period_s,))
     total = 0.0
-    for cpus in given_cpus(found):
+    for cpus, execution_s in itertools.product(given_cpus(found), executions_s):
         each = min(1.0, cpus / side_by_side)
         # It holds one whole execution, which may begin a while after the window.
         whole_s = 1.5 * execution_s / each
@@ -196,15 +197,22 @@ def check_memory(workload: WorkloadSpec, threads: int, room_bytes: int, where: s
     if workload.kernel != LINPACK:
         return
     size = int(workload.parameters.get("size", SIZE))
-    each = _MATRICES * _NUMBER_BYTES * threads
+    leading = int(workload.parameters.get("leading_dimension", 0))
+    # Only the copy that is solved has the leading dimension.
+    bytes_each = _NUMBER_BYTES * threads
+    needed = bytes_each * size * (size + max(size, leading))
     room = max(0, room_bytes - _REST_BYTES)
-    if each * size**2 <= room:
+    if needed <= room:
         return
-    fits = math.isqrt(room // each) // 10 * 10
+    fits = math.isqrt(room // bytes_each // 2) // 10 * 10
+    fitting = f"size={fits}"
+    if leading > size and size <= fits:
+        fitting = f"size={size},leading_dimension={room // bytes_each // size - size}"
+    apart = f", {leading} apart," if leading > size else ""
     raise ExperimentError(
-        f"matrices of {size} × {size} numbers take {each * size**2 / steps.MIB:,.0f} MiB for "
+        f"matrices of {size} × {size} numbers{apart} take {needed / steps.MIB:,.0f} MiB for "
         f"{threads} thread{'s' * (threads > 1)}; {where} has {room_bytes / steps.MIB:,.0f} MiB",
-        f"--kernel {LINPACK}:size={fits}   (the largest that fits)"
+        f"--kernel {LINPACK}:{fitting}   (the largest that fits)"
         if fits >= 10
         else "less --threads, or more memory",
     )

@@ -136,7 +136,9 @@ def plan_windows(
 
     began = time.monotonic()
     right = rights.check(found)
-    each_s = sweeps.seconds(found, execution_s(found, as_root=as_root))
+    each_s = sweeps.seconds(
+        found, [execution_s(found, one, as_root=as_root) for one in found.workloads]
+    )
     budget = calibrate_asked.budget_s(options)
     if budget is not None:
         stopping = within(budget, budget - (time.monotonic() - began), each_s)
@@ -159,7 +161,7 @@ def within(budget_s: float, left_s: float, each_s: float) -> Stopping:
         raise ExperimentError(
             f"one window at each step takes {console.about(each_s)}, which does not fit "
             f"{console.seconds(budget_s)}",
-            f"--budget '{enough} s', or fewer steps: --step",
+            f"--budget '{enough} s', or fewer steps: --step, or a smaller --kernel size",
         )
     if n < sweeps.FEWEST_WINDOWS:
         few = message(

@@ -35,6 +35,14 @@ class SweepFile:
     quotas: FloatArray
     values: FloatArray
 
+    @property
+    def steps(self) -> tuple[tuple[float, tuple[float, ...]], ...]:
+        """Each quota with its values, in order of the quotas."""
+        by_place: dict[float, list[float]] = {}
+        for quota, value in zip(self.quotas.tolist(), self.values.tolist(), strict=True):
+            by_place.setdefault(quota, []).append(value)
+        return tuple((place, tuple(by_place[place])) for place in sorted(by_place))
+
 
 def read(file: Path, quota: str = QUOTA, value: str = VALUE) -> SweepFile:
     """Read a sweep; columns other than the two are left out.

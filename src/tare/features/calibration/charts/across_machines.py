@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tare.experiment.sweep.numbers import step
+from tare.experiment.sweep.axis import AXES
+from tare.experiment.sweep.numbers import span
 from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
 from tare.features.calibration.charts.rates import shape, tint
 from tare.features.calibration.mapping import Equal, Mapping
@@ -30,10 +31,13 @@ def mapping_chart(mapping: Mapping) -> Chart | None:
     """
     if not mapping.pieces:
         return None
-    across = Across(f"CPUs on {mapping.a.name}", max(p.end for p in mapping.pieces))
+    units = [AXES[side.axis].unit for side in (mapping.a, mapping.b)]
+    across = Across(f"{units[0]} on {mapping.a.name}", max(p.end for p in mapping.pieces))
     most = max(p.to_end for p in mapping.pieces)
-    y = upwards(f"CPUs on {mapping.b.name}", 0, 1.08 * most)
-    layers = [_linear(mapping, across), *_same(across, y, min(across.most, most))]
+    y = upwards(f"{units[1]} on {mapping.b.name}", 0, 1.08 * most)
+    layers = [_linear(mapping, across)]
+    if mapping.a.axis == mapping.b.axis:
+        layers += _same(across, y, min(across.most, most))
     for number, piece in enumerate(mapping.pieces):
         ends = ((piece.start, piece.to_start), (piece.end, piece.to_end))
         records = [{"x": rounded(a), "y": rounded(b)} for a, b in ends]
@@ -69,14 +73,14 @@ def _equals(mapping: Mapping, number: int, across: Across, y: dict[str, Any]) ->
     piece = mapping.pieces[number]
     records: list[dict[str, Any]] = []
     for equal in mapping.equals:
-        if not piece.start - 1e-9 <= equal.cpus <= piece.end + 1e-9:
+        if not piece.start - 1e-9 <= equal.at <= piece.end + 1e-9:
             continue
-        at = piece.intercept + piece.slope * equal.cpus
+        at = piece.intercept + piece.slope * equal.at
         found = min(equal.on, key=lambda one: abs(one.value - at), default=None)
         if found is None or abs(found.value - at) > 1e-6 * max(at, 1.0):
             continue
-        record: dict[str, Any] = {"x": rounded(equal.cpus), "y": rounded(found.value)}
-        record |= {"a": f"{equal.cpus:g} CPUs", "b": _told(equal)}
+        record: dict[str, Any] = {"x": rounded(equal.at), "y": rounded(found.value)}
+        record |= {"a": f"{equal.at:g} {AXES[mapping.a.axis].unit}", "b": _told(equal, mapping)}
         if found.low is not None and found.high is not None:
             record |= {"low": rounded(found.low), "high": rounded(found.high)}
         records.append(record)
@@ -93,9 +97,10 @@ def _equals(mapping: Mapping, number: int, across: Across, y: dict[str, Any]) ->
     return [layer(*layers, rows=records, channels={"x": across.channel()})]
 
 
-def _told(equal: Equal) -> str:
+def _told(equal: Equal, mapping: Mapping) -> str:
+    unit = AXES[mapping.b.axis].unit
     return " or ".join(
-        f"{significant(one.value)} CPUs"
+        f"{significant(one.value)} {unit}"
         + ("" if one.low is None or one.high is None
            else f" [{significant(one.low)}, {significant(one.high)}]")
         for one in equal.on
@@ -108,13 +113,19 @@ def tell_mapping(mapping: Mapping) -> Message:
     pieces = [
         message(
             "calibration.chart.mapped",
-            start=step(p.start),
-            end=step(p.end),
+            span=span(p.start, p.end, mapping.a.axis),
             first=first,
-            to_start=step(p.to_start),
-            to_end=step(p.to_end),
+            to=span(p.to_start, p.to_end, mapping.b.axis),
             second=second,
         )
         for p in mapping.pieces
     ]
-    return message("calibration.chart.mapping", first=first, second=second, pieces=pieces)
+    return message(
+        "calibration.chart.mapping",
+        first=first,
+        first_unit=AXES[mapping.a.axis].unit,
+        second=second,
+        second_unit=AXES[mapping.b.axis].unit,
+        pieces=pieces,
+        same=mapping.a.axis == mapping.b.axis,
+    )

@@ -1,4 +1,4 @@
-"""Axes that the panels of a sweep share: CPUs across, and values of a fixed width upwards."""
+"""Axes that the panels of a sweep share: places across, values of a fixed width upwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROOM = 0.03
 
 @dataclass(frozen=True)
 class Across:
-    """The axis of CPUs: the same places in every panel below each other."""
+    """The axis of CPUs or memory: the same places in every panel below each other."""
 
     title: str
     most: float

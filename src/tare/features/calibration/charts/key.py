@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.numbers import step
 from tare.features.calibration.charts.rates import shape, tint
 from tare.features.calibration.charts.sweep import Piece, Sweep
@@ -60,13 +61,21 @@ def key(entries: Sequence[Entry]) -> Chart:
 def _words(piece: Piece, sweep: Sweep) -> str:
     letter = piece.letter if len(sweep.pieces) > 1 else None
     if piece.flat:
-        return text(message("calibration.key.flat", letter=letter, start=step(piece.start)))
+        return text(
+            message(
+                "calibration.key.flat",
+                letter=letter,
+                resource=AXES[sweep.axis].resource,
+                start=step(piece.start),
+            )
+        )
     return text(
         message(
             "calibration.key.piece",
             letter=letter,
             start=step(piece.start),
             end=step(piece.end),
-            slope=Amount(piece.slope, sweep.unit),
+            slope=Amount(sweep.slope(piece), sweep.unit),
+            per=sweep.per,
         )
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tare.experiment.sweep.numbers import share, step
+from tare.experiment.sweep.axis import AXES
+from tare.experiment.sweep.numbers import place, share, step
 from tare.features.calibration.charts.one import Course, residual, rows
 from tare.features.calibration.charts.rates import thinned
 from tare.features.calibration.charts.sweep import Piece, Step, Sweep
@@ -14,13 +15,14 @@ from tare.statistics.scaling import MATTERS
 
 def tell_sweep(sweep: Sweep) -> tuple[Message, ...]:
     """Describe :func:`sweep_chart`."""
-    return (_means(sweep), *_lines(sweep), *_residuals(sweep), *_machine(sweep), *_thinned(sweep))
+    means = [_means(sweep)] if sweep.steps else []
+    return (*means, *_lines(sweep), *_residuals(sweep), *_machine(sweep), *_thinned(sweep))
 
 
 def tell_point(at: Step, sweep: Sweep) -> Message:
     """Return the rate at a step."""
     rate = Amount(at.y, sweep.unit, at.low, at.high)
-    return message("calibration.chart.point", rate=rate, cpus=step(at.x))
+    return message("calibration.chart.point", rate=rate, place=place(at.x, sweep.axis))
 
 
 def _means(sweep: Sweep) -> Message:
@@ -39,18 +41,19 @@ def _means(sweep: Sweep) -> Message:
 def _lines(sweep: Sweep) -> Iterator[Message]:
     """Describe the one line through everything, the pieces, and where one ends."""
     scaling = sweep.scaling
-    slope = Amount(sweep.line.slope, sweep.unit)
-    yield message("calibration.chart.line", slope=slope, r2=scaling.line.r2)
+    slope = Amount(sweep.slope(sweep.line), sweep.unit)
+    yield message("calibration.chart.line", slope=slope, per=sweep.per, r2=scaling.line.r2)
     if len(sweep.pieces) < 2:
         return
     pieces = [_piece(piece, sweep) for piece in sweep.pieces]
     yield message("calibration.chart.pieces", pieces=pieces)
     if scaling.breaks:
-        places = [step(place) for place in scaling.breaks]
+        places = [step(at) for at in scaling.breaks]
         yield message("calibration.chart.breaks", places=places)
     if scaling.saturates_at is not None:
-        place = Amount(scaling.saturates_at, "CPUs", scaling.saturates_low, scaling.saturates_high)
-        yield message("calibration.chart.saturates", place=place)
+        unit = AXES[sweep.axis].unit
+        top = Amount(scaling.saturates_at, unit, scaling.saturates_low, scaling.saturates_high)
+        yield message("calibration.chart.saturates", place=top)
 
 
 def _piece(piece: Piece, sweep: Sweep) -> Message:
@@ -59,7 +62,8 @@ def _piece(piece: Piece, sweep: Sweep) -> Message:
         letter=piece.letter,
         start=step(piece.start),
         end=step(piece.end),
-        slope=None if piece.flat else Amount(piece.slope, sweep.unit),
+        per=sweep.per,
+        slope=None if piece.flat else Amount(sweep.slope(piece), sweep.unit),
     )
 
 
@@ -71,7 +75,7 @@ def _residuals(sweep: Sweep) -> Iterator[Message]:
     yield message(
         "calibration.chart.residuals",
         most=share(abs(off[worst]) / 100),
-        cpus=step(worst.x),
+        place=step(worst.x),
         beyond=sum(abs(value) > 100 * MATTERS for value in off.values()),
         steps=len(off),
         band=Chosen(MATTERS),

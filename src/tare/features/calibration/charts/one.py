@@ -82,7 +82,7 @@ def machine(sweep: Sweep, across: Across) -> list[Chart]:
     ----------
     sweep : Sweep
     across : Across
-        The axis of CPUs; the last panel has its labels.
+        The axis of CPUs or memory; the last panel has its labels.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def _row(row: Row, sweep: Sweep, across: Across, *, labels: bool) -> Chart:
     y = upwards(None, 0, 1.12 * max(map(_most, row.courses)), ticks=2, nice=False)
     layers = changes(sweep, across, named=False, labels=labels)
     for (_, sign), course in zip(_SIGNS, row.courses, strict=False):
-        layers.append(_drawn(course, row.unit, sign, across.channel(labels=labels), y))
+        layers.append(_drawn(sweep, course, row.unit, sign, across.channel(labels=labels), y))
     return layer(*layers, height=_ROW_HEIGHT, title=_title(row))
 
 
@@ -109,9 +109,11 @@ def _title(row: Row) -> str:
     return f"{title}: {'  '.join(told)}"
 
 
-def _drawn(course: Course, unit: str, shape: str, x: dict[str, Any], y: dict[str, Any]) -> Chart:
+def _drawn(
+    sweep: Sweep, course: Course, unit: str, shape: str, x: dict[str, Any], y: dict[str, Any]
+) -> Chart:
     records = [
-        {"x": rounded(a), "y": rounded(b), "asked": f"{a:g} CPUs",
+        {"x": rounded(a), "y": rounded(b), "asked": sweep.place(a),
          "value": f"{significant(b)} {unit}"}
         for a, b in course.values
     ]  # fmt: skip
@@ -144,7 +146,7 @@ def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Chart:
     ]
     for number in range(max(1, len(sweep.pieces))):
         records = [
-            _residual_record(step, value, limit)
+            _residual_record(sweep, step, value, limit)
             for step, value in off.items()
             if sweep.piece_of(step.x) == number
         ]
@@ -175,14 +177,14 @@ def residual(sweep: Sweep) -> dict[Step, float]:
     }
 
 
-def _residual_record(step: Step, value: float, limit: float) -> dict[str, Any]:
+def _residual_record(sweep: Sweep, step: Step, value: float, limit: float) -> dict[str, Any]:
     edge = 0.94 * limit
     beyond = "triangle-up" if value > limit else "triangle-down" if value < -limit else ""
     return {
         "x": rounded(step.x),
         "y": rounded(min(max(value, -edge), edge) if beyond else value),
         "beyond": beyond,
-        "asked": f"{step.x:g} CPUs",
+        "asked": sweep.place(step.x),
         "off": f"{value:+.3g} %".replace("-", "−"),
     }
 
@@ -198,7 +200,7 @@ def sweep_chart(sweep: Sweep) -> Chart:
     -------
     Chart
     """
-    across = Across(sweep.x_title, sweep.steps[-1].x)
+    across = Across(sweep.x_title, sweep.end)
     rows = machine(sweep, across)
     off = [residuals(sweep, across, labels=not rows)] if residual(sweep) else []
     panels = [key_of(sweep), rates(sweep, across), *off, *rows]

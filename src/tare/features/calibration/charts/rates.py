@@ -45,7 +45,9 @@ def rates(sweep: Sweep, across: Across) -> Chart:
 def highest(sweep: Sweep) -> float:
     """Return the largest value that has a mark."""
     values = [v for step in sweep.steps for v in (step.y, step.high, *step.singles)]
-    return max(v for v in values if v is not None)
+    # A published line has no steps.
+    known = [v for v in values if v is not None] or [p.at(p.end) for p in sweep.pieces]
+    return max(known)
 
 
 def _singles(sweep: Sweep, across: Across, y: dict[str, Any]) -> Chart:
@@ -118,17 +120,16 @@ def _record(sweep: Sweep, step: Step) -> dict[str, Any]:
 def told(sweep: Sweep, step: Step) -> dict[str, str]:
     """Tell what was measured at a step: what the pointer shows."""
     point = step.point
-    asked = step.x if point is None else point.cpus
     rate = f"{significant(step.y)} {sweep.unit}"
     if step.low is not None and step.high is not None:
         rate += f" [{significant(step.low)}, {significant(step.high)}]"
-    shown = {"asked": f"{asked:g} CPUs", "rate": rate, "trials": str(step.n)}
+    shown = {"asked": sweep.place(step.x), "rate": rate, "trials": str(step.n)}
     if point is None:
         return shown
     if point.delivered is not None:
         shown["delivered"] = f"{significant(point.delivered.value)} CPUs"
     if point.memory_bytes is not None:
-        shown["memory"] = quantity(point.memory_bytes, "bytes")
+        shown["CPU"] = f"{point.cpus:.3g} CPUs"
     if point.clock_hz is not None:
         shown["clock"] = quantity(point.clock_hz, "Hz")
     if point.frequency_hz is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tare.experiment.sweep.document import Calibration
+from tare.experiment.sweep.document import Calibration, Fit
 from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
 from tare.features.calibration.charts.key import Entry, key
 from tare.features.calibration.charts.messages import tell_point
@@ -20,7 +20,7 @@ MOST = len(SERIES)
 _HEIGHT, _PER_CPU = 300, 150
 
 
-def sweeps_of(calibrations: Mapping[str, Calibration]) -> dict[str, Sweep]:
+def sweeps_of(calibrations: Mapping[str, Calibration | Fit]) -> dict[str, Sweep]:
     """Bring several calibrations to one unit, by name; what does not do the same has its own."""
     alike = len({found.work for found in calibrations.values()}) == 1
     scale = scale_of(list(calibrations.values())) if alike else None
@@ -62,16 +62,16 @@ def overlay(sweeps: Mapping[str, Sweep]) -> Chart:
     """
     shown = dict(list(sweeps.items())[:MOST])
     first = next(iter(shown.values()))
-    across = Across(first.x_title, max(s.steps[-1].x for s in shown.values()))
+    across = Across(first.x_title, max(s.end for s in shown.values()))
     top = max(highest(s) for s in shown.values())
-    per_cpu = max(step.y / step.x for s in shown.values() for step in s.steps)
+    highest_each = max(s.each(step) for s in shown.values() for step in s.steps)
     names = list(shown)
     width = panel_width(1, GUTTER)
     panels = [
         key([Entry(name, i) for i, name in enumerate(names)]),
         _panel(shown, across, upwards(first.unit, 0, 1.04 * top)) | {"height": _HEIGHT},
-        _panel(shown, across, upwards(first.unit, 0, 1.08 * per_cpu, ticks=4), each=True)
-        | {"height": _PER_CPU, "title": "For each CPU: level is fair"},
+        _panel(shown, across, upwards(first.unit, 0, 1.08 * highest_each, ticks=4), each=True)
+        | {"height": _PER_CPU, "title": f"For each {first.per}: level is fair"},
     ]
     chart = {"vconcat": [panel | {"width": width} for panel in panels], "spacing": 12}
     return styled(chart, gutter=GUTTER)
@@ -83,7 +83,10 @@ def _panel(
     """Draw a line through the means of each sweep, with intervals."""
     layers = []
     for number, (name, sweep) in enumerate(sweeps.items()):
-        records = [_record(name, sweep, step, per=step.x if each else 1.0) for step in sweep.steps]
+        records = [
+            _record(name, sweep, step, per=step.y / sweep.each(step) if each else 1.0)
+            for step in sweep.steps
+        ]
         at, color = {"y": field("y:Q", **y)}, tint(number)
         tips = [field(f"{key}:N") for key in ("sweep", "asked", "rate")]
         parts = [
@@ -109,7 +112,7 @@ def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
     """Describe :func:`overlay`."""
     told = []
     for name, sweep in list(sweeps.items())[:MOST]:
-        each = [step.y / step.x for step in sweep.steps]
+        each = [sweep.each(step) for step in sweep.steps]
         told.append(
             message(
                 "calibration.chart.overlaid",
@@ -118,8 +121,10 @@ def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
                 least=min(each),
                 most=max(each),
                 unit=sweep.unit,
+                per=sweep.per,
             )
         )
     missing = list(sweeps)[MOST:]
     left_out = [message("calibration.chart.left_out", names=missing)] if missing else []
-    return message("calibration.chart.overlay", sweeps=told), *left_out
+    per = next(iter(sweeps.values())).per
+    return message("calibration.chart.overlay", sweeps=told, per=per), *left_out

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tare.experiment.sweep.document import Calibration, Interval, Point
+from tare.experiment.sweep.axis import AXES, AxisName
+from tare.experiment.sweep.document import Calibration, Fit, Interval, Point
 from tare.experiment.sweep.rates import unit_for
 from tare.statistics.scaling import Scaling
 
-#: What is swept, as the title of the axis.
-_SWEPT = {
-    "quota": "CPUs asked for",
-    "cpuset": "whole CPUs given",
-    "memory": "CPUs that go with the memory",
-}
+#: Titles of the axis, by what is swept.
+_SWEPT = {"quota": "CPUs asked for", "cpuset": "whole CPUs given"}
+_MEMORY = "memory in MB"
 
 
 @dataclass(frozen=True)
@@ -55,6 +53,8 @@ class Sweep:
 
     Attributes
     ----------
+    axis : AxisName
+        What places are.
     x_title : str
         Of the axis that is swept.
     unit : str
@@ -63,6 +63,7 @@ class Sweep:
         That rates were divided by.
     """
 
+    axis: AxisName
     x_title: str
     unit: str
     scale: float
@@ -71,17 +72,44 @@ class Sweep:
     pieces: tuple[Piece, ...]
 
     @property
+    def per(self) -> str:
+        """The unit that slopes are per: CPU, or GB."""
+        return AXES[self.axis].per
+
+    def each(self, step: Step) -> float:
+        """Return the rate of a step for each CPU, or GB."""
+        return step.y / step.x * AXES[self.axis].places_per
+
+    def slope(self, piece: Piece) -> float:
+        """Return the slope of a piece per CPU, or per GB."""
+        return piece.slope * AXES[self.axis].places_per
+
+    def place(self, x: float) -> str:
+        """Write a place with its unit."""
+        return f"{x:.4g} {AXES[self.axis].unit}" if x < 1000 else f"{x:,.0f} {AXES[self.axis].unit}"
+
+    @property
     def line(self) -> Piece:
         """The one line through everything, over the whole sweep."""
         line = self.scaling.line
         return Piece(
             letter="",
-            start=self.steps[0].x,
-            end=self.steps[-1].x,
+            start=self.start,
+            end=self.end,
             slope=line.slope / self.scale,
             intercept=line.intercept / self.scale,
             flat=False,
         )
+
+    @property
+    def start(self) -> float:
+        """The first place; of a published line that of its range."""
+        return self.steps[0].x if self.steps else self.pieces[0].start
+
+    @property
+    def end(self) -> float:
+        """The last place."""
+        return self.steps[-1].x if self.steps else self.pieces[-1].end
 
     def piece_of(self, x: float) -> int:
         """Tell which piece a place belongs to: the nearest where it lies between two."""
@@ -89,41 +117,37 @@ class Sweep:
         return away.index(min(away))
 
 
-def asked(calibration: Calibration, scale: tuple[float, str] | None = None) -> Sweep:
-    """Draw a calibration against the CPU time that was asked for.
+def asked(calibration: Calibration | Fit, scale: tuple[float, str] | None = None) -> Sweep:
+    """Draw a calibration against the CPU time or the memory that was asked for.
 
     Parameters
     ----------
-    calibration : Calibration
+    calibration : Calibration or Fit
     scale : (float, str), optional
         Unit of the rates, where several stand together.
     """
     size, unit = scale or scale_of([calibration])
+    if isinstance(calibration, Fit):
+        steps = [
+            _step(x, Interval(value=sum(some) / len(some)), size, some, None)
+            for x, some in calibration.steps
+        ]
+        title = _MEMORY if calibration.axis == "memory" else _SWEPT["quota"]
+        return _sweep((calibration.axis, title), unit, size, steps, calibration.asked)
     steps = [
-        _step(point.cpus, point.rate, size, point.rates, point) for point in calibration.points
+        _step(calibration.place(point), point.rate, size, point.rates, point)
+        for point in calibration.points
     ]
-    title = _SWEPT[calibration.by]
-    return _sweep(title, unit, size, steps, calibration.asked)
+    title = _MEMORY if calibration.axis == "memory" else _SWEPT.get(calibration.by, _SWEPT["quota"])
+    return _sweep((calibration.axis, title), unit, size, steps, calibration.asked)
 
 
-def fitted(
-    quotas: Sequence[float], rates: Sequence[float], scaling: Scaling, unit: str = "GFLOPS"
-) -> Sweep:
-    """Draw somebody else's sweep: places and values in a unit of theirs, in any order."""
-    by_place: dict[float, list[float]] = {}
-    for quota, rate in zip(quotas, rates, strict=True):
-        by_place.setdefault(quota, []).append(rate)
-    steps = [
-        _step(x, Interval(value=sum(some) / len(some)), 1.0, some, None)
-        for x, some in by_place.items()
-    ]
-    return _sweep(_SWEPT["quota"], unit, 1.0, steps, scaling)
-
-
-def scale_of(calibrations: Sequence[Calibration]) -> tuple[float, str]:
+def scale_of(calibrations: Sequence[Calibration | Fit]) -> tuple[float, str]:
     """Choose one unit for the rates of several calibrations."""
     return unit_for(
-        calibrations[0].work, [p.rate.value for some in calibrations for p in some.points]
+        calibrations[0].work,
+        [rate for some in calibrations for _, rates in some.steps for rate in rates]
+        or [some.asked.line.maximum for some in calibrations],
     )
 
 
@@ -146,7 +170,7 @@ def _step(
 
 
 def _sweep(
-    title: str,
+    along: tuple[AxisName, str],
     unit: str,
     scale: float,
     steps: Sequence[Step],
@@ -164,4 +188,5 @@ def _sweep(
         )
         for i, segment in enumerate(some)
     )
-    return Sweep(title, unit, scale, tuple(sorted(steps, key=lambda s: s.x)), scaling, pieces)
+    steps = tuple(sorted(steps, key=lambda s: s.x))
+    return Sweep(*along, unit, scale, steps, scaling, pieces)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.results import Results
 from tare.experiment.sweep import analysis, messages, trials
+from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration.findings.comparison import compared
-from tare.features.calibration.findings.tables import models_table, points_table, regimes_table
+from tare.features.calibration.findings.tables import models_tables, points_table, regimes_table
 from tare.registry import Description
 from tare.results.finding import Answer, Estimate, Finding
 from tare.results.message import Message, Said, message
@@ -49,7 +50,7 @@ def find(results: Results) -> Finding | None:
             for table in (
                 points_table(one, several=several),
                 regimes_table(one, several=several),
-                models_table(one, several=several),
+                *models_tables(one, several=several),
             )
         ),
         caveats=tuple(_each(found, _caveats)),
@@ -90,7 +91,7 @@ def _summary(found: Calibration) -> Iterator[Said]:
     yield messages.verdict(found)
     slowest = messages.slowest(found)
     if slowest is not None:
-        yield messages.because(slowest)
+        yield messages.because(slowest, found.axis)
 
 
 def _short(found: Calibration) -> Iterator[Said]:
@@ -111,12 +112,16 @@ def _estimates(found: Calibration) -> Iterator[Estimate]:
         **found.levels,
     }
     trial_numbers = tuple(t for p in found.points for t in p.trials)
-    for kind, model in (("asked", found.asked), ("delivered", found.delivered)):
+    along = AXES[found.axis].unit.removesuffix("s")
+    for kind, model, unit_along in (
+        ("asked", found.asked, along),
+        ("delivered", found.delivered, "CPU"),
+    ):
         if model is None:
             continue
         line: Line = model.line
         for name, value, low, high, unit in (
-            ("slope", line.slope, line.slope_low, line.slope_high, f"{found.work}/s/CPU"),
+            ("slope", line.slope, line.slope_low, line.slope_high, f"{found.work}/s/{unit_along}"),
             ("intercept", line.intercept, line.intercept_low, line.intercept_high,
              f"{found.work}/s"),
             ("r2", line.r2, None, None, "1"),
@@ -130,7 +135,7 @@ def _estimates(found: Calibration) -> Iterator[Estimate]:
             )  # fmt: skip
     if found.asked.saturates_at is not None:
         yield Estimate(
-            name="saturates at", levels=levels, value=found.asked.saturates_at, unit="CPU",
+            name="saturates at", levels=levels, value=found.asked.saturates_at, unit=along,
             low=found.asked.saturates_low, high=found.asked.saturates_high, confidence=0.95,
             method="hinge, profile likelihood", n=found.asked.line.n, trials=trial_numbers,
         )  # fmt: skip

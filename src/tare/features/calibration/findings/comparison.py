@@ -9,6 +9,7 @@ import numpy as np
 
 from tare.experiment.findings.cells import REFERENCES
 from tare.experiment.sweep.document import Calibration, Point
+from tare.experiment.sweep.numbers import place
 from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.statistics.moments import mean_and_sd
 
@@ -105,7 +106,7 @@ def _effect(one: Calibration, other: Calibration) -> Message | None:
         period=Chosen(one.period_s, "s"),
         change=Amount(abs(change), "share"),
         faster=change > 0,
-        cpus=Chosen(point.cpus, "1"),
+        place=place(one.place(point), one.axis),
         delivered=delivered.value if delivered and of_longest else None,
         of_longest=of_longest.value if of_longest else None,
     )

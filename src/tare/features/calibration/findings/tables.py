@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tare.experiment.sweep import messages
+from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import Calibration, Interval, Point
+from tare.experiment.sweep.numbers import span
 from tare.experiment.sweep.rates import unit_for
+from tare.render.words import text
 from tare.results.finding import Column, Table
 from tare.results.message import Message, message
 from tare.statistics.regression import Line
@@ -16,7 +19,7 @@ from tare.statistics.scaling import Scaling
 _STEPS = {
     "quota": "CPU requested (quota)",
     "cpuset": "CPUs given",
-    "memory": "CPU requested",
+    "memory": "CPU that comes with it",
 }
 _CAUSES = {
     "none": "–",
@@ -32,12 +35,13 @@ _CAUSES = {
 def points_table(found: Calibration, *, several: bool) -> Table:
     """Lay out every step: CPU time asked for, CPU time delivered, work done."""
     size, unit = _unit(found)
+    along = AXES[found.axis]
     columns = (
         Column(key="memory", title="memory", unit="bytes"),
         Column(key="cpus", title=_STEPS[found.by], unit="1"),
         *with_ends("rate", "speed", unit),
         *with_ends("delivered", "CPU delivered", "1"),
-        Column(key="per_cpu", title=f"{unit} per CPU requested", unit="1"),
+        Column(key="each", title=f"{unit} per {along.per}", unit="1"),
         Column(key="clock_hz", title="clock (chain)", unit="Hz"),
         Column(key="frequency_hz", title="frequency (cpufreq)", unit="Hz"),
         Column(key="throttled", title="periods throttled", unit="%"),
@@ -49,7 +53,7 @@ def points_table(found: Calibration, *, several: bool) -> Table:
     return Table(
         title=_title("points", found, several=several),
         columns=columns,
-        rows=tuple(_point_row(p, size) for p in found.points),
+        rows=tuple(_point_row(p, size, found) for p in found.points),
         note="Means of trials with 95 % intervals (Student's t). "
         "Speed: work of all workers over the wall time of windows of whole quota periods. CPU "
         "delivered: their own CPU time in the window. Clock: by chains of dependent additions "
@@ -57,14 +61,14 @@ def points_table(found: Calibration, *, several: bool) -> Table:
     )
 
 
-def _point_row(point: Point, size: float) -> dict[str, Any]:
+def _point_row(point: Point, size: float, found: Calibration) -> dict[str, Any]:
     share = point.throttled_share
     return {
         "memory": point.memory_bytes,
         "cpus": point.cpus,
         **ends("rate", point.rate, size),
         **ends("delivered", point.delivered, 1.0),
-        "per_cpu": point.rate.value / size / point.cpus,
+        "each": point.rate.value / size / found.place(point) * AXES[found.axis].places_per,
         "clock_hz": point.clock_hz,
         "frequency_hz": point.frequency_hz,
         "throttled": None if share is None else 100 * share,
@@ -98,14 +102,18 @@ def regimes_table(found: Calibration, *, several: bool) -> Table:
     return Table(
         title=_title("regimes", found, several=several),
         columns=(
-            Column(key="range", title="CPUs"),
-            Column(key="speed", title="work per CPU, relative to the fastest range", unit="%"),
+            Column(key="range", title="range"),
+            Column(
+                key="speed",
+                title=f"work per {AXES[found.axis].per}, relative to the fastest range",
+                unit="%",
+            ),
             Column(key="cause", title="cause"),
             Column(key="evidence", title="evidence"),
         ),
         rows=tuple(
             {
-                "range": f"{r.start:.3g} – {r.end:.3g}",
+                "range": text(span(r.start, r.end, found.axis)),
                 "speed": 100 * r.relative_speed,
                 "cause": _CAUSES[r.cause],
                 "evidence": r.evidence,
@@ -116,21 +124,32 @@ def regimes_table(found: Calibration, *, several: bool) -> Table:
     )
 
 
-def models_table(found: Calibration, *, several: bool) -> Table:
-    """Lay out one straight line against the CPU asked for, and against the CPU delivered."""
+def models_tables(found: Calibration, *, several: bool) -> Iterator[Table]:
+    """Lay out one straight line against what was asked for, and against the CPU delivered."""
     kinds = {"requested": found.asked, "delivered": found.delivered}
-    return lines_table(_title("models", found, several=several), kinds, *_unit(found))
+    title, unit = _title("models", found, several=several), _unit(found)
+    if found.axis == "cpu":
+        yield lines_table(title, kinds, *unit)
+        return
+    yield lines_table(title, {"requested": found.asked}, *unit, found.axis)
+    if found.delivered is not None:
+        yield lines_table(title, {"delivered": found.delivered}, *unit)
 
 
 def lines_table(
-    title: Message | str, kinds: Mapping[str, Scaling | None], size: float, unit: str
+    title: Message | str,
+    kinds: Mapping[str, Scaling | None],
+    size: float,
+    unit: str,
+    axis: AxisName = "cpu",
 ) -> Table:
     """Lay out CALIBRATE's straight line of each kind."""
+    along = AXES[axis]
     return Table(
         title=title,
         columns=(
-            Column(key="against", title="against the CPU"),
-            *with_ends("slope", f"slope, {unit} per CPU", "1"),
+            Column(key="against", title=f"against the {along.resource}"),
+            *with_ends("slope", f"slope, {unit} per {along.per}", "1"),
             *with_ends("intercept", "intercept", unit),
             Column(key="r2", title="R²", unit="1"),
             Column(key="p", title="p (slope)", unit="1"),
@@ -142,14 +161,14 @@ def lines_table(
         rows=tuple(
             {
                 "against": kind,
-                **ends("slope", part_of(model.line, "slope"), size),
+                **ends("slope", part_of(model.line, "slope"), size / along.places_per),
                 **ends("intercept", part_of(model.line, "intercept"), size),
                 "r2": model.line.r2,
                 "p": model.line.p,
                 "maximum": model.line.maximum / size,
                 "error": None if model.largest_error is None else 100 * model.largest_error,
                 "verdict": model.verdict,
-                "n": model.line.n,
+                "n": model.line.n or None,
             }
             for kind, model in kinds.items()
             if model is not None
