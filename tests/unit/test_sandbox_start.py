@@ -21,13 +21,14 @@ STARTER = Starter(
     shared="/shared",
     source="isolate",
     read=box_file.program,
+    read_failure=box_file.failure,
 )
 REPORT = "time:0.020\ntime-wall:0.031\nmax-rss:2\nexitcode:0\n"
 TIMES = json.dumps({"wall_ns": 19_000_000, "cpu_ns": 18_000_000})
 
 
-def reported(out: str, *, kernel: bool) -> dict[tuple[str, str], float]:
-    """Return the value by metric and source of an execution that wrote ``out``."""
+def taken(out: str) -> Printed:
+    """Take what an execution wrote."""
     printed = Printed(1 << 20, lambda *_: None)
     printed.add(
         record.Sample(
@@ -37,7 +38,12 @@ def reported(out: str, *, kernel: bool) -> dict[tuple[str, str], float]:
     )  # fmt: skip
     data = base64.b64encode(out.encode()).decode()
     printed.add(record.Output(id=1, trial=7, worker=1, iteration=2, stream="out", data=data))
-    found = sandbox_start.samples(printed, STARTER, 7, kernel=kernel)
+    return printed
+
+
+def reported(out: str, *, kernel: bool) -> dict[tuple[str, str], float]:
+    """Return the value by metric and source of an execution that wrote ``out``."""
+    found = sandbox_start.samples(taken(out), STARTER, 7, kernel=kernel)
     assert {(s.trial, s.worker, s.iteration, s.phase) for s in found} == {(7, 1, 2, "warmup")}
     return {(s.metric, s.source): s.value for s in found}
 
@@ -89,3 +95,19 @@ def test_a_command_keeps_its_words_and_gets_its_environment_by_options() -> None
         "/data/in",
     )
     assert made.ignored_exits == (3,)
+
+
+@pytest.mark.parametrize(
+    ("report", "end"),
+    [
+        ("exitcode:3\nstatus:RE\n", "exit code 3"),
+        ("exitcode:0\nstatus:SG\nexitsig:9\n", "signal 9"),
+        ("status:TO\nkilled:1\n", "isolate's time limit"),
+        ("exitcode:0\n", None),
+        ("exitcode:1e9\nexitsig:x\n", None),
+    ],
+)
+def test_a_failure_names_how_the_program_ended(report: str, end: str | None) -> None:
+    printed = taken(f"time:0.020\n{report}")
+    found = sandbox_start.failure(printed, STARTER, "./prog")
+    assert found == (None if end is None else f"./prog ended with {end} (isolate)")

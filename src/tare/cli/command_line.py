@@ -266,7 +266,13 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
-def how_to_see(found: Sequence[Failure], hiding: Sequence[str] = ()) -> str | None:
+def how_to_see(
+    found: Sequence[Failure],
+    hiding: Sequence[str] = (),
+    *,
+    capture: str = "--capture --out DIR",
+    timeout: str = "--timeout",
+) -> str | None:
     """Say how to see what a command that failed wrote, or to show it what it may have looked for.
 
     Parameters
@@ -275,15 +281,17 @@ def how_to_see(found: Sequence[Failure], hiding: Sequence[str] = ()) -> str | No
         How trials failed.
     hiding : sequence of str
         Where every trial failed, of those of :func:`hiding`.
+    capture, timeout : str
+        What is typed to keep the output, and for another timeout.
     """
     from tare import platforms
     from tare.render.words import listing
 
     ran = [one for one in found if one.ran]
     if ran and all(one.kind == "timeout" for one in ran):
-        return "a longer --timeout"
+        return f"a longer {timeout}"
     if ran and not any(one.stderr for one in ran):
-        return "--capture --out DIR keeps what it wrote"
+        return f"{capture} keeps what it wrote"
     if ran and hiding:
         verb = "shows" if len(hiding) == 1 else "show"
         layer = next(filter(None, map(platforms.showing, hiding)), None)
@@ -356,4 +364,11 @@ def explained(error: TrialError, found: Sequence[Failure], prepared: Prepared) -
     where = hiding((cell.platform for cell in prepared.cells), prepared.experiment)
     reasons = "\nand: ".join(text(one.block) for one in found[:MOST_KINDS])
     number = text(all_failed(sum(one.trials for one in found)))
-    return TrialError(f"{number}: {reasons}", how_to_see(found, where))
+    message = f"{number}: {reasons}"
+    if prepared.text is None:
+        return TrialError(message, how_to_see(found, where))
+    capture = "capture = true in its [[workload]]"
+    if prepared.experiment.fresh == "run":
+        capture = f'{capture}, with fresh = "trial",'
+    timeout = "timeout in its [[workload]]"
+    return TrialError(message, how_to_see(found, where, capture=capture, timeout=timeout))

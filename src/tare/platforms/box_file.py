@@ -60,9 +60,23 @@ def program(text: str) -> dict[str, int]:
     return _values(text, OF_PROGRAM)
 
 
+def failure(text: str) -> str | None:
+    """Return how a program's run failed; None if it ended well, or isolate does not say."""
+    values = _entries(text)
+    for key, name in (("exitsig", "signal"), ("exitcode", "exit code")):
+        number = values.get(key, "")
+        if re.fullmatch(r"[0-9]{1,3}", number, re.ASCII) and number != "0":
+            return f"{name} {number}"
+    return "isolate's time limit" if values.get("status") == "TO" else None
+
+
+def _entries(text: str) -> dict[str, str]:
+    return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
 def _values(text: str, keys: Keys) -> dict[str, int]:
     """Return the values of a meta file; isolate truncates to whole milliseconds and KiB."""
-    values = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    values = _entries(text)
     return {
         metric: int(Decimal(value) * scale)
         for key, metric, scale in keys

@@ -147,6 +147,7 @@ class Isolate(Layer):
             shared=SHARED,
             source="isolate",
             read=box_file.program,
+            read_failure=box_file.failure,
         )
 
     def _options(self, outer: View, place: Place) -> tuple[list[str], str]:

@@ -197,6 +197,8 @@ class Starter(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     #: Reads the figures of a report: metric and value.
     read: Callable[[str], dict[str, int]]
+    #: Reads how the program ended: "exit code 3"; None where it ended well, or nothing is reported.
+    read_failure: Callable[[str], str | None]
 
 
 @dataclass

@@ -56,7 +56,7 @@ class Printed:
 
     def executions(self) -> Iterator[tuple[Execution, record.Phase, str]]:
         """Yield each execution with its phase, and what it wrote to standard output."""
-        for execution, phase in self._phases.items():
+        for execution, phase in sorted(self._phases.items()):
             yield execution, phase, self._of(execution)["stdout"].decode(errors="replace")
 
     @property

@@ -101,6 +101,13 @@ def samples(printed: Printed, starter: Starter, trial: int, *, kernel: bool) -> 
     ]  # fmt: skip
 
 
+def failure(printed: Printed, starter: Starter, program: str) -> str | None:
+    """Return how the first program that failed ended, by the sandbox's reports; None: unknown."""
+    ends = (starter.read_failure(text) for _, _, text in printed.executions())
+    end = next(filter(None, ends), None)
+    return None if end is None else f"{program} ended with {end} ({starter.source})"
+
+
 def _reported(
     text: str, starter: Starter, *, kernel: bool
 ) -> Iterator[tuple[str, Mapping[str, int]]]:

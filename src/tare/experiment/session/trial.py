@@ -407,6 +407,9 @@ class Conductor:
                 if driving is not None:
                     prepare, look = partial(prepare, driving=driving), driving.look
                 said = self._measured(job, prepare, cell, residents, values, look)
+                if said is not None and starter is not None and values.printed is not None:
+                    program = cell.workload.kernel or " ".join((cell.workload.command or ())[:1])
+                    said = sandbox_start.failure(values.printed, starter, program) or said
                 failure = None if said is None else Why(said)
                 if driving is not None:
                     keep = partial(self._keep, values=values)
