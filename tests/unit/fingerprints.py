@@ -169,7 +169,7 @@ def make(cpus: int = 2, only: str | None = None, rounds: int = 9) -> Fingerprint
             ci = (float(values.min()), float(values.max())) if rounds > 5 else None
             metrics[name] = Figure(
                 value=float(np.median(values)), ci=ci, unit=unit, n=rounds, predicted=predicted,
-                why=why, values=tuple(map(float, values)),
+                sd=float(values.std(ddof=1)), why=why, values=tuple(map(float, values)),
             )  # fmt: skip
     return Fingerprint(
         version=VERSION,

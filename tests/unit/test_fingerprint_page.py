@@ -15,8 +15,8 @@ from fingerprints import KIB, MIB
 from said import args
 
 from tare.experiment.fingerprints.machine.document import Curve
+from tare.features.machine.fingerprint import cycles, page_figures, page_strides, summary
 from tare.features.machine.fingerprint import page as fingerprint_page
-from tare.features.machine.fingerprint import page_figures, page_strides, summary
 from tare.render import files, html, words
 from tare.render.charts.heat_map import heat_map
 from tare.render.charts.lines import place
@@ -56,9 +56,12 @@ def test_what_it_can_do_is_told_first_then_the_machine_and_how_far_it_can_be_tru
 def test_every_figure_is_in_a_table_with_interval_rounds_and_prediction():
     rows = {row["figure"]: row for t in figure_tables(page()) for row in t.rows}
     assert rows.keys() == fingerprints.FIGURES.keys()
-    _, value, rounds, predicted, ratio, why = rows["memory.latency.l2"].values()
+    _, value, sd, rounds, counted, predicted, ratio, why = rows["memory.latency.l2"].values()
     assert re.fullmatch(r"4\.\d+ ns \[4\.\d+, 4\.\d+\]", words.shown(value))
     assert (rounds, why) == (9, "14 cycles at 3.3 GHz")
+    assert sd.unit == "ns"
+    assert 0.01 < sd.value / value.value < 0.04
+    assert counted is None
     assert words.shown(predicted) == "4.24 ns"
     assert ratio.startswith("× 1.0")
 
@@ -154,6 +157,27 @@ def test_strides_are_a_table_by_level_and_a_chart_by_stride():
     }
 
 
+def test_figures_and_strides_have_cycles_where_the_frequency_is_known():
+    made = fingerprints.make()
+    metrics, curves = dict(made.metrics), dict(made.curves)
+    cycles.count(metrics, curves)
+    made = fingerprint_page.make(
+        msgspec.structs.replace(made, metrics=metrics, curves=curves), {}, "tare fingerprint"
+    )
+    rows = {row["figure"]: row for table in figure_tables(made) for row in table.rows}
+    hz = metrics["loop.effective_frequency"].value
+    assert rows["memory.latency.l2"]["cycles"] == pytest.approx(
+        rows["memory.latency.l2"]["value [95 %]"].value * hz / 1e9
+    )
+    assert rows["memory.cache.l2"]["cycles"] is None
+    in_ns, in_cycles = page_strides.tables(
+        msgspec.structs.replace(fingerprints.make(), metrics=metrics, curves=curves)
+    )
+    assert [c.key for c in in_cycles.columns] == [c.key for c in in_ns.columns]
+    key = in_ns.columns[-1].key
+    assert in_cycles.rows[0][key] == pytest.approx(in_ns.rows[0][key] * hz / 1e9)
+
+
 @pytest.mark.parametrize(
     ("facts", "titles"),
     [
@@ -169,12 +193,12 @@ def test_columns_of_strides_are_what_was_measured_of_each_level(facts, titles):
     made = fingerprints.make(only="memory.stride")
     points = tuple(p for c in made.curves.values() for p in c.points if p.at[0] <= 4 * MIB)
     curves = {name: msgspec.structs.replace(c, points=points) for name, c in made.curves.items()}
-    found = page_strides.table(msgspec.structs.replace(made, curves=curves, facts=facts))
+    found, *_ = page_strides.tables(msgspec.structs.replace(made, curves=curves, facts=facts))
     assert [column.title for column in found.columns[2:]] == titles
 
 
 def test_without_strides_there_is_no_table_of_them():
-    assert page_strides.table(fingerprints.make(only="clock")) is None
+    assert page_strides.tables(fingerprints.make(only="clock")) == []
 
 
 def test_too_few_rounds_are_said():

@@ -28,6 +28,10 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     #: Rounds.
     n: int
+    #: Standard deviation over rounds, in the same unit; None: fewer than two.
+    sd: float | None = None
+    #: The value in clock cycles, for times; None: the frequency of a core was not measured.
+    cycles: float | None = None
     #: From the hardware's specification; None: it does not tell.
     predicted: float | None = None
     #: What the prediction rests on, and why the measured value differs, where that is known.
@@ -48,6 +52,9 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     ci: tuple[float, float] | None
     n: int
+    #: As of a figure.
+    sd: float | None = None
+    cycles: float | None = None
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):

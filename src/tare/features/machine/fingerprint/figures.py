@@ -25,7 +25,7 @@ from tare.experiment.fingerprints.machine.document import (
     Problem,
 )  # fmt: skip
 from tare.experiment.session.probing import Round
-from tare.features.machine.fingerprint import derived
+from tare.features.machine.fingerprint import cycles, derived
 from tare.features.machine.fingerprint.choice import Choice
 from tare.features.machine.fingerprint.specification import Prediction, predict
 from tare.host import hardware
@@ -107,6 +107,9 @@ def assemble(
         What else could not be measured.
     """
     found, here = gather(choice, rounds), hardware.read(folder)
+    if not facts.get("emulated"):
+        # The clock of an emulated processor has no cycles.
+        cycles.count(found.metrics, found.curves)
     return Fingerprint(
         tare=tare.__version__,
         agent=client.digest(),
@@ -174,7 +177,14 @@ def figure(values: Sequence[float], unit: str) -> Figure:
     rare = _is_rare(values)
     value, ci = _mean(values) if rare else middle(values)
     why = text(message("fingerprint.why.rare")) if rare else None
-    return Figure(value=value, ci=ci, unit=unit, n=len(values), values=tuple(values), why=why)
+    return Figure(
+        value=value, ci=ci, unit=unit, n=len(values), sd=_deviation(values), values=tuple(values),
+        why=why,
+    )  # fmt: skip
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def _is_rare(values: Sequence[float]) -> bool:
@@ -228,7 +238,7 @@ def _curve(metric: ProbeMetric, series: Mapping[tuple[int, ...], list[float]]) -
     points = []
     for at, values in series.items():
         value, ci = middle(values)
-        points.append(Point(at=at, value=value, ci=ci, n=len(values)))
+        points.append(Point(at=at, value=value, ci=ci, n=len(values), sd=_deviation(values)))
     axes = tuple(Axis(name=axis.name, unit=axis.unit) for axis in metric.axes)
     return Curve(unit=metric.unit, axes=axes, points=tuple(points))
 

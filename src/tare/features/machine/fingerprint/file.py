@@ -10,7 +10,7 @@ import msgspec
 from tare import files
 from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
-from tare.experiment.fingerprints.machine.document import VERSION, Fingerprint
+from tare.experiment.fingerprints.machine.document import VERSION, Figure, Fingerprint
 from tare.features.machine.fingerprint import weights
 from tare.features.machine.fingerprint.weights import Weights
 
@@ -80,7 +80,7 @@ def _check(found: Fingerprint) -> None:
     for name, one in found.metrics.items():
         if one.n < 1 or (one.values and len(one.values) != one.n):
             raise DecodeError(f"{name} has {one.n} rounds, but {len(one.values)} values")
-        if not all(map(math.isfinite, (one.value, *one.values, *(one.ci or ())))):
+        if not all(map(math.isfinite, _numbers(one))):
             raise DecodeError(f"{name} has a value that is no number")
         if any(v and not _SANE[0] < abs(v) < _SANE[1] for v in (one.value, *one.values)):
             raise DecodeError(f"{name} has a value that nothing measures")
@@ -89,6 +89,11 @@ def _check(found: Fingerprint) -> None:
     for name, curve in found.curves.items():
         if any(len(point.at) != len(curve.axes) for point in curve.points):
             raise DecodeError(f"{name} has points that are not on its axes")
+
+
+def _numbers(one: Figure) -> tuple[float, ...]:
+    optional = (v for v in (one.sd, one.cycles) if v is not None)
+    return (one.value, *one.values, *(one.ci or ()), *optional)
 
 
 def write(fingerprint: Fingerprint | Weights, path: Path) -> None:

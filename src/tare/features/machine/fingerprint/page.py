@@ -156,7 +156,7 @@ def _section(
     tables = (
         _table(metrics) if metrics else None,
         _by_cpu({n: fingerprint.curves[n] for n in curves}),
-        page_strides.table(fingerprint) if group.anchor == "memory" else None,
+        *(page_strides.tables(fingerprint) if group.anchor == "memory" else ()),
         _meanings([*metrics, *curves], probes),
     )
     finding = Finding(
@@ -176,7 +176,9 @@ def _table(metrics: Mapping[str, Figure]) -> Table:
         (
             name,
             f.amount,
+            None if f.sd is None else Amount(f.sd, f.unit),
             f.n,
+            f.cycles,
             None if f.predicted is None else Amount(f.predicted, f.unit),
             None if (r := ratio(f)) is None else f"× {significant(r)}",
             f.why,
@@ -184,9 +186,11 @@ def _table(metrics: Mapping[str, Figure]) -> Table:
         for name, f in metrics.items()
     )
     of_prediction = Column(key="ratio", title="ratio", unit="1")
+    deviation = Column(key="sd", title="SD over rounds")
+    counted = Column(key="cycles", title="cycles", unit="1")
     return Table.of(
         "Every figure",
-        ("figure", "value [95 %]", "rounds", "predicted", of_prediction, "why"),
+        ("figure", "value [95 %]", deviation, "rounds", counted, "predicted", of_prediction, "why"),
         rows,
     )
 

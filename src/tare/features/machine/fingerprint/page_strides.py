@@ -1,6 +1,8 @@
-"""The table of memory latency by order and stride, with one column per level of the memory."""
+"""Tables of memory latency by order and stride, each with one column per level of the memory."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from tare.experiment.fingerprints.machine.document import Fingerprint
 from tare.features.machine.fingerprint.page_groups import caches_found
@@ -14,7 +16,7 @@ _WITHIN = 0.75
 _BEYOND = 2
 
 
-def table(fingerprint: Fingerprint) -> Table | None:
+def tables(fingerprint: Fingerprint) -> list[Table]:
     """Lay out the latency of one size in each cache and in memory, by order and stride.
 
     Parameters
@@ -23,15 +25,31 @@ def table(fingerprint: Fingerprint) -> Table | None:
 
     Returns
     -------
-    Table or None
-        None where strides were not measured. Levels without a measured size have no column.
+    list of Table
+        One in nanoseconds and, where the frequency of a core is known, one in clock cycles. Empty
+        where strides were not measured. Levels without a measured size have no column.
     """
-    values: dict[tuple[str, int, int], float] = {
-        (order, point.at[0], point.at[1]): point.value
+    points = {
+        (order, point.at[0], point.at[1]): point
         for order, name in _CURVES.items()
         if name in fingerprint.curves
         for point in fingerprint.curves[name].points
     }
+    values = {key: point.value for key, point in points.items()}
+    cycles = {key: point.cycles for key, point in points.items() if point.cycles is not None}
+    title = "Latency of memory by stride"
+    found = [_table(title, "ns", values, fingerprint)]
+    if cycles:
+        found.append(_table(f"{title}, in clock cycles", "1", cycles, fingerprint))
+    return [table for table in found if table is not None]
+
+
+def _table(
+    title: str,
+    unit: str,
+    values: Mapping[tuple[str, int, int], float],
+    fingerprint: Fingerprint,
+) -> Table | None:
     sizes = sorted({size for _, size, _ in values})
     columns = _columns(sizes, _caches(fingerprint))
     if not columns:
@@ -41,8 +59,8 @@ def table(fingerprint: Fingerprint) -> Table | None:
         for order in _CURVES
         for stride in sorted({stride for of, _, stride in values if of == order})
     ]
-    heads = (Column(key=str(size), title=title, unit="ns") for size, title in columns.items())
-    return Table.of("Latency of memory by stride", ("order", "stride", *heads), rows)
+    heads = (Column(key=str(size), title=name, unit=unit) for size, name in columns.items())
+    return Table.of(title, ("order", "stride", *heads), rows)
 
 
 def _caches(fingerprint: Fingerprint) -> dict[str, float]:
