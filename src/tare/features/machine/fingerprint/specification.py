@@ -9,7 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from tare.features.machine.fingerprint import expected_kernel, expected_memory, expected_processor
+from tare.features.machine.fingerprint import (
+    expected_kernel,
+    expected_memory,
+    expected_processor,
+    expected_sharing,
+    expected_tasks,
+)
 from tare.features.machine.fingerprint.expectation import Machine, Prediction
 from tare.host.hardware import Hardware
 
@@ -20,6 +26,7 @@ _Rule = Callable[[Machine, re.Match[str]], Prediction | None]
 #: Names of metrics, whole, and what expects something of them; the first that fits.
 _RULES: tuple[tuple[str, _Rule], ...] = (
     *expected_processor.RULES, *expected_memory.RULES, *expected_kernel.RULES,
+    *expected_tasks.RULES, *expected_sharing.RULES,
 )  # fmt: skip
 
 
