@@ -27,7 +27,9 @@ from tare.units.parsing import TIMES as TIMES
 from tare.units.parsing import QuantityError as QuantityError
 from tare.units.parsing import bits as bits
 from tare.units.parsing import count as count
+from tare.units.parsing import frequency as frequency
 from tare.units.parsing import nanoseconds as nanoseconds
+from tare.units.parsing import number as number
 from tare.units.parsing import quantile as quantile
 from tare.units.parsing import quantile_name as quantile_name
 from tare.units.parsing import rate as rate

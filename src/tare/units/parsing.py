@@ -46,7 +46,7 @@ _QUANTILE = re.compile(
     r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)|([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%|(0?\.[0-9]{1,8})|(median)"
 )
 _TIME, _RATE, _AMOUNT, _SHARE, _QUANTILE_NAMED = "90s", "200Mbit/s", "10Gbit", "5%", "p99"
-_COUNT = "20"
+_COUNT, _FREQUENCY, _FACTOR = "20", "3.5GHz", "1.5"
 
 
 class QuantityError(ValueError):
@@ -190,6 +190,35 @@ def count(text: str, least: int = 1) -> int:
     if number < least:
         raise QuantityError(f"is below {least:,}", f"{max(least, int(_COUNT))}")
     return int(number)
+
+
+def frequency(text: str) -> float:
+    """Return a frequency in hertz: ``3.5 GHz``, ``250Hz``.
+
+    Raises
+    ------
+    QuantityError
+        If it is none.
+    """
+    number, unit = _with_unit(text, _FREQUENCY)
+    prefix = unit.removesuffix("Hz")
+    if prefix == unit or prefix not in _DECIMAL:
+        raise QuantityError(f"has no unit of frequency: {unit!r}", _FREQUENCY)
+    return float(number * _DECIMAL[prefix])
+
+
+def number(text: str) -> float:
+    """Return a number without a unit, a ratio or a count: ``1.5``, ``5%``, ``1,500``.
+
+    Raises
+    ------
+    QuantityError
+        If it is none.
+    """
+    found, unit = _taken_apart(text, _FACTOR)
+    if unit not in ("", "%"):
+        raise QuantityError(f"has a unit, {unit!r}, where none is to be", _FACTOR)
+    return float(found / 100 if unit else found)
 
 
 def quantile(text: str) -> float:

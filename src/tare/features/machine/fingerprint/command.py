@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tare.agent.record import Peer
     from tare.experiment.fingerprints.machine.document import Fingerprint
+    from tare.features.machine.fingerprint.predictions import UserPrediction
     from tare.features.machine.fingerprint.request import Asked
     from tare.features.machine.fingerprint.weights import Weights
 
@@ -89,6 +90,10 @@ def take(
         typer.Option(metavar="HOST[:PORT]", help="Also measure to where tare net serve listens."),
     ] = None,
     key: options.Key = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='Your predictions, TOML: syscall.getpid = "120 ns".'),
+    ] = None,
     report: options.Report = None,
     json: options.Json = None,
 ) -> None:
@@ -127,6 +132,7 @@ def take(
             remote=remote,
             peer=_peer(peer, key),
             seed=seed,
+            predictions=_predictions(predictions),
         ),
         json,
         report,
@@ -157,6 +163,11 @@ def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path
     from tare.features.machine.fingerprint.progress import Bar
 
     alone = len(stacks) == 1
+    if not alone and asked.predictions:
+        raise ExperimentError(
+            "--predictions are of one machine, not of several platforms",
+            "leave it out, or name one --platform",
+        )
     if not alone and (asked.peer is not None or asked.remote is not None):
         raise ExperimentError(
             "--peer and --remote measure another machine, not platforms of this one",
@@ -256,6 +267,14 @@ def _next(
 def _typed() -> str:
     """Return what was typed, to be typed again."""
     return shlex.join(["tare", *sys.argv[1:]])
+
+
+def _predictions(path: Path | None) -> dict[str, UserPrediction]:
+    """Return the user's predictions by figure; none without a file."""
+    from tare.experiment.catalogue import catalogue
+    from tare.features.machine.fingerprint import predictions
+
+    return {} if path is None else predictions.read(path, catalogue().probes)
 
 
 def _peer(address: str | None, key: Path | None) -> Peer | None:

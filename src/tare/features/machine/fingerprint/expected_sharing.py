@@ -26,10 +26,13 @@ def connection(machine: Machine, found: re.Match[str]) -> Prediction | None:
     teardown = call if remote else value + call
     # A reset is one segment, and takes one more call to ask for.
     reset = setup + 2 * call + value / 2
-    expected = {"setup": setup, "teardown": teardown, "reset": reset}.get(part, setup + teardown)
-    return rests(
-        expected, message("fingerprint.why.connection", part=part, source=source, remote=remote)
-    )
+    if part == "teardown":
+        end = "later" if remote else part
+        return rests(teardown, message(f"fingerprint.why.connection.{end}", source=source))
+    if part in ("setup", "reset"):
+        expected = setup if part == "setup" else reset
+        return rests(expected, message(f"fingerprint.why.connection.{part}", source=source))
+    return rests(setup + teardown, message("fingerprint.why.connection.whole", source=source))
 
 
 def _round_trip(machine: Machine, *, remote: bool) -> tuple[float, str] | None:

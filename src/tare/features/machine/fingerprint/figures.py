@@ -25,8 +25,9 @@ from tare.experiment.fingerprints.machine.document import (
     Problem,
 )  # fmt: skip
 from tare.experiment.session.probing import Round
-from tare.features.machine.fingerprint import cycles, derived
+from tare.features.machine.fingerprint import cycles, derived, predictions
 from tare.features.machine.fingerprint.choice import Choice
+from tare.features.machine.fingerprint.predictions import UserPrediction
 from tare.features.machine.fingerprint.specification import Prediction, predict
 from tare.host import hardware
 from tare.host.hardware import Hardware
@@ -90,6 +91,7 @@ def assemble(
     folder: Path | None,
     facts: Mapping[str, Fact],
     problems: Sequence[Problem] = (),
+    user_predictions: Mapping[str, UserPrediction] | None = None,
 ) -> Fingerprint:
     """Make a fingerprint of rounds.
 
@@ -105,11 +107,16 @@ def assemble(
         What is known of the platform, beside those of the machine.
     problems : sequence of Problem
         What else could not be measured.
+    user_predictions : mapping, optional
+        By figure; they take the place of those from the specification.
     """
     found, here = gather(choice, rounds), hardware.read(folder)
     if not facts.get("emulated"):
         # The clock of an emulated processor has no cycles.
         cycles.count(found.metrics, found.curves)
+    # Of an emulated machine nothing is promised.
+    metrics = found.metrics if facts.get("emulated") else predicted(found.metrics, here)
+    metrics, unjudged = predictions.apply(metrics, user_predictions or {})
     return Fingerprint(
         tare=tare.__version__,
         agent=client.digest(),
@@ -117,11 +124,10 @@ def assemble(
         seconds=seconds,
         effort=effort,
         platform=platform,
-        # Of an emulated machine nothing is promised.
-        metrics=found.metrics if facts.get("emulated") else predicted(found.metrics, here),
+        metrics=metrics,
         curves=found.curves,
         facts={**_machine_facts(), **hardware.facts(here), **facts},
-        problems=(*found.problems, *problems),
+        problems=(*found.problems, *problems, *unjudged),
     )
 
 

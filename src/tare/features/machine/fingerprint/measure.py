@@ -177,4 +177,5 @@ class _Session:
             folder=self._places.directory,
             facts=self._facts,
             problems=problems,
+            user_predictions=self._asked.predictions,
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare import platforms
 from tare.agent import record
 from tare.experiment.session import scratch_space
+from tare.features.machine.fingerprint.predictions import UserPrediction
 from tare.host import hardware
 from tare.render.words import text
 from tare.results.message import Message, message
@@ -36,6 +38,8 @@ class Asked:
     directory, remote : Path or None
         Where files are made, on this and on another machine's file system; a stack with files of
         its own has ``directory`` inside.
+    predictions : mapping
+        What the user expects, by figure.
     """
 
     words: tuple[str, ...] = ()
@@ -50,6 +54,7 @@ class Asked:
     remote: Path | None = None
     peer: record.Peer | None = None
     seed: int = 1
+    predictions: Mapping[str, UserPrediction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
