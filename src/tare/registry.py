@@ -115,7 +115,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     seconds: Seconds
     #: Many rounds a session; otherwise one, which watches a course of time.
     repeats: bool
-    #: ``directory``, ``remote``, ``several_cpus``: not performed without.
+    #: ``directory``, ``remote``, ``file_cache``, ``several_cpus``: not performed without.
     needs: tuple[str, ...]
 
 

@@ -353,27 +353,9 @@ class TestFiles:
         curve = answer.values["file.cache.by_size"]
         assert max(curve) == (8 * MB,)
         assert answer.value("file.cache.speed") > 0
-        assert "file.cache.size" not in answer.values
-        assert any("8 MiB" in why for why in answer.why), answer.why
         assert all(path.stat().st_size <= 8 * MB for path in Path(disk).iterdir())
 
-    @pytest.mark.skipif(not ROOT, reason="only root makes control groups")
-    def test_the_end_of_the_cache_is_found_in_a_group(self, disk: str) -> None:
-        group = Path("/sys/fs/cgroup/memory") / f"tare-test-{secrets.token_hex(3)}"
-        if not (group.parent / "memory.limit_in_bytes").exists():
-            pytest.skip("no memory controller of version 1 here")
-        group.mkdir()
-        try:
-            (group / "memory.limit_in_bytes").write_text(str(64 * MB))
-            enter = ["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"]
-            answer = probe("file.cache", *enter, directory=disk, effort="whole")
-        finally:
-            (group / "memory.force_empty").write_text("0")
-            group.rmdir()
-        # The agent and the tables of the file need some of it.
-        assert 16 * MB <= answer.value("file.cache.size") <= 64 * MB
-
-    @pytest.mark.parametrize("name", ["read", "contention", "cache", "remote"])
+    @pytest.mark.parametrize("name", ["read", "contention", "cache", "cache_size", "remote"])
     def test_no_directory_is_told(self, name: str) -> None:
         answer = probe(f"file.{name}")
         assert answer.kinds == {"unavailable"}

@@ -21,7 +21,7 @@ fn bandwidth_is_a_block_over_its_time() {
     let answer = agent.ask(json!({
         "job": "probe", "id": 1, "name": "file.read", "effort": "quick", "seed": 1,
         "cpus": null, "directory": directory, "remote": null, "memory_bytes": 1 << 26,
-        "file_bytes": 1 << 24, "peer": null, "timeout_ns": 60_000_000_000_u64,
+        "file_bytes": 1 << 24, "file_cache": null, "peer": null, "timeout_ns": 60_000_000_000_u64,
     }));
     if answer.faults().iter().any(|fault| fault.0 == "unavailable") {
         eprintln!("skipped: {:?}", answer.faults());

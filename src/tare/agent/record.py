@@ -288,6 +288,15 @@ FaultKind = Literal[
 ]
 
 
+class FileCache(Strict, frozen=True, kw_only=True):
+    """Whose file cache a probe may fill, and with how much."""
+
+    #: Size of the file that is written and read.
+    file_bytes: Int64
+    #: Directory of a control group that limits memory; absent: the whole machine's cache.
+    group: str | None = None
+
+
 class Handout(Strict, frozen=True, kw_only=True):
     """A socket at which a descriptor is had for a token.
 
@@ -410,6 +419,8 @@ class Probe(Strict, frozen=True, kw_only=True, tag_field="job", tag="probe"):
     directory: str | None = None
     effort: Effort
     file_bytes: Int64
+    #: Memory that files may fill; absent: none.
+    file_cache: FileCache | None = None
     #: Echoed by every record that answers this job.
     id: Int64
     #: Most memory that it may take, and most that it may write to a file.

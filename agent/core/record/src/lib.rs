@@ -222,10 +222,22 @@ pub struct Probe {
     /// Most memory that it may take, and most that it may write to a file.
     pub memory_bytes: u64,
     pub file_bytes: u64,
+    /// Memory that files may fill; absent: none.
+    pub file_cache: Option<FileCache>,
     /// The other end of network probes; absent: this machine's loopback only.
     pub peer: Option<Peer>,
     /// What takes longer is killed.
     pub timeout_ns: u64,
+}
+
+/// Whose file cache a probe may fill, and with how much.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileCache {
+    /// Directory of a control group that limits memory; absent: the whole machine's cache.
+    pub group: Option<String>,
+    /// Size of the file that is written and read.
+    pub file_bytes: u64,
 }
 
 /// How long a probe may take, and how much it looks at.

@@ -9,7 +9,7 @@ mod place;
 
 pub use counters::{Counter, Counters, Reading};
 pub use group::{remove, Group};
-pub use leaf::{lists, Leaf};
+pub use leaf::{enter, lists, Leaf};
 pub use peak::Peak;
 pub use place::{memory_limit, places, unified, with, Place, Version};
 

@@ -56,15 +56,19 @@ impl<'a> Place<'a> {
 
     /// Most bytes of a file, up to those, that the user and the disk have room for.
     pub fn fitting(&self, wanted: u64, least: u64) -> Result<u64, String> {
+        self.fitting_within(wanted, least, self.round.job.file_bytes)
+    }
+
+    /// The same where another limit than the round's holds.
+    pub fn fitting_within(&self, wanted: u64, least: u64, allowed: u64) -> Result<u64, String> {
         let kind = &self.kind;
         let room = kind.free_bytes.saturating_sub(kind.total_bytes / SPARED);
-        let most = wanted.min(self.round.job.file_bytes).min(room);
+        let most = wanted.min(allowed).min(room);
         if most < least {
             return Err(format!(
-                "{}: a file of {least} bytes is needed, but {} may be written and {room} are free \
-                 beside the tenth that is left alone",
-                self.directory.display(),
-                self.round.job.file_bytes
+                "{}: a file of {least} bytes is needed, but {allowed} may be written and {room} \
+                 are free beside the tenth that is left alone",
+                self.directory.display()
             ));
         }
         Ok(most)

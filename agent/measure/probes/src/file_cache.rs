@@ -1,4 +1,4 @@
-//! How fast a file is read once more, and how much of it memory keeps.
+//! How fast a file is read once more.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,7 @@ use crate::probe::{Axis, Better, Metric, Need, Probe, Round, Seconds};
 pub const PROBE: Probe = Probe {
     name: "file.cache",
     title: "reading a file once more",
-    question: "How much of a file does memory keep, and how fast does it give it back?",
+    question: "How fast does memory give a file back?",
     source: Some("SYSMEASURE, file cache; CSE 221"),
     metrics: &[
         Metric {
@@ -27,18 +27,6 @@ pub const PROBE: Probe = Probe {
             listed: false,
             better: Better::Higher,
             margin: 0.1,
-        },
-        Metric {
-            name: "file.cache.size",
-            unit: "bytes",
-            meaning:
-                "largest part of a file that could be read once more without the disk, as the \
-                      kernel counts the blocks that it reads; only where the next larger one, \
-                      within what may be used, needed the disk",
-            axes: &[],
-            listed: false,
-            better: Better::Higher,
-            margin: 0.25,
         },
         Metric {
             name: "file.cache.by_size",
@@ -75,38 +63,27 @@ const LOST: u64 = 16;
 
 fn perform(round: &Round) -> Result<(), String> {
     let place = Place::on_disk(round, round.job.directory.as_deref())?;
-    let (most, why) = bound(round);
-    let bytes = place.fitting(most, SMALLEST)? / SMALLEST * SMALLEST;
+    let bytes = place.fitting(bound(round), SMALLEST)? / SMALLEST * SMALLEST;
     let path = place.file("cache", bytes)?;
     let file = File::open(&path).map_err(|error| at(&path, &error))?;
     let counted = counts_blocks(&file, &path)?;
     let end = clock::monotonic() + round.budget_ns();
     let mut held = None;
-    let mut lost = false;
     for size in sizes(bytes, round.job.effort) {
         let pass = reread(&file, size, end).map_err(|error| at(&path, &error))?;
         round.read_at("file.cache.by_size", &[size as i64], pass.speed);
-        lost = counted && pass.from_disk > size / LOST;
-        if lost {
+        if counted && pass.is_lost(size) {
             break;
         }
-        held = Some((size, pass.speed));
+        held = Some(pass.speed);
     }
     forget(&file);
-    if let Some((_, speed)) = held {
-        round.read("file.cache.speed", speed);
-    }
     match held {
-        Some((held, _)) if lost => round.read("file.cache.size", held as f64),
-        _ if !counted => round.unavailable(
-            "file.cache.size",
-            format!("{} does not count what it reads", place.kind.name()),
+        Some(speed) => round.read("file.cache.speed", speed),
+        None => round.unavailable(
+            "file.cache.speed",
+            "not even the smallest part stayed there",
         ),
-        Some((held, _)) => round.unavailable(
-            "file.cache.size",
-            format!("at least {} MiB: more was not tried ({why})", held >> 20),
-        ),
-        None => round.unavailable("file.cache.size", "not even the smallest part stayed there"),
     }
     Ok(())
 }
@@ -124,31 +101,17 @@ fn sizes(most: u64, effort: Effort) -> Vec<u64> {
     sizes
 }
 
-/// Most that is tried, and why no more.
-fn bound(round: &Round) -> (u64, String) {
+/// Most that is tried.
+fn bound(round: &Round) -> u64 {
     let job = &round.job;
-    let mut bounds = vec![
-        (job.file_bytes, "what may be written".to_string()),
-        (job.memory_bytes, "what memory may be taken".to_string()),
-    ];
+    let mut bounds = vec![job.file_bytes, job.memory_bytes];
     if round.job.effort != Effort::Whole {
-        bounds.push((QUICK, "a quick look".to_string()));
+        bounds.push(QUICK);
     }
-    if let Some(available) = available() {
-        // Others' pages are not driven out of memory to find out.
-        bounds.push((
-            available / 2,
-            "half of what memory is available".to_string(),
-        ));
-    }
-    if let Some(limit) = cgroup::memory_limit() {
-        // Beyond its own limit a group drives out nothing but its own pages.
-        let beyond = limit.saturating_add(limit / 2);
-        bounds.push((
-            beyond,
-            "half more than its control group may hold".to_string(),
-        ));
-    }
+    // Others' pages are not driven out of memory.
+    bounds.extend(available().map(|available| available / 2));
+    // Beyond its own limit a group drives out nothing but its own pages.
+    bounds.extend(cgroup::memory_limit().map(|limit| limit.saturating_add(limit / 2)));
     bounds.into_iter().min().expect("there are two at least")
 }
 
@@ -163,7 +126,7 @@ fn available() -> Option<u64> {
 
 /// Whether the kernel counts what this file system reads from its disk: it must for a file that is
 /// not in memory.
-fn counts_blocks(file: &File, path: &Path) -> Result<bool, String> {
+pub fn counts_blocks(file: &File, path: &Path) -> Result<bool, String> {
     forget(file);
     let before = blocks_read();
     read_all(file, SMALLEST, &mut vec![0; CHUNK]).map_err(|error| at(path, &error))?;
@@ -180,31 +143,45 @@ fn blocks_read() -> u64 {
     }
 }
 
-struct Pass {
-    speed: f64,
-    from_disk: u64,
+/// Of reading so much of a file.
+pub struct Pass {
+    pub speed: f64,
+    pub from_disk: u64,
+}
+
+impl Pass {
+    /// Whether a part that matters was not in memory.
+    pub fn is_lost(&self, bytes: u64) -> bool {
+        self.from_disk > bytes / LOST
+    }
 }
 
 /// Once to bring it into memory, then once more: the best of some times, of which the least came
 /// from the disk.
-fn reread(file: &File, bytes: u64, deadline_ns: i64) -> io::Result<Pass> {
-    let mut buffer = vec![0; CHUNK];
-    read_all(file, bytes, &mut buffer)?;
-    let mut best = Pass {
-        speed: 0.0,
-        from_disk: u64::MAX,
-    };
-    for _ in 0..PASSES {
-        let (before, start) = (blocks_read(), clock::monotonic());
-        read_all(file, bytes, &mut buffer)?;
-        let taken = clock::monotonic() - start;
-        best.speed = best.speed.max(bytes as f64 / taken.max(1) as f64 * 1e9);
-        best.from_disk = best.from_disk.min((blocks_read() - before) * 512);
+pub fn reread(file: &File, bytes: u64, deadline_ns: i64) -> io::Result<Pass> {
+    read_all(file, bytes, &mut vec![0; CHUNK])?;
+    let mut best = pass(file, bytes)?;
+    for _ in 1..PASSES {
         if clock::monotonic() > deadline_ns {
             break;
         }
+        let next = pass(file, bytes)?;
+        best.speed = best.speed.max(next.speed);
+        best.from_disk = best.from_disk.min(next.from_disk);
     }
     Ok(best)
+}
+
+/// Reads the start of a file once.
+pub fn pass(file: &File, bytes: u64) -> io::Result<Pass> {
+    let mut buffer = vec![0; CHUNK];
+    let (before, start) = (blocks_read(), clock::monotonic());
+    read_all(file, bytes, &mut buffer)?;
+    let taken = clock::monotonic() - start;
+    Ok(Pass {
+        speed: bytes as f64 / taken.max(1) as f64 * 1e9,
+        from_disk: (blocks_read() - before) * 512,
+    })
 }
 
 fn read_all(file: &File, bytes: u64, buffer: &mut [u8]) -> io::Result<()> {

@@ -20,6 +20,7 @@ mod empty_loop;
 mod fault;
 mod fault_count;
 mod file_cache;
+mod file_cache_size;
 mod file_contention;
 mod file_read;
 mod file_remote;
@@ -62,6 +63,7 @@ pub const PROBES: &[&Probe] = &[
     &cpu_smt::PROBE,
     &fault::PROBE,
     &file_cache::PROBE,
+    &file_cache_size::PROBE,
     &file_contention::PROBE,
     &file_read::PROBE,
     &file_remote::PROBE,

@@ -155,7 +155,7 @@ mod tests {
         let job = serde_json::from_value(serde_json::json!({
             "id": 1, "name": PROBE.name, "effort": effort, "seed": 1, "cpus": null,
             "directory": null, "remote": null, "memory_bytes": memory_bytes, "file_bytes": 0,
-            "peer": null, "timeout_ns": 0,
+            "file_cache": null, "peer": null, "timeout_ns": 0,
         }));
         Round::new(job.unwrap(), &PROBE, vec![0])
     }

@@ -78,6 +78,8 @@ pub enum Need {
     Directory,
     /// One on another machine's file system.
     Remote,
+    /// Memory that files may fill: a control group, or the whole machine.
+    FileCache,
     /// More than one CPU.
     SeveralCpus,
 }

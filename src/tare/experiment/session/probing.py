@@ -30,6 +30,8 @@ class Given:
         Where it may make files, as the agent sees it: here, and on another machine's file system.
     memory_bytes, file_bytes : int
         Most memory that a round may take, and most that it may write to a file.
+    file_cache : FileCache or None
+        Memory that files may fill.
     """
 
     effort: record.Effort = "quick"
@@ -39,6 +41,7 @@ class Given:
     peer: record.Peer | None = None
     memory_bytes: int = 1 << 30
     file_bytes: int = 256 << 20
+    file_cache: record.FileCache | None = None
     seed: int = 1
 
 
@@ -125,6 +128,7 @@ def perform_round(agent: Agent, turn: Turn, given: Given) -> Round:
         remote=given.remote,
         memory_bytes=given.memory_bytes,
         file_bytes=given.file_bytes,
+        file_cache=given.file_cache,
         peer=given.peer,
         timeout_ns=round(turn.timeout_s * 1e9),
     )

@@ -19,6 +19,8 @@ from tare.results.message import Amount, Message, message
 MEMORY_BYTES = 1 << 30
 #: Of what is available, what a session takes.
 _PART = 4
+#: This part of a file system the agent leaves free.
+_SPARED = 10
 #: Files of fewer bytes say nothing of a disk.
 LEAST_FILE_BYTES = 16 << 20
 
@@ -92,6 +94,12 @@ def _refusal(folder: Path, *, memory_too: bool) -> Message | None:
 def _free(folder: Path) -> int:
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
+
+
+def spare_bytes(folder: Path) -> int:
+    """Return how much may be written at most: the agent leaves a tenth of a file system free."""
+    found = os.statvfs(folder)
+    return max(0, (found.f_bavail - found.f_blocks // _SPARED) * found.f_frsize)
 
 
 @contextlib.contextmanager

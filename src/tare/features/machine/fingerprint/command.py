@@ -7,13 +7,13 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tare.cli import console, options
 from tare.cli.commands import Commands, Group
-from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
+from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, UsageError
 from tare.render.words import text
 from tare.results.message import Message, message
 
@@ -67,8 +67,16 @@ def take(
         typer.Option(metavar="SIZE", help="Memory of a probe. [default: 1 GiB, or 1/4 of free]"),
     ] = None,
     max_file_size: Annotated[
-        str, typer.Option(metavar="SIZE", help="Most to write to a file.")
-    ] = "256 MiB",
+        str | None,
+        typer.Option(metavar="SIZE", help="Most to write to a file. [default: 256 MiB]"),
+    ] = None,
+    file_cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE|machine",
+            help="Control group for file.cache_size; machine: evicts others. [default: 1 GiB]",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of random orders.")] = 1,
     platform: Annotated[
         list[str] | None,
@@ -127,7 +135,10 @@ def take(
             memory_bytes=None
             if max_memory is None
             else quantities.read(units.size, "--max-memory", max_memory),
-            file_bytes=quantities.read(units.size, "--max-file-size", max_file_size),
+            file_bytes=None
+            if max_file_size is None
+            else quantities.read(units.size, "--max-file-size", max_file_size),
+            file_cache=_file_cache(file_cache, words or (), full=full),
             directory=directory,
             remote=remote,
             peer=_peer(peer, key),
@@ -267,6 +278,27 @@ def _next(
 def _typed() -> str:
     """Return what was typed, to be typed again."""
     return shlex.join(["tare", *sys.argv[1:]])
+
+
+def _file_cache(
+    typed: str | None, words: Sequence[str], *, full: bool
+) -> int | Literal["machine"] | None:
+    """Return the memory that files may fill, in bytes."""
+    from tare import units
+    from tare.cli import quantities
+    from tare.features.machine.fingerprint.file_cache import LEAST_BYTES, PROBE
+
+    if typed is None:
+        return None
+    if not full and not any(f"{PROBE}.".startswith(f"{word}.") for word in words):
+        raise UsageError(f"--file-cache is for {PROBE}", f"tare fingerprint {PROBE}, or --full")
+    if typed == "machine":
+        return "machine"
+    size = quantities.read(units.size, "--file-cache", typed)
+    if size < LEAST_BYTES:
+        least = units.quantity(LEAST_BYTES, "bytes")
+        raise UsageError(f"--file-cache {typed!r} is below {least}", "--file-cache '64 MiB'")
+    return size
 
 
 def _predictions(path: Path | None) -> dict[str, UserPrediction]:

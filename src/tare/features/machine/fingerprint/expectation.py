@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -36,6 +36,8 @@ class Machine:
 
     hardware: Hardware
     measured: Mapping[str, float]
+    #: Facts of the session, such as limits.
+    facts: Mapping[str, bool | int | float | str] = field(default_factory=dict)
 
     @property
     def core(self) -> Microarchitecture | None:

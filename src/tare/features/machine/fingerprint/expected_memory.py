@@ -147,6 +147,14 @@ def copied(machine: Machine, found: re.Match[str]) -> Prediction | None:
     )
 
 
+def file_cache(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that files fill the memory that they may."""
+    memory = machine.facts.get(f"file_cache_{found[1]}_bytes")
+    if not isinstance(memory, int):
+        return None
+    return rests(float(memory), message(f"fingerprint.why.cache_{found[1]}"))
+
+
 RULES = (
     (r"memory\.cache\.l([123])", cache_size),
     (r"memory\.latency\.l([123])", cache_latency),
@@ -155,5 +163,6 @@ RULES = (
     (r"memory\.parallelism\.peak", parallelism),
     (r"fault\.huge", huge_fault),
     (r"file\.cache\.(?:speed|bandwidth|read)", copied),
+    (r"file\.cache_size\.(group|machine)", file_cache),
     (r"network\.bandwidth\.loopback(?:\.\d+)?", copied),
 )

@@ -115,7 +115,7 @@ def assemble(
         # The clock of an emulated processor has no cycles.
         cycles.count(found.metrics, found.curves)
     # Of an emulated machine nothing is promised.
-    metrics = found.metrics if facts.get("emulated") else predicted(found.metrics, here)
+    metrics = found.metrics if facts.get("emulated") else predicted(found.metrics, here, facts)
     metrics, unjudged = predictions.apply(metrics, user_predictions or {})
     return Fingerprint(
         tare=tare.__version__,
@@ -140,9 +140,11 @@ def _machine_facts() -> dict[str, Fact]:
     return {fact.name: fact.value for fact in machine_facts.facts(topology)}
 
 
-def predicted(metrics: Mapping[str, Figure], here: Hardware) -> dict[str, Figure]:
+def predicted(
+    metrics: Mapping[str, Figure], here: Hardware, facts: Mapping[str, Fact] | None = None
+) -> dict[str, Figure]:
     """Add to each figure what the hardware's specification predicts."""
-    expected = predict(here, {name: one.value for name, one in metrics.items()})
+    expected = predict(here, {name: one.value for name, one in metrics.items()}, facts)
     return {name: _beside(one, expected.get(name)) for name, one in metrics.items()}
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 
 from tare import platforms
-from tare.agent import client
+from tare.agent import client, record
 from tare.errors import AgentError
 from tare.experiment import remnants
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.document import Fingerprint, Problem
 from tare.experiment.session import probing, scratch_space
 from tare.experiment.session.probing import Given, Round, Turn
+from tare.features.machine.fingerprint import file_cache
 from tare.features.machine.fingerprint.choice import choose
 from tare.features.machine.fingerprint.figures import assemble
+from tare.features.machine.fingerprint.file_cache import Cache
 from tare.features.machine.fingerprint.request import Asked, places
 from tare.features.machine.fingerprint.rounds import Rounds, lost
 from tare.host import lease
@@ -78,20 +81,44 @@ class _Session:
         self._asked = asked
         self._progress = progress
         self._places = places(asked)
-        self._choice = choose(catalogue().probes, asked.words, asked.effort, self._places.lacking)
-        self._schedule = Rounds(
-            self._choice.probes,
-            asked.effort,
-            BUDGET_S[asked.effort] if asked.budget_s is None else asked.budget_s,
-            asked.seed,
-            asked.precision,
-            asked.soon,
-        )
+        self._choose(self._places.lacking)
         self._rounds: list[Round] = []
         self._facts: dict[str, bool | int | float | str] = {}
         #: The round that is being performed.
         self._begun = ""
         self.interrupted = False
+
+    def _choose(self, lacking: Mapping[str, str], cache: Cache | None = None) -> None:
+        """Choose and schedule probes for what there is."""
+        known = catalogue().probes
+        if cache is not None:
+            known = {**known, file_cache.PROBE: cache.timed(known[file_cache.PROBE])}
+        self._choice = choose(known, self._asked.words, self._asked.effort, lacking)
+        self._schedule = Rounds(
+            self._choice.probes,
+            self._asked.effort,
+            BUDGET_S[self._asked.effort] if self._asked.budget_s is None else self._asked.budget_s,
+            self._asked.seed,
+            self._asked.precision,
+            self._asked.soon,
+        )
+
+    def _file_cache(self, stack: ExitStack, name: str) -> record.FileCache | None:
+        """Make the memory that files may fill; where there can be none, go on without."""
+        directory = self._places.directory
+        if directory is None or file_cache.PROBE not in {one.name for one in self._choice.probes}:
+            return None
+        asked = self._asked
+        try:
+            cache = stack.enter_context(
+                file_cache.made(f"{name}-cache", asked.file_cache, directory, asked.file_bytes)
+            )
+        except file_cache.LackingError as why:
+            self._choose(self._places.lacking | {file_cache.NEED: str(why)})
+            return None
+        self._facts |= cache.facts
+        self._choose(self._places.lacking, cache)
+        return cache.job
 
     def measure(self) -> None:
         """Perform rounds until it is enough, the time is over, or somebody interrupts."""
@@ -105,6 +132,7 @@ class _Session:
             shared = stack.enter_context(session_folder.made(name))
             files = stack.enter_context(scratch_space.made(directory, f"{name}-files"))
             others = stack.enter_context(scratch_space.made(remote, f"{name}-remote"))
+            cache = self._file_cache(stack, name)
             given = Given(
                 effort=self._asked.effort,
                 directory=self._places.inside if files is None else str(files),
@@ -112,6 +140,7 @@ class _Session:
                 peer=self._asked.peer,
                 memory_bytes=scratch_space.memory_bytes(self._asked.memory_bytes),
                 file_bytes=self._places.file_bytes,
+                file_cache=cache,
                 seed=self._asked.seed,
             )
             self._facts |= {

@@ -51,7 +51,7 @@ GROUPS = (
     Group(
         "files", "How fast are files?", ("file",),
         ("file.read.random.latency.4096", "file.read.sequential.bandwidth.1048576",
-         "file.cache.speed"),
+         "file.cache.speed", "file.cache_size.group"),
     ),
     Group(
         "quiet", "How quiet is it?", ("noise", "steal"),

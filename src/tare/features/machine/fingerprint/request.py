@@ -6,15 +6,19 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from tare import platforms
 from tare.agent import record
 from tare.experiment.session import scratch_space
+from tare.features.machine.fingerprint import file_cache
 from tare.features.machine.fingerprint.predictions import UserPrediction
 from tare.host import hardware
 from tare.render.words import text
 from tare.results.message import Message, message
 
+#: Most that is written to a file, where nobody said.
+FILE_BYTES = 256 << 20
 #: So many times as long as before: as many times the rounds, half the intervals.
 AGAIN = 4
 
@@ -35,9 +39,14 @@ class Asked:
         Half-width at which a figure is exact enough; None: as many rounds as fit.
     soon : bool
         Whether somebody waits, so that it ends after some rounds even if less exact than that.
+    file_bytes : int or None
+        Most that is written to a file; None: ``FILE_BYTES``, except for the file cache.
     directory, remote : Path or None
         Where files are made, on this and on another machine's file system; a stack with files of
         its own has ``directory`` inside.
+    file_cache : int, "machine" or None
+        Memory of the control group in which the file cache is measured, in bytes, or that the whole
+        machine's is; None: by default.
     predictions : mapping
         What the user expects, by figure.
     """
@@ -49,12 +58,19 @@ class Asked:
     precision: float | None = 0.02
     soon: bool = False
     memory_bytes: int | None = None
-    file_bytes: int = 256 << 20
+    file_bytes: int | None = None
     directory: Path | None = None
     remote: Path | None = None
     peer: record.Peer | None = None
+    file_cache: int | Literal["machine"] | None = None
     seed: int = 1
     predictions: Mapping[str, UserPrediction] = field(default_factory=dict)
+
+    @property
+    def wants_file_cache(self) -> bool:
+        """Whether the size of the file cache is meant: that writes more than other probes do."""
+        named = any(word.startswith(file_cache.PROBE) for word in self.words)
+        return self.effort == "whole" or self.file_cache is not None or named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +99,12 @@ def places(asked: Asked) -> Places:
     """
     lacking: dict[str, Message] = {}
     own_files = platforms.own_files(asked.platform)
-    directory, file_bytes = None, asked.file_bytes
+    directory, file_bytes = None, asked.file_bytes or FILE_BYTES
     inside = str(asked.directory) if own_files and asked.directory is not None else None
     if own_files and inside is None:
         lacking["directory"] = message("fingerprint.lacking.inside", platform=asked.platform)
     elif not own_files:
-        directory, file_bytes, why = scratch_space.disk(asked.directory, asked.file_bytes)
+        directory, file_bytes, why = scratch_space.disk(asked.directory, file_bytes)
         if directory is None:
             lacking["directory"] = message("fingerprint.lacking.directory", why=why)
     remote = None
@@ -102,6 +118,10 @@ def places(asked: Asked) -> Places:
             if own_files
             else message("fingerprint.lacking.other_machine")
         )
+    if asked.platform != "bare":
+        lacking["file_cache"] = message("fingerprint.lacking.bare_alone", probe=file_cache.PROBE)
+    elif not asked.wants_file_cache:
+        lacking["file_cache"] = message("fingerprint.lacking.not_named", probe=file_cache.PROBE)
     if len(os.sched_getaffinity(0)) < 2:
         lacking["several_cpus"] = message("fingerprint.lacking.several_cpus")
     return Places(

@@ -19,16 +19,18 @@ from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.document import Problem
 from tare.experiment.session import scratch_space
 from tare.experiment.session.probing import Given, Round, Turn
-from tare.features.machine.fingerprint import trial_probe
+from tare.features.machine.fingerprint import file_cache, trial_probe
 from tare.features.machine.fingerprint.choice import Choice, choose
 from tare.features.machine.fingerprint.measure import BUDGET_S, Progress
-from tare.features.machine.fingerprint.request import Asked, places
+from tare.features.machine.fingerprint.request import FILE_BYTES, Asked, places
 from tare.features.machine.fingerprint.resident import Resident
 from tare.features.machine.fingerprint.rounds import Rounds
 from tare.features.machine.fingerprint.weighing import weighed
 from tare.features.machine.fingerprint.weights import Weights
 from tare.host import lease
 from tare.platforms import session_folder
+from tare.render.words import text
+from tare.results.message import message
 
 #: Starts after the cold one, of which the resident one is the last.
 WARM_STARTS = 6
@@ -88,7 +90,9 @@ class _Session:
         words = asked.words or (() if asked.effort == "whole" else PRIMITIVES)
         self._asked = replace(asked, words=words)
         #: The directory that all of them see lies on a disk, so that all read the same files.
-        folder, self._file_bytes, _ = scratch_space.disk(asked.directory, asked.file_bytes)
+        folder, self._file_bytes, _ = scratch_space.disk(
+            asked.directory, asked.file_bytes or FILE_BYTES
+        )
         self._folder = folder or session_folder.MEMORY
         self._residents = [self._resident(number, stack) for number, stack in enumerate(stacks)]
         self.interrupted = False
@@ -111,6 +115,9 @@ class _Session:
 
     def _lacking(self, stack: str) -> dict[str, str]:
         lacking = places(replace(self._asked, platform=stack, directory=None)).lacking
+        # Its control group is made for one agent on the bare machine.
+        alone = message("fingerprint.lacking.bare_alone", probe=file_cache.PROBE)
+        lacking[file_cache.NEED] = text(alone)
         return {need: why for need, why in lacking.items() if need != "directory"}
 
     def measure(self) -> None:

@@ -30,7 +30,11 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
 )  # fmt: skip
 
 
-def predict(hardware: Hardware, measured: Mapping[str, float]) -> dict[str, Prediction]:
+def predict(
+    hardware: Hardware,
+    measured: Mapping[str, float],
+    facts: Mapping[str, bool | int | float | str] | None = None,
+) -> dict[str, Prediction]:
     """Predict what can be predicted from a specification.
 
     Parameters
@@ -39,13 +43,15 @@ def predict(hardware: Hardware, measured: Mapping[str, float]) -> dict[str, Pred
     measured : mapping of str to float
         Values of metrics, by name: those that are predicted, and beside which reasons are given.
         Some bounds are made of others: a page cache is not faster than memory is copied.
+    facts : mapping, optional
+        What is known of the session: how much memory files could fill.
 
     Returns
     -------
     dict
         By metric; those of which nothing can be said are not in it.
     """
-    machine = Machine(hardware, measured)
+    machine = Machine(hardware, measured, facts or {})
     return {name: found for name in measured if (found := _predicted(machine, name)) is not None}
 
 
