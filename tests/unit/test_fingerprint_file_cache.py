@@ -28,7 +28,7 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(scratch_space, "disk", lambda folder, size: (folder, size, None))
     removed = []
 
-    def limited(place):
+    def limited(place, *, above):
         return [tmp_path / place.name / str(place.memory_bytes)]
 
     monkeypatch.setattr(groups, "limited", limited)
@@ -84,7 +84,7 @@ def test_a_small_disk_makes_the_group_smaller_or_impossible(machine, tmp_path, m
 
 
 def test_without_rights_the_reason_is_told(machine, tmp_path, monkeypatch):
-    def refused(place):
+    def refused(place, *, above):
         raise PlatformError("cannot be limited", "run as root") from PermissionError(13, "denied")
 
     monkeypatch.setattr(groups, "limited", refused)

@@ -64,6 +64,29 @@ def test_on_version_2_one_group_has_all(machine: Path) -> None:
     assert (group / "memory.max").read_text() == "1048576"
 
 
+@pytest.mark.parametrize("above", [False, True])
+def test_beside_processes_a_group_of_version_2_is_made_above_if_it_may(
+    machine: Path, above: bool
+) -> None:
+    version_2(machine, "memory")
+    (machine / "all" / "user" / "scope").mkdir()
+    (machine / "own").write_text("0::/user/scope\n")
+    # As the kernel does, which says EBUSY, it refuses to be written.
+    (machine / "all" / "user" / "scope" / "cgroup.subtree_control").mkdir()
+    (machine / "all" / "user" / "cgroup.subtree_control").write_text("cpu\n")
+    (machine / "all" / "cgroup.subtree_control").write_text("cpu memory\n")
+    if not above:
+        with pytest.raises(PlatformError):
+            groups.limited(place(memory_bytes=1 << 20))
+        return
+    (group,) = groups.limited(place(memory_bytes=1 << 20), above=True)
+    assert group == machine / "all" / NAME
+    for file in group.iterdir():
+        file.unlink()
+    groups.clear(NAME)
+    assert not group.exists()
+
+
 def test_a_part_of_a_cpu_in_a_period_of_its_own(machine: Path) -> None:
     version_2(machine, "cpu")
     (group,) = groups.limited(place(cores=0.3, period_us=20_000))

@@ -48,13 +48,16 @@ def hierarchies() -> Iterator[Hierarchy]:
                 yield Hierarchy(Path(path), 2, frozenset(text.split()))
 
 
-def limited(place: Place) -> list[Path]:
+def limited(place: Place, *, above: bool = False) -> list[Path]:
     """Make groups that hold an instance to its cores and memory.
 
     Parameters
     ----------
     place : Place
         Its ``cores`` and ``memory_bytes`` say what is limited, its name names the groups.
+    above : bool
+        Whether a group of version 2 may be made outside this process's own, whose limits do not
+        hold for it then. :func:`clear` finds it, :func:`release` does not.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def limited(place: Place) -> list[Path]:
                 raise FileNotFoundError(f"no control groups with the controller {controller}")
             group = of(hierarchy) / place.name
             if hierarchy.version == 2:
-                (group.parent / "cgroup.subtree_control").write_text(f"+{controller}")
+                group = _enabled(hierarchy, controller, above=above) / place.name
             group.mkdir(exist_ok=True)
             made.append(group)
             for name, value in limits[hierarchy.version].items():
@@ -89,6 +92,26 @@ def limited(place: Place) -> list[Path]:
             "run it as root or under systemd, on docker, or without a quota or size",
         ) from error
     return list(dict.fromkeys(made))
+
+
+def _enabled(hierarchy: Hierarchy, controller: str, *, above: bool) -> Path:
+    """Return the group of version 2 in which new groups have a controller.
+
+    That is this process's own, unless it holds processes, as a scope of systemd does: the kernel
+    refuses controllers there. Then it may be the nearest one ``above`` that has the controller.
+    """
+    own = of(hierarchy)
+    try:
+        (own / "cgroup.subtree_control").write_text(f"+{controller}")
+    except OSError:
+        for group in own.parents if above else ():
+            if not group.is_relative_to(hierarchy.path):
+                break
+            with contextlib.suppress(OSError):
+                if controller in (group / "cgroup.subtree_control").read_text().split():
+                    return group
+        raise
+    return own
 
 
 def confined(place: Place) -> list[Path]:

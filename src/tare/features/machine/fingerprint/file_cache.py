@@ -107,7 +107,7 @@ def made(
             )
         )
     try:
-        (group,) = groups.limited(Place(name=name, shared="", memory_bytes=memory))
+        (group,) = groups.limited(Place(name=name, shared="", memory_bytes=memory), above=True)
     except PlatformError as error:
         raise LackingError(
             text(message("fingerprint.lacking.no_group", why=str(error.__cause__ or error)))
