@@ -37,7 +37,7 @@ from tape import Tape
 #: Names of folders and of sessions, on which no answer depends.
 _INCIDENTAL = re.compile(r'/[^" ]*/(?=shared|work)|/tmp/[^/" ]+|tare-[0-9a-f]{6}')
 #: What jobs had not yet when tapes were recorded; absent, it asks for nothing.
-_LATER = {"limits"}
+_LATER = {"limits", "file_cache"}
 #: Of a job, what says nothing of what is asked.
 _BY_CHANCE = {"id", "nonce", "shared", "rendezvous", "key", "groups"}
 _ID = re.compile(r'"id":(\d+)')

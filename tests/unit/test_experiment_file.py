@@ -222,8 +222,13 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
             '"trial"',
         ),
         (
-            HEAD + RUN + '[[workload]]\ncommand = "a"\nignore_failure = [3]\n' + ISOLATE,
+            HEAD + RUN + '[[workload]]\ncommand = "a"\nignore_failure = true\n' + ISOLATE,
             "a, which ignores exit codes",
+            '"trial"',
+        ),
+        (
+            HEAD + RUN + '[[workload]]\ncommand = "a"\nenvironment = { E = "" }\n' + ISOLATE,
+            "a, which has an empty variable",
             '"trial"',
         ),
         (HEAD + RUN + KERNEL + "[window]\n" + ISOLATE, "with a window", ""),

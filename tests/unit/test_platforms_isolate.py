@@ -300,3 +300,10 @@ def test_of_several_figures_in_the_output_of_a_program_the_last_is_isolates() ->
         "memory_bytes": 1420 * 1024,
     }
     assert box_file.program("time:x\n") == {}
+
+
+@pytest.mark.parametrize("extra", ["--meta=/tmp/mine", "-o out.txt", "--cg"])
+def test_options_that_tare_sets_are_refused(stub: Stub, extra: str) -> None:
+    with pytest.raises(PlatformError, match="tare sets this option"):
+        platforms.start("isolate", stub.place(extra=extra))
+    assert list(stub.boxes.iterdir()) == []

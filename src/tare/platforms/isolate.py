@@ -37,6 +37,11 @@ CONFIGURED = (Path("/usr/local/etc/isolate"), Path("/etc/isolate"))
 SUBID_USER, USERS = "subid_user", (Path("/etc/passwd"), Path("/etc/subuid"), Path("/etc/subgid"))
 BOX_ROOT = re.compile(r"^\s*box_root\s*=\s*(/\S+)", re.MULTILINE)
 
+#: Options that tare gives isolate itself.
+OWN_OPTIONS = frozenset(
+    ("--run", "--init", "--cleanup", "--version", "--cg", "--box-id", "-b", "--meta", "-M",
+     "--stdin", "-i", "--stdout", "-o", "--silent", "-s", "--env", "-E", "--chdir", "-c")
+)  # fmt: skip
 #: Control groups are used where they work: 2.x makes a box but fails to run in it on v1. A box is
 #: cleaned up only in the mode in which it was made.
 SCRIPT = """\
@@ -164,7 +169,13 @@ class Isolate(Layer):
         files = [*place.files, *root.further(self.settings(place)["show"])]
         mapped = Mapped.of(files, f"{said}.tmp") if place.runs_commands else Mapped()
         options += [*mapped.options]
-        options += words("[platforms.isolate] extra", self.settings(place)["extra"])
+        extra = words("[platforms.isolate] extra", self.settings(place)["extra"])
+        if taken := next((word for word in extra if word.partition("=")[0] in OWN_OPTIONS), None):
+            raise PlatformError(
+                f"[platforms.isolate] extra cannot have {taken}: tare sets this option",
+                f"leave {taken} out",
+            )
+        options += extra
         return options, mapped.made
 
     def mend(self, said: str) -> str | None:
@@ -292,7 +303,10 @@ def _claim(name: str, first: int) -> int:
         except FileExistsError:
             continue
         return box
-    raise PlatformError(f"all boxes of isolate from {first} on are taken", "tare cleanup")
+    raise PlatformError(
+        f"all boxes of isolate from {first} on are taken",
+        "tare cleanup   (or a smaller box in [platforms.isolate])",
+    )
 
 
 def _clean(claim: Path) -> None:

@@ -272,18 +272,19 @@ def _check_fresh(table: Table, experiment: Experiment) -> None:
         ("instances", experiment.instances, "own"),
     ):
         if value != needed:
-            raise table.error(key, f'is "{needed}" with fresh = "run"')
+            raise table.error(key, f'must be "{needed}" with fresh = "run"', f'"{needed}"')
     for workload in experiment.workloads:
         for what, is_given in (
             ("is an application", workload.application),
             ("captures its output", workload.capture),
             ("has limits", workload.enforce),
-            ("ignores exit codes", workload.ignore_failure),
+            ("ignores exit codes", workload.ignore_failure is not None),
+            ("has an empty variable", "" in workload.environment.values()),
         ):
             if is_given:
                 raise table.error(
                     "fresh",
-                    f'is not "run" for {workload.name}, which {what}: the sandbox has these',
+                    f'is not "run" for {workload.name}, which {what}: the sandbox prevents that',
                     '"trial"',
                 )
     if experiment.window is not None:

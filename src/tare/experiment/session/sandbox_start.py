@@ -24,6 +24,8 @@ from tare.workloads import AGENT, CAPTURE_LIMIT_BYTES
 #: Sources that cover the sandbox and all that it starts.
 _AROUND = frozenset({"around", "reaped", "rusage", "wait"})
 _SELF = "self"
+#: Metrics of which the sandbox's process has values of its own.
+_OF_SANDBOX = frozenset({"exit_code", "signal"})
 
 
 def launched(
@@ -79,7 +81,7 @@ def _path(surroundings: Mapping[str, str]) -> dict[str, str]:
 
 def is_kept(sample: record.Sample, starter: Starter) -> bool:
     """Whether a sample of a launched sandbox says something about the program, too."""
-    return sample.source in (*_AROUND, _SELF, starter.source)
+    return sample.metric not in _OF_SANDBOX and sample.source in (*_AROUND, _SELF, starter.source)
 
 
 def samples(printed: Printed, starter: Starter, trial: int, *, kernel: bool) -> list[record.Sample]:
