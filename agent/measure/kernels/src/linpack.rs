@@ -70,6 +70,9 @@ pub const KERNEL: Kernel = Kernel {
 
 fn prepared(given: &BTreeMap<String, u64>, seed: u64) -> Result<Solver, String> {
     let [size, leading, threads, most] = values(&KERNEL, given)?;
+    if leading != 0 && leading < size {
+        return Err(format!("leading_dimension {leading} is below size {size}"));
+    }
     // The system that is solved, and the one that it is copied from.
     fits(Factors::bytes(size, leading).saturating_add(Factors::bytes(size, 0)))?;
     let mut random = Pcg64Mcg::seed_from_u64(seed);

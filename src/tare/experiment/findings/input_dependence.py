@@ -74,8 +74,8 @@ def _row(
         "chance": effect.range_by_chance,
         "share": effect.share,
         "p": p_mean,
-        "sd_low": float(effect.sds.min()),
-        "sd_high": float(effect.sds.max()),
+        "smallest_sd": float(effect.sds.min()),
+        "largest_sd": float(effect.sds.max()),
         "p_spread": p_spread,
         "relative": float((effect.means.max() - effect.means.min()) / effect.means.mean()),
     }
@@ -120,8 +120,8 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
         Column(key="chance", title="range by chance (95 %)", unit=u),
         Column(key="share", title="variance between inputs", unit="1"),
         Column(key="p", title="p of means", unit="1"),
-        Column(key="sd_low", title="smallest SD", unit=u),
-        Column(key="sd_high", title="largest SD", unit=u),
+        Column(key="smallest_sd", title="smallest SD", unit=u),
+        Column(key="largest_sd", title="largest SD", unit=u),
         Column(key="p_spread", title="p of SDs", unit="1"),
     )
     return Table(

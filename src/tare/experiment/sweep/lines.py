@@ -1,7 +1,8 @@
 """The straight pieces of a calibration with what is known of them: covariances, degrees of freedom.
 
 A step counts once, by one value for its trials: what is off with a quota is off in all of them, so
-that they are no replicates of the line. Weights are 1/quota², since scatter is relative; how
+that they are no replicates of the line. Weights are 1/quota², since the scatter of tare's own
+sweeps is relative; in a table of others it may be constant, and the likelier of both is taken. How
 large it is, is pooled over the pieces, of which the shortest have few steps.
 """
 
@@ -101,7 +102,8 @@ def fitted(calibration: Calibration | Fit) -> tuple[FittedLine, ...]:
         for segment in calibration.asked.segments
         if (inside := (x >= segment.start - NEAR) & (x <= segment.end + NEAR)).sum() >= 2
     ]
-    fits = [_fit(x[inside], y[inside]) for _, inside in pieces]
+    groups = [(x[inside], y[inside]) for _, inside in pieces]
+    fits = [_fit(*group, _is_relative(calibration, groups)) for group in groups]
     # A place of a break is fitted, too.
     freedom = sum(int(inside.sum()) - 2 for _, inside in pieces) - (len(pieces) - 1)
     scatter = sum(fit.squares for fit in fits) / freedom if freedom > 0 else None
@@ -144,7 +146,7 @@ def undivided(calibration: Calibration | Fit) -> FittedLine | None:
     if not asked.breaks or asked.saturates_at is not None or (asked.largest_error or 1) > _CLOSE:
         return None
     x, y, _ = _steps(calibration.steps)
-    fit, freedom = _fit(x, y), len(x) - 2
+    fit, freedom = _fit(x, y, _is_relative(calibration, [(x, y)])), len(x) - 2
     return FittedLine(
         start=float(x[0]),
         end=float(x[-1]),
@@ -176,7 +178,7 @@ class _Fit:
     #: Covariances for scatter 1, and the typical rate of one CPU that scatter is relative to.
     unit: FloatArray
     typical: float
-    #: Squared relative residuals, summed.
+    #: Squared residuals relative to the typical rate, summed.
     squares: float
 
     def errors(self, scatter: float) -> tuple[float, float, float]:
@@ -184,13 +186,41 @@ class _Fit:
         return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
 
 
-def _fit(x: FloatArray, y: FloatArray) -> _Fit:
-    """Fit a line by least squares with weights 1/CPUs²."""
-    # Divided by x, all scatter alike.
-    design = np.stack([1 / x, np.ones_like(x)], axis=1)
+def _is_relative(
+    calibration: Calibration | Fit, groups: Sequence[tuple[FloatArray, FloatArray]]
+) -> bool:
+    """Whether the scatter about the lines grows with the place, by the likelihood of a table."""
+    if not isinstance(calibration, Fit):
+        return True
+    steps = sum(len(x) for x, _ in groups)
+
+    def surprise(relative: bool) -> float:
+        squares = sum(float(_residuals(*group, relative) @ _residuals(*group, relative))
+                      for group in groups)  # fmt: skip
+        logs = sum(float(np.log(_scale(x, relative)).sum()) for x, _ in groups)
+        return steps / 2 * float(np.log(max(squares, 1e-300))) + logs
+
+    return surprise(True) <= surprise(False)
+
+
+def _scale(x: FloatArray, relative: bool) -> FloatArray:
+    """Return what the scatter is in proportion to at each place."""
+    return x if relative else np.full_like(x, x.mean())
+
+
+def _residuals(x: FloatArray, y: FloatArray, relative: bool) -> FloatArray:
+    fit, scale = _fit(x, y, relative), _scale(x, relative)
+    return np.asarray((y - fit.intercept - fit.slope * x) / scale)
+
+
+def _fit(x: FloatArray, y: FloatArray, relative: bool) -> _Fit:
+    """Fit a line by least squares; ``relative``: with weights 1/CPUs², otherwise without."""
+    scale = _scale(x, relative)
+    # Divided by it, all scatter alike.
+    design = np.stack([1 / scale, x / scale], axis=1)
     unit: FloatArray = np.asarray(np.linalg.inv(design.T @ design), dtype=float)
-    intercept, slope = unit @ (design.T @ (y / x))
-    typical = float(np.mean(y / x))
-    left = y / x - design @ np.array([intercept, slope])
+    intercept, slope = unit @ (design.T @ (y / scale))
+    typical = float(np.mean(y / scale))
+    left = y / scale - design @ np.array([intercept, slope])
     squares = float(left @ left) / typical**2 if typical else 0.0
     return _Fit(float(intercept), float(slope), unit, typical, squares)

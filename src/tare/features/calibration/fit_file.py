@@ -129,6 +129,8 @@ def from_file(found: FitFile) -> Fit:
     ValueError
         If it cannot stand beside a calibration: says why.
     """
+    if found.version != VERSION:
+        raise ValueError(f"it is of version {found.version}, and this tare reads {VERSION}")
     if found.unit != UNIT:
         raise ValueError(f"its speeds are in {found.unit}, and calibrations are in {UNIT}")
     if found.points is None:
