@@ -147,6 +147,9 @@ def from_file(found: FitFile) -> Fit:
             (line.start, line.end),
         )
         return Fit(axis=found.axis, workload=found.workload, work=WORK, steps=(), asked=asked)
+    places = [place for place, _ in found.points]
+    if places != sorted({*places}):
+        raise ValueError("its points are not in ascending order")
     steps = tuple((x, tuple(SCALE * y for y in values)) for x, values in found.points)
     return fit_of(found.axis, found.workload, WORK, steps)
 
