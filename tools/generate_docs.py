@@ -201,7 +201,7 @@ def sources() -> str:
 
 def offered(by: str) -> str:
     """Return the file, command or unit that repeats something, files as links."""
-    if by.startswith("examples/"):
+    if by.startswith(("examples/", "docs/")):
         return f"[`{Path(by).name}`](../../{by})"
     kind, _, name = by.partition(" ")
     return f"`{by}`" if kind == "tare" else f"{kind} `{name}`"
