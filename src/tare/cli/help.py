@@ -19,6 +19,7 @@ GROUPS = {
         "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms", "pattern", "sweep",
         "identify", "spend", "kappa", "finding", "table", "cpus", "session", "limit", "direction",
         "streams", "memory", "workload", "slope", "intercept", "range", "r_squared", "maximum",
+        "predictions",
     ),
     "Columns": (
         "format", "value", "group", "compare", "order", "trial", "block", "drop_missing", "time",
@@ -28,7 +29,7 @@ GROUPS = {
         "trials", "parallel", "precision", "confidence", "budget", "duration", "timeout", "quick",
         "full", "step", "quotas", "threads", "period", "windows", "interval", "comparisons",
         "noise_window", "max_bytes", "max_duration", "max_streams", "max_total_bytes",
-        "max_memory", "max_file_size", "seed",
+        "max_memory", "max_file_size", "file_cache", "seed",
     ),
     "Where": (
         "platform", "image", "size", "workers", "pinning", "network", "hosts", "host", "on",

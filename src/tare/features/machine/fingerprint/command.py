@@ -73,8 +73,8 @@ def take(
     file_cache: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE|machine",
-            help="Control group for file.cache_size; machine: evicts others. [default: 1 GiB]",
+            metavar="SIZE",
+            help="Group of file.cache_size, or machine. [default: 1 GiB]",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of random orders.")] = 1,
