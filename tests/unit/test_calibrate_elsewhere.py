@@ -39,7 +39,7 @@ def tare(*words: Any) -> str:
 
 
 def published() -> Fit:
-    model = fit_file.published(1e9 * SLOPE, 1e9 * INTERCEPT, R2, 1e9 * MAXIMUM, ENDS)
+    model = fit_file.published(1e9 * SLOPE, 1e9 * INTERCEPT, R2, 1e9 * MAXIMUM, ENDS, "memory")
     return Fit(axis="memory", workload="Intel's LINPACK", work="flop", steps=(), asked=model)
 
 
@@ -240,7 +240,7 @@ def test_a_table_by_memory_is_printed_and_drawn_in_mb(
 def test_the_interval_of_a_table_holds_whatever_its_scatter_is_in_proportion_to(
     relative: bool,
 ) -> None:
-    model = fit_file.published(1e9 * SLOPE, 1e9 * INTERCEPT, R2, 1e9 * MAXIMUM, ENDS)
+    model = fit_file.published(1e9 * SLOPE, 1e9 * INTERCEPT, R2, 1e9 * MAXIMUM, ENDS, "memory")
     rng = np.random.default_rng(1)
     true = 1e9 * (SLOPE * np.array(SIZES) + INTERCEPT)
     spread = 0.02 * true if relative else 2e8
@@ -262,3 +262,13 @@ def test_a_fit_of_another_version_is_refused(sides: dict[str, Path]) -> None:
     sides["lambda"].write_text(json.dumps({**data, "version": 99}))
     with pytest.raises((StoreError, ExperimentError), match="version 99"):
         tare("compare", sides["laptop"], sides["lambda"])
+
+
+def test_a_page_says_what_is_known_of_a_published_line(
+    sides: dict[str, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    tare("compare", sides["laptop"], sides["lambda"], "--cpus", 0.5, "--report", page)
+    assert "published line from 128 to 10,000 MB" in page.read_text().replace(
+        "Published", "published"
+    )

@@ -234,10 +234,7 @@ def of_fit(fit: Fit, unit: str) -> Said:
     found, axis, along = fit.asked, fit.axis, AXES[fit.axis]
     said = found.sentence
     if fit.published:
-        line = found.segments[0]
-        return message(
-            "calibration.fit.published", span=span(line.start, line.end, axis), r2=found.line.r2
-        )
+        return said
     if found.verdict == "inconclusive":
         return said
     if found.verdict == "linear":

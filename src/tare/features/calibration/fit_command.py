@@ -138,7 +138,7 @@ def _of_line(line: Published, axis: AxisName, workload: str, unit: str) -> Fit:
     if line.maximum is not None and not 0 < line.maximum < 1e12:
         raise ExperimentError("--maximum is above 0", "--maximum 209.757")
     model = fit_file.published(
-        line.slope, line.intercept, line.r_squared, line.maximum, (start, end)
+        line.slope, line.intercept, line.r_squared, line.maximum, (start, end), axis
     )
     return Fit(axis=axis, workload=workload, work=unit, steps=(), asked=model)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tare.experiment.sweep import messages
+from tare.experiment.sweep import messages, numbers
 from tare.experiment.sweep.axis import AxisName
 from tare.experiment.sweep.document import Fit
 from tare.render.words import sentence
+from tare.results.message import message
 from tare.statistics.regression import Line
 from tare.statistics.scaling import Reason, Scaling, Segment, Verdict
 
@@ -64,7 +65,12 @@ class FitFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def published(
-    slope: float, intercept: float, r2: float | None, maximum: float | None, ends: Ends
+    slope: float,
+    intercept: float,
+    r2: float | None,
+    maximum: float | None,
+    ends: Ends,
+    axis: AxisName,
 ) -> Scaling:
     """Return a published line as a model: straight, since nothing else is known of it."""
     whole = Line(
@@ -81,7 +87,8 @@ def published(
         n=0,
     )
     piece = Segment(start=ends[0], end=ends[1], slope=slope, intercept=intercept)
-    return Scaling(verdict="linear", sentence="", breaks=(), segments=(piece,), line=whole)
+    said = message("calibration.fit.published", span=numbers.span(*ends, axis), r2=r2)
+    return Scaling(verdict="linear", sentence=said, breaks=(), segments=(piece,), line=whole)
 
 
 def to_file(fit: Fit, unit: str) -> FitFile:
@@ -145,6 +152,7 @@ def from_file(found: FitFile) -> Fit:
             found.r2,
             SCALE * found.max_gflops,
             (line.start, line.end),
+            found.axis,
         )
         return Fit(axis=found.axis, workload=found.workload, work=WORK, steps=(), asked=asked)
     places = [place for place, _ in found.points]
