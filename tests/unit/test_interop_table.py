@@ -605,6 +605,7 @@ SEEDS = [
     named=st.booleans(),
 )  # fmt: skip
 @example(cuts=[(0.0, 1.0)], puts=[], named=False)
+@example(cuts=[], puts=[(1.0, b"\x1c")], named=False)
 def test_whatever_a_file_holds_is_read_or_refused(
     tmp_path: Path,
     seed: int,

@@ -388,7 +388,7 @@ def _numbers_rows(name: str, cells: Sequence[str], series: Sequence[tuple[str, .
         return False
     last: dict[tuple[str, ...], int] = {}
     for of, cell in zip(series or [()] * len(cells), cells, strict=True):
-        number = int(cell)
+        number = int(cell.strip())
         if last.setdefault(of, number - 1) != number - 1:
             return False
         last[of] = number
@@ -399,7 +399,7 @@ def _is_counting(cells: Sequence[str]) -> bool:
     """Whether the numbers are consecutive integers that begin with 0 or 1."""
     if not all(cell.strip().isdecimal() and len(cell.strip()) < _MOST_DIGITS for cell in cells):
         return False
-    numbers = {int(cell) for cell in cells}
+    numbers = {int(cell.strip()) for cell in cells}
     return min(numbers) <= 1 and max(numbers) - min(numbers) + 1 == len(numbers)
 
 
