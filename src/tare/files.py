@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from tare.errors import StoreError
+from tare.errors import InputError, StoreError
 
 #: As many as the kernel follows.
 _MOST_LINKS = 40
@@ -166,6 +166,24 @@ def open_plain(path: Path, *, links: bool = False) -> BufferedReader:
         file.close()
         raise OSError(errno.EINVAL, "it is no plain file")
     return file
+
+
+def read_input(path: Path, most_bytes: int, hint: str) -> bytes:
+    """Read a file that the user named, which may come from elsewhere.
+
+    Raises
+    ------
+    InputError
+        If it is no regular file, cannot be read, or is larger than ``most_bytes``.
+    """
+    try:
+        with open_plain(path, links=True) as file:
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", hint) from error
+    if len(content) > most_bytes:
+        raise InputError(f"{path} is larger than {most_bytes >> 20} MiB", hint)
+    return content
 
 
 @contextlib.contextmanager

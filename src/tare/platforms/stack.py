@@ -193,7 +193,7 @@ def other_network(stack: str, options: dict[str, dict[str, Any]]) -> tuple[str, 
 
 
 def starts_programs(stack: str) -> bool:
-    """Tell whether the innermost layer of a stack can start each program itself."""
+    """Tell whether a stack's innermost layer can start the program of each execution."""
     return layers(stack)[-1].starts_programs
 
 

@@ -120,13 +120,7 @@ def load(file: Path) -> Report:
         If it is no such document, or of another version.
     """
     hint = "a file that --report FILE.json wrote"
-    try:
-        with files.open_plain(file, links=True) as source:
-            content = source.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}", hint) from error
-    if len(content) > MOST_BYTES:
-        raise InputError(f"{file} is larger than {MOST_BYTES >> 20} MiB", hint)
+    content = files.read_input(file, MOST_BYTES, hint)
     try:
         found = decode(content, _Saved)
         if found.format != FORMAT:

@@ -147,8 +147,8 @@ fn open_close(round: &Round) -> Result<(), String> {
     Ok(())
 }
 
-/// Opens a file so many times and closes it as often, in batches; nanoseconds of all calls of
-/// open, and of all calls of close.
+/// Opens and closes a file `operations` times, in batches. Returns the total nanoseconds of the
+/// open calls, and of the close calls.
 fn open_then_close(path: &CStr, operations: u64, failed: &mut bool) -> [i64; 2] {
     let mut files = [-1; OPEN_FILES];
     let (mut open_ns, mut close_ns) = (0, 0);

@@ -29,8 +29,8 @@ pub fn windows(budget_ns: i64, mut work: impl FnMut(u64)) -> Windows {
     })
 }
 
-/// Times one part of an operation for about so long. `work` performs the operation as often as it
-/// is told, and returns how many nanoseconds the part took in all of them.
+/// Times one part of an operation for about `budget_ns`. `work` performs the operation the given
+/// number of times, and returns the total nanoseconds of the part.
 pub fn windows_of_part(budget_ns: i64, mut work: impl FnMut(u64) -> i64) -> Windows {
     let end = clock::monotonic() + budget_ns;
     let operations = calibrate(&mut work);

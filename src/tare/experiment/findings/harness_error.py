@@ -166,7 +166,7 @@ def _growth(errors: dict[str, dict[str, Columns]], results: Results) -> list[dic
                 if common := sorted(few.keys() & many.keys()):
                     pairs.append((_rows_of(few, common), _rows_of(many, common)))
                     row = dict(zip(fixed, levels if len(fixed) > 1 else (levels,), strict=True))
-                    rows.append({**row, "metric": metric, "source": source, "n": len(common)})
+                    rows.append({**row, "metric": metric, "source": source})
     margin = results.experiment.parallel_growth
     single, _ = compare_spreads(pairs, margin, seed=results.experiment.seed)
     return [

@@ -19,12 +19,12 @@ from tare.errors import AgentError
 from tare.experiment.journal import MOST_VALUE
 from tare.experiment.session.printed import Printed
 from tare.platforms import Starter
-from tare.workloads import AGENT, CAPTURE_LIMIT_BYTES
+from tare.workloads import AGENT, CAPTURE_LIMIT_BYTES, inherited
 
 #: Sources that cover the sandbox and all that it starts.
 _AROUND = frozenset({"around", "reaped", "rusage", "wait"})
 _SELF = "self"
-#: Metrics of which the sandbox's process has values of its own.
+#: Metrics that describe the sandbox's process, not the program.
 _OF_SANDBOX = frozenset({"exit_code", "signal"})
 
 
@@ -53,7 +53,7 @@ def launched(
         own = (starter.agent, "kernel", workload.name, json.dumps(script))
         return record.Command(
             argv=(*starter.words, "--run", "--", *own),
-            environment=_path(surroundings),
+            environment=inherited(("PATH",), surroundings),
             capture=capture,
         )
     variables = [f"{starter.variable}{name}={v}" for name, v in workload.environment.items()]
@@ -69,14 +69,10 @@ def launched(
     return msgspec.structs.replace(
         workload,
         argv=(*starter.words, *silent, *variables, *folder, "--run", "--", program, *words),
-        environment=_path(surroundings),
+        environment=inherited(("PATH",), surroundings),
         directory=None,
         capture=capture,
     )
-
-
-def _path(surroundings: Mapping[str, str]) -> dict[str, str]:
-    return {name: surroundings[name] for name in ("PATH",) if name in surroundings}
 
 
 def is_kept(sample: record.Sample, starter: Starter) -> bool:

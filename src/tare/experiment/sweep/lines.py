@@ -60,7 +60,7 @@ class FittedLine:
         return self.intercept + self.slope * cpus
 
     def variance(self, cpus: float) -> float:
-        """Return the variance of the rate at so many CPUs; 0 where it is not known."""
+        """Return the variance of the fitted rate at a number of CPUs; 0 if ``errors`` is None."""
         first, both, second = self.errors or (0.0, 0.0, 0.0)
         return first + 2 * cpus * both + cpus * cpus * second
 
@@ -195,8 +195,8 @@ def _is_relative(
     steps = sum(len(x) for x, _ in groups)
 
     def surprise(relative: bool) -> float:
-        squares = sum(float(_residuals(*group, relative) @ _residuals(*group, relative))
-                      for group in groups)  # fmt: skip
+        fits = [_fit(*group, relative) for group in groups]
+        squares = sum(fit.squares * fit.typical**2 for fit in fits)
         logs = sum(float(np.log(_scale(x, relative)).sum()) for x, _ in groups)
         return steps / 2 * float(np.log(max(squares, 1e-300))) + logs
 
@@ -206,11 +206,6 @@ def _is_relative(
 def _scale(x: FloatArray, relative: bool) -> FloatArray:
     """Return what the scatter is in proportion to at each place."""
     return x if relative else np.full_like(x, x.mean())
-
-
-def _residuals(x: FloatArray, y: FloatArray, relative: bool) -> FloatArray:
-    fit, scale = _fit(x, y, relative), _scale(x, relative)
-    return np.asarray((y - fit.intercept - fit.slope * x) / scale)
 
 
 def _fit(x: FloatArray, y: FloatArray, relative: bool) -> _Fit:

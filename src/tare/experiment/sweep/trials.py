@@ -139,7 +139,7 @@ def _swept(results: Results) -> tuple[str, By] | None:
 
 
 def _proportional(sizes: Sequence[SizeSpec]) -> bool:
-    """Tell whether memory stands for CPU time: both grow together, as on AWS Lambda."""
+    """Tell whether CPU time is in proportion to memory, as on AWS Lambda."""
     per_core = [s.memory_bytes / s.cores for s in sizes if s.memory_bytes and s.cores]
     return len(per_core) == len(sizes) and max(per_core) <= (1 + _ALIKE) * min(per_core)
 

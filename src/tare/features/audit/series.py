@@ -182,7 +182,7 @@ class SeriesAudit:
 
     @property
     def partly_failed(self) -> Message | None:
-        """The count of failed runs if so many failed that the others are doubted."""
+        """The number of failed runs if it exceeds 1 % of all; None otherwise."""
         return _partly_failed(self.series)
 
     @property

@@ -56,7 +56,7 @@ def fit(
     workload: str | None = None,
     line: Published | None = None,
 ) -> None:
-    """Judge a sweep that somebody else measured, or keep the line that they published.
+    """Find the verdict of a published sweep from its table, or save its published line.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from tare.experiment.sweep.document import Fit
 from tare.render.words import sentence
 from tare.results.message import message
 from tare.statistics.regression import Line
-from tare.statistics.scaling import Reason, Scaling, Segment, Verdict
+from tare.statistics.scaling import Reason, Scaling, Segment, Verdict, scaling
 
 VERSION = 1
 #: The unit that machines are compared in, and the work that it counts.
@@ -134,7 +134,7 @@ def from_file(found: FitFile) -> Fit:
     Raises
     ------
     ValueError
-        If it cannot stand beside a calibration: says why.
+        If it cannot be compared with a calibration; the message says why.
     """
     if found.version != VERSION:
         raise ValueError(f"it is of version {found.version}, and this tare reads {VERSION}")
@@ -179,6 +179,5 @@ def fit_of(
     y = np.array([value for _, values in steps for value in values], dtype=float)
     if len(x) == 0 or not (np.isfinite(x).all() and np.isfinite(y).all() and (y > 0).all()):
         raise ValueError("it has no points above 0")
-    from tare.statistics.scaling import scaling
 
     return Fit(axis=axis, workload=workload, work=work, steps=steps, asked=scaling(x, y))

@@ -24,7 +24,7 @@ from tare.render.words import sentence, sentences, text
 from tare.results.message import Amount, Chosen, Message, Said, message
 
 VERSION = 2
-#: Places on a published line that has no steps of its own.
+#: Intervals between the rows for a published line, which has no measured steps.
 _PLACES = 10
 #: Relative error of CPUs that hundredths may bring: well within what intervals are wide.
 _COARSE = 0.005

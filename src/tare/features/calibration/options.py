@@ -103,7 +103,7 @@ def experiment(options: Options) -> Experiment:
         for period_s in periods_s:
             steps.check_period(given, period_s, platform)
     workloads = _workloads(options, platform)
-    # Threads inside a solve are no workers of their own.
+    # Each worker's solve may itself run several threads, which share the CPUs.
     inside = max(int(one.parameters.get("threads", 1)) for one in workloads)
     threads = options.threads or max(1, cpus // inside)
     for workload in workloads:
@@ -211,7 +211,7 @@ def _workloads(options: Options, platform: str) -> tuple[WorkloadSpec, ...]:
     twice = next((one for one in typed if typed.count(one) > 1), None)
     if twice is not None:
         raise ExperimentError(f"--kernel {twice} is there twice", "leave one of them out")
-    # Parameters tell workloads of one kernel apart.
+    # Workloads of the same kernel differ in their parameters, so names include them.
     named = [
         msgspec.structs.replace(spec, name=re.sub("[:=,]+", " ", one).strip())
         for one, spec in zip(typed, found, strict=True)

@@ -19,7 +19,7 @@ from tare.workloads.specification import WorkloadSpec
 LINPACK, SIZE = "linpack", 1000
 #: Windows at each step, and the fewest that say anything of their spread.
 WINDOWS, FEWEST_WINDOWS = 7, 3
-#: Of a number. There are the matrix and the copy that is solved; vectors beside them are small.
+#: Bytes of a double. A solve holds the matrix and a copy; its vectors are negligible.
 _NUMBER_BYTES = 8
 #: What an instance needs beside its matrices.
 _REST_BYTES = 24 * steps.MIB

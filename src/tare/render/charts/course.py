@@ -46,7 +46,7 @@ def course(
 
 
 def most_points(series: int) -> int:
-    """Return how many points of each series a chart of so many series draws."""
+    """Return the most points drawn per series in a chart of ``series`` series."""
     return min(_MOST_POINTS, max(100, MOST_MARKS // series))
 
 

@@ -10,7 +10,7 @@ from tare.experiment.sweep.document import Calibration, Fit, Interval, Point
 from tare.experiment.sweep.rates import unit_for
 from tare.statistics.scaling import Scaling
 
-#: Titles of the axis, by what is swept.
+#: Axis title for each swept resource.
 _SWEPT = {"quota": "CPUs asked for", "cpuset": "whole CPUs given"}
 _MEMORY = "memory in MB"
 

@@ -70,7 +70,7 @@ def _sum(
     copied: int = 0,
     mapped: int = 0,
 ) -> Prediction | None:
-    """Add up measured figures, so many of each; None where one of them was not measured."""
+    """Return the sum of measured figures times their counts; None if one was not measured."""
     counts = {
         base: 1,
         "syscall.getpid": calls,

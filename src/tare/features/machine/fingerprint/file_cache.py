@@ -19,9 +19,9 @@ from tare.registry import Probe
 from tare.render.words import text
 from tare.results.message import Amount, message
 
-#: The probe that fills it, and what it needs.
+#: The probe that fills the file cache, and the name of its requirement.
 PROBE, NEED = "file.cache_size", "file_cache"
-#: A file of so many times the memory shows the fall of the speed, and what is beyond it.
+#: File size relative to the memory: large enough to show the speed before and after it is full.
 TIMES = 2
 #: Below this the process itself takes most of the group.
 LEAST_BYTES = 16 << 20
@@ -30,7 +30,7 @@ _DESCRIBED_BYTES = 1 << 30
 
 
 class LackingError(Exception):
-    """There is no such memory here; the text says why."""
+    """The size of the file cache cannot be known here; the message says why."""
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True):

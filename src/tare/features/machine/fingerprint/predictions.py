@@ -124,13 +124,7 @@ def _judged(figure: Figure, value: float, source: str) -> Figure:
 
 def _text(path: Path) -> str:
     hint = "--predictions FILE"
-    try:
-        with files.open_plain(path, links=True) as file:
-            data = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", hint) from error
-    if len(data) > _MAX_BYTES:
-        raise InputError(f"{path} is larger than {_MAX_BYTES >> 20} MiB", hint)
+    data = files.read_input(path, _MAX_BYTES, hint)
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -17,7 +17,7 @@ from tare.host import hardware
 from tare.render.words import text
 from tare.results.message import Message, message
 
-#: Most that is written to a file, where nobody said.
+#: Default limit of the bytes written to a file.
 FILE_BYTES = 256 << 20
 #: So many times as long as before: as many times the rounds, half the intervals.
 AGAIN = 4
