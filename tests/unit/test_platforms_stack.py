@@ -138,6 +138,17 @@ def test_availability_is_tried_once_and_remembered(
     assert "broken" in (first.why or "")
 
 
+def test_availability_is_tried_again_with_another_path(
+    agent_says: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack, "_tried", {})
+    agent_says(f"echo x >>{tmp_path}/starts; exit 1")
+    platforms.availability("bare")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    platforms.availability("bare")
+    assert (tmp_path / "starts").read_text() == "x\nx\n"
+
+
 def test_a_missing_unshare_is_told(monkeypatch: pytest.MonkeyPatch, place: platforms.Place) -> None:
     monkeypatch.setattr(client, "binary", lambda: STAND_IN)
     monkeypatch.setenv("PATH", "/nowhere")

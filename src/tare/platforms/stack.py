@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections import defaultdict
@@ -51,7 +52,7 @@ def availability(
     held: Held = NOT_HELD,
     root: Root | None = None,
 ) -> Availability:
-    """Tell whether a stack works, by starting it once; remembered for this process.
+    """Tell whether a stack works, by starting it once; remembered as long as PATH is the same.
 
     A machine that is emulated takes long to boot: whether it works in a size is only looked up.
 
@@ -84,7 +85,7 @@ def availability(
     """
     client.binary()
     options = options or {}
-    asked = [stack, options, runs_commands, files, held, root]
+    asked = [stack, options, runs_commands, files, held, root, os.environ.get("PATH")]
     key = msgspec.json.encode(asked, order="deterministic")
     place = Place(
         name="",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from functools import cache
+from pathlib import Path
 
 from tare.errors import PlatformError
 from tare.platforms import programs
@@ -13,18 +14,22 @@ from tare.platforms.layer import Told
 _VERSION = re.compile(r"\bv?(\d[\w.+~:-]*)")
 
 
-@cache
 def said(program: str) -> str:
     """Return what a program says to ``--version``; nothing where it is not here."""
     try:
+        return _said(programs.find(program))
+    except PlatformError:
+        return ""
+
+
+@cache
+def _said(path: Path) -> str:
+    # By path, not by name: another PATH finds another program of that name.
+    try:
         done = subprocess.run(
-            [programs.find(program), "--version"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
+            [path, "--version"], capture_output=True, text=True, timeout=10, check=False
         )
-    except (OSError, PlatformError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout
 
