@@ -43,6 +43,7 @@ pub mod process;
 mod processes;
 mod quantiles;
 mod reads;
+mod smallest_program;
 mod steal;
 mod streams;
 mod switch;

@@ -1,9 +1,9 @@
 //! What it costs to make a process and to see it end.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
-use launch::inherited::BINARY_FD;
 use launch::Strings;
 use record::Effort;
 use sys::clock;
@@ -11,6 +11,7 @@ use sys::pages::{Buffer, Pages};
 
 use crate::affinity::pin;
 use crate::probe::{Axis, Better, Metric, Probe, Round, Seconds};
+use crate::smallest_program;
 use crate::timing::{windows, windows_of_part};
 
 /// A single figure in nanoseconds.
@@ -50,14 +51,14 @@ pub const PROBE: Probe = Probe {
         ),
         cost(
             "process.posix_spawn",
-            "posix_spawn of an empty program, until waitpid returns. The program is the \
-                      agent, statically linked, which ends at once; least of windows",
+            "posix_spawn of the smallest program, one page that ends at once, until \
+                      waitpid returns; least of windows",
         ),
         cost(
             "process.fork_exec",
             "fork and execve of the same program, until waitpid returns; least of \
-                      windows. A dynamically linked one, such as lmbench's, takes longer: its \
-                      libraries are mapped and bound at each start",
+                      windows. Others take longer, such as lmbench's: their libraries are mapped \
+                      and bound at each start",
         ),
         cost(
             "process.shell",
@@ -98,10 +99,9 @@ fn perform(round: &Round) -> Result<(), String> {
         return Ok(());
     }
     let share = round.budget_ns() / 9;
-    let nothing = Command::new(&["tare-agent", "nothing"])?;
+    let smallest = Command::new(&["smallest"])?;
     let colon = Command::new(&["sh", "-c", ":"])?;
     let mut stack = vec![0_u128; 1024];
-    let spawned = format!("/proc/self/fd/{BINARY_FD}\0");
     let tell = |metric: &str, cost: Result<f64, String>| match cost {
         Ok(cost) => round.read(metric, cost),
         Err(why) => round.unavailable(metric, why),
@@ -109,20 +109,30 @@ fn perform(round: &Round) -> Result<(), String> {
     tell("process.fork", time(share, fork));
     tell("process.create", time_until_return(share, fork));
     tell("process.vfork", time(share, || vfork(&mut stack)));
-    tell(
-        "process.posix_spawn",
-        time(share, || nothing.spawn(&spawned)),
-    );
-    tell(
-        "process.fork_exec",
-        time(share, || nothing.execute(BINARY_FD, c"")),
-    );
+    match smallest_program::file() {
+        Ok(file) => {
+            let path = proc_path(&file);
+            tell("process.posix_spawn", time(share, || smallest.spawn(&path)));
+            let execute = || smallest.execute(file.as_raw_fd(), c"");
+            tell("process.fork_exec", time(share, execute));
+        }
+        Err(error) => {
+            for metric in ["process.posix_spawn", "process.fork_exec"] {
+                round.unavailable(metric, format!("the program cannot be made: {error}"));
+            }
+        }
+    }
     tell(
         "process.shell",
         time(share, || colon.execute(libc::AT_FDCWD, c"/bin/sh")),
     );
     resident(round, 3 * share);
     Ok(())
+}
+
+/// The path of an open file, with a null at its end.
+fn proc_path(file: &File) -> String {
+    format!("/proc/self/fd/{}\0", file.as_raw_fd())
 }
 
 /// Forks a parent that grows.
@@ -320,7 +330,10 @@ mod tests {
     fn children_of_every_kind_end_and_are_waited_for() {
         let mut stack = vec![0_u128; 1024];
         let colon = Command::new(&["sh", "-c", ":"]).unwrap();
+        let smallest = smallest_program::file().unwrap();
         for child in [
+            colon.execute(smallest.as_raw_fd(), c""),
+            colon.spawn(&proc_path(&smallest)),
             fork(),
             vfork(&mut stack),
             colon.execute(libc::AT_FDCWD, c"/bin/sh"),

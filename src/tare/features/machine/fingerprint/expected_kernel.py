@@ -41,8 +41,10 @@ def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
         if words in machine.hardware.mitigations.get(flaw, "") and name not in told:
             told.append(name)
             cycles += cost
+    calls = 2 if found[0] == "syscall.open_close" else 1
     vdso = machine.measured.get("clock.vdso", 0.0) if "clock" in found[0] else 0.0
-    made = machine.cycles(cycles, message("fingerprint.why.system_call", mitigations=told))
+    what = message("fingerprint.why.system_call", calls=calls, mitigations=told)
+    made = machine.cycles(calls * cycles, what)
     if made is None or not vdso:
         return made
     return rests(made.value + vdso, *made.why, message("fingerprint.why.and_clock"))
@@ -89,7 +91,7 @@ def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None
 
 
 RULES = (
-    (r"syscall\.(?:getpid|clock_gettime)|clock\.syscall", system_call),
+    (r"syscall\.\w+|clock\.(?:syscall|thread_cpu)", system_call),
     (r"network\.round_trip\.(?:tcp|tcp56|udp)_p50", round_trip),
     (r"file\.read\.random\.latency\.4096|fault\.major", random_read),
     (r"file\.read\.sequential\.bandwidth\.\d+", sequential_read),

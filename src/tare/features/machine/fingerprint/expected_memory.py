@@ -9,6 +9,10 @@ from tare.results.message import Amount, Chosen, Message, message
 
 #: Ends of what is the same size for the curve: a knee is not sharper.
 _SAME_SIZE = 1.25
+#: Bytes of a small page, and pages that one fault in a file maps (Linux, fault_around_bytes).
+_PAGE, _AROUND = 4096, 16
+#: Bytes of memory traffic of a fault, and the kind of bandwidth that bounds it.
+_TRAFFIC = {"minor_anonymous": (_PAGE, "write"), "copy_on_write": (2 * _PAGE, "copy")}
 
 
 def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -110,12 +114,52 @@ def _one_thread(found: re.Match[str]) -> Message | None:
     return message("fingerprint.why.one_thread")
 
 
+def tlb(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect the published entries."""
+    core = machine.core
+    if core is None:
+        return None
+    real = machine.measured.get(found[0])
+    entries = core.tlb[int(found[1]) - 1]
+    differs = real is not None and not 1 / _SAME_SIZE <= real / entries <= _SAME_SIZE
+    return rests(
+        float(entries),
+        message("fingerprint.why.tlb"),
+        message("fingerprint.why.tlb_differs") if differs else None,
+    )
+
+
 def parallelism(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect as many misses at once as the first cache keeps track of."""
     core = machine.core
     if core is None or core.misses is None:
         return None
     return rests(float(core.misses), message("fingerprint.why.misses"))
+
+
+def minor_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect an entry and exit as of a system call, and the page that is cleared or copied."""
+    call = machine.measured.get("syscall.getpid")
+    if not call:
+        return None
+    why = message("fingerprint.why.fault")
+    if found[1] not in _TRAFFIC:
+        return rests(call, why)
+    traffic, operation = _TRAFFIC[found[1]]
+    speed = machine.measured.get(f"memory.bandwidth.{operation}.1")
+    if not speed:
+        return None
+    cleared = message("fingerprint.why.page", rate=Amount(speed, "B/s"), copied=operation == "copy")
+    return rests(call + traffic / speed * 1e9, why, cleared)
+
+
+def around_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that one fault maps the pages around it, too."""
+    why = message("fingerprint.why.around", pages=_AROUND)
+    if found[1] == "touches_per_fault":
+        return rests(float(_AROUND), why)
+    fault = machine.measured.get("fault.minor_file")
+    return rests(fault / _AROUND, why) if fault else None
 
 
 def huge_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -161,6 +205,9 @@ RULES = (
     (r"memory\.latency\.(?:dram|uncached)", memory_latency),
     (r"memory\.bandwidth\.(read|write|copy|triad)(?:\.(\d+))?", bandwidth),
     (r"memory\.parallelism\.peak", parallelism),
+    (r"memory\.tlb\.l([12])", tlb),
+    (r"fault\.(minor_anonymous|copy_on_write|minor_file)", minor_fault),
+    (r"fault\.(minor_file_around|touches_per_fault)", around_fault),
     (r"fault\.huge", huge_fault),
     (r"file\.cache\.(?:speed|bandwidth|read)", copied),
     (r"file\.cache_size\.(group|machine)", file_cache),

@@ -12,9 +12,9 @@ from tare.results.message import message
 _STACK_PAGES, _TABLE_PAGES = 4, 10
 #: Pages that a parent and its child each copy when they first write after a fork: stack and data.
 _COPIED_PAGES = 2
-#: Pages that an empty program touches until it ends, linked statically or, like dash, dynamically.
+#: Pages that a program touches until it ends: the smallest one, and a dynamically linked shell.
 #: Counted as minor faults (wait4).
-_STATIC_PAGES, _DYNAMIC_PAGES = 30, 60
+_SMALLEST_PAGES, _DYNAMIC_PAGES = 6, 60
 #: System calls. Of a process: fork, exit, waitpid. Of glibc's pthread_create: clone3 between two
 #: changes of the signal mask. Of the thread and its join: rseq, set_robust_list, madvise, exit,
 #: futex. Of a stack that is not cached: mmap, mprotect, munmap.
@@ -43,7 +43,7 @@ def program(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect a new program in place of a child's: page tables and the pages that it touches."""
     kind = found[1]
     base = "process.vfork" if kind == "posix_spawn" else "process.fork"
-    touched = _DYNAMIC_PAGES if kind == "shell" else _STATIC_PAGES
+    touched = _DYNAMIC_PAGES if kind == "shell" else _SMALLEST_PAGES
     return _sum(machine, base=base, calls=1, made=_TABLE_PAGES, mapped=touched)
 
 
