@@ -129,22 +129,27 @@ TABLE: dict[str, Microarchitecture] = {
         server=_memory("DDR5", 5600, 8, 110),
     ),
     "Granite Rapids": _M(
-        issue=6, tlb=(96, 2048), l1=5, l2=16, mispredict=17, misses=16, server=_memory("DDR5", 6400, 12, 120),
+        issue=6, tlb=(96, 2048), l1=5, l2=16, mispredict=17, misses=16,
+        server=_memory("DDR5", 6400, 12, 120),
     ),
     "Zen": _M(
-        issue=6, tlb=(64, 1536), l1=4, l2=17, l3=40, mispredict=16, rdtsc=36, misses=22, link=42.6e9,
+        issue=6, tlb=(64, 1536), l1=4, l2=17, l3=40, mispredict=16, rdtsc=36, misses=22,
+        link=42.6e9,
         desktop=_memory("DDR4", 2666, 2, 85), server=_memory("DDR4", 2666, 8, 95),
     ),
     "Zen+": _M(
-        issue=6, tlb=(64, 1536), l1=4, l2=12, l3=38, mispredict=16, rdtsc=36, misses=22, link=46.9e9,
+        issue=6, tlb=(64, 1536), l1=4, l2=12, l3=38, mispredict=16, rdtsc=36, misses=22,
+        link=46.9e9,
         desktop=_memory("DDR4", 2933, 2, 75),
     ),
     "Zen 2": _M(
-        issue=6, tlb=(64, 2048), l1=4, l2=12, l3=39, mispredict=16, rdtsc=36, misses=22, link=51.2e9,
+        issue=6, tlb=(64, 2048), l1=4, l2=12, l3=39, mispredict=16, rdtsc=36, misses=22,
+        link=51.2e9,
         desktop=_memory("DDR4", 3200, 2, 75), server=_memory("DDR4", 3200, 8, 105),
     ),
     "Zen 3": _M(
-        issue=6, tlb=(64, 2048), l1=4, l2=12, l3=46, mispredict=13, rdtsc=36, misses=24, link=51.2e9,
+        issue=6, tlb=(64, 2048), l1=4, l2=12, l3=46, mispredict=13, rdtsc=36, misses=24,
+        link=51.2e9,
         desktop=_memory("DDR4", 3200, 2, 72), server=_memory("DDR4", 3200, 8, 105),
     ),
     "Zen 4": _M(
@@ -155,8 +160,17 @@ TABLE: dict[str, Microarchitecture] = {
         issue=8, tlb=(96, 4096), l1=4, l2=14, l3=47, mispredict=15, rdtsc=36, link=64e9,
         desktop=_memory("DDR5", 5600, 2, 77), server=_memory("DDR5", 6000, 12, 115),
     ),
-    "Neoverse N1": _M(issue=4, tlb=(48, 1280), l1=4, l2=11, mispredict=11, server=_memory("DDR4", 3200, 8, 95)),
-    "Neoverse V1": _M(issue=8, tlb=(40, 2048), l1=4, l2=13, mispredict=11, server=_memory("DDR5", 4800, 8, 115)),
+    "Neoverse N1": _M(
+        issue=4, tlb=(48, 1280), l1=4, l2=11, mispredict=11,
+        server=_memory("DDR4", 3200, 8, 95),
+    ),
+    "Neoverse V1": _M(
+        issue=8, tlb=(40, 2048), l1=4, l2=13, mispredict=11,
+        server=_memory("DDR5", 4800, 8, 115),
+    ),
     "Neoverse N2": _M(issue=5, tlb=(44, 1280), l1=4, l2=13, mispredict=10),
-    "Neoverse V2": _M(issue=8, tlb=(48, 2048), l1=4, l2=13, mispredict=10, server=_memory("DDR5", 5600, 12, 115)),
+    "Neoverse V2": _M(
+        issue=8, tlb=(48, 2048), l1=4, l2=13, mispredict=10,
+        server=_memory("DDR5", 5600, 12, 115),
+    ),
 }  # fmt: skip
