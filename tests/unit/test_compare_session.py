@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tare.experiment import journal, plan, plan_file, store
 from tare.experiment.findings.judgement import Difference, differences, earlier_ends
 from tare.experiment.findings.pairing import _estimate, compared_cells, stopping_rule
 from tare.experiment.report import compared
+from tare.experiment.session import budget
 from tare.experiment.session.resume_state import past
 from tare.experiment.specification import Experiment, Stopping
 from tare.experiment.store.collector import Collector
@@ -140,9 +142,20 @@ def test_the_same_program_twice_ends_as_the_same(session: Any) -> None:
     assert d.gate(0.03) == "pass"
 
 
-def test_a_budget_that_ends_is_an_answer_with_what_is_missing(session: Any) -> None:
+def test_a_budget_that_ends_is_an_answer_with_what_is_missing(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behave, clock = taking(0.8), SimpleNamespace(now=0.0)
+
+    def behave_for_5_ms(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        clock.now += 0.005
+        return behave(job, worker)
+
+    # A busy machine must not leave fewer pairs within the budget.
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: clock.now))
     asked = experiment(stopping=Stopping(compare="workload", budget_s=0.2))
-    lines, (d,), _ = session(asked, taking(0.8))
+    lines, (d,), _ = session(asked, behave_for_5_ms)
+    assert 7 <= d.comparison.n <= 20
     assert {stop.reason for stop in stops(lines)} == {"budget"}
     assert d.comparison.verdict == INCONCLUSIVE
     assert d.comparison.more_pairs
