@@ -13,6 +13,7 @@ import pytest
 from said import args
 
 from tare.errors import InputError
+from tare.experiment.findings import variance
 from tare.features.audit import messages as words
 from tare.features.audit import page
 from tare.features.audit.answers import findings
@@ -221,12 +222,12 @@ def test_absent_is_null_and_never_nan() -> None:
 
 
 def test_variance_is_told_with_its_shares(found: Audit) -> None:
-    (variance,) = found.variance
-    explains, *others = words.variance(variance)
-    assert (explains.id, explains.args["effect"]) == ("audit.variance.explains", "size")
+    (explained,) = found.variance
+    explains, *others = variance.sentences(explained)
+    assert (explains.id, explains.args["effect"]) == ("variance.explains", "size")
     assert any(one.args["effect"] == "platform" for one in explains.args["others"])
     ids = [one.id for one in others]
-    assert ids[-2:] == ["audit.variance.within", "audit.variance.ranks"]
+    assert ids[-2:] == ["variance.within", "variance.ranks"]
 
 
 def test_sentences_that_differ_in_numbers_only_are_told_once() -> None:

@@ -450,3 +450,38 @@ def test_pinned_is_compared_with_unpinned_in_stabilitys_words() -> None:
     assert [row["none spread"] for row in mean.rows] == ["higher"]
     assert [row["none spread"] for row in sd.rows] == ["higher"]
     assert [m.args["factor"] for m in each(found.answer) if "counts" in m.id] == ["pinning"] * 2
+
+
+def planted_variance(levels: dict[str, str]) -> Behaviour:
+    """Docker is slower by 10 %, two workers by 5 %, at a spread of 1 %."""
+    slower = (1.1 if levels["platform"] == "docker" else 1) * (
+        1.05 if levels["workers"] == "2" else 1
+    )
+    workload = 10 if levels["workload"] == "exp_int" else 1
+    return Behaviour(mean_ns=workload * slower * 200 * MS, spread=0.01, worker_difference=0)
+
+
+def test_variance_is_explained_by_the_factors_that_were_planted() -> None:
+    found = ask("variance", make(planted_variance, trials=30))
+    (table,) = found.tables
+    shares = {row["effect"]: row["ranks"] for row in table.rows[:-1]}
+    # Variances between levels: 5 % squared and 2.6 % squared, against 1 % squared within.
+    assert [row["effect"] for row in table.rows][:2] == ["platform", "workers"]
+    total = 5.1**2 + 2.6**2 + 1
+    assert table.rows[0]["share"] == pytest.approx(100 * 5.1**2 / total, abs=5)
+    assert table.rows[1]["share"] == pytest.approx(100 * 2.6**2 / total, abs=5)
+    assert shares["platform"] > shares["workers"] > shares["platform × workers"]
+    assert table.rows[0]["p_ranks"] < 0.01
+    assert ids(found.answer)[0] == "variance.explains"
+
+
+def test_how_long_a_workload_takes_hides_no_factor() -> None:
+    found = ask("variance", make(planted_variance, workloads=("exp_float", "exp_int"), trials=30))
+    rows = {row["effect"]: row["share"] for row in found.tables[0].rows}
+    assert rows["workload"] < 1 < 60 < rows["platform"]
+    assert ids(found.caveats) == ["variance.relative"]
+
+
+def test_one_factor_alone_is_what_comparisons_report() -> None:
+    results = make(planted_variance, workers=(1,), trials=10)
+    assert registry.units_of("finding")["variance"].find(results) is None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import msgspec
 
+from tare.experiment.findings import variance
+from tare.experiment.findings.variance import Explained
 from tare.features.audit import messages as words
 from tare.features.audit.audit import CRITERIA, Audit
 from tare.features.audit.comparison_answers import comparison_finding
@@ -14,7 +16,6 @@ from tare.features.audit.naming import in_order
 from tare.features.audit.overhead_answers import cold_finding, overhead_finding
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import TaskSet
-from tare.features.audit.variance import VarianceAudit
 from tare.readers.readings import number
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table, interval_columns
@@ -50,7 +51,7 @@ def findings(audit: Audit) -> list[Finding]:
         *platforms,
         *([] if audit.is_of_tasks else [_runs(audit), _assumptions(audit)]),
         *([comparison_finding(audit)] if audit.comparisons else []),
-        *(_variance(v) for v in audit.variance),
+        *map(_variance, audit.variance),
         _specification(audit),
     ]
 
@@ -260,54 +261,14 @@ def _assumptions(audit: Audit) -> Finding:
     )
 
 
-def _variance(v: VarianceAudit) -> Finding:
-    """Answer what explains the variance of a metric."""
-    d = v.decomposition
-    caveats = []
-    if d.spread_ratio is not None and d.spread_ratio > 3:
-        caveats.append(message("audit.variance.spread", times=round(d.spread_ratio)))
-    if d.left_out:
-        caveats.append(message("audit.variance.left_out", factors=d.left_out))
-    return Finding(
+def _variance(v: Explained) -> Finding:
+    """Answer what explains the variance of a metric, first at the head of the page."""
+    return msgspec.structs.replace(
+        variance.finding(v),
         name=f"variance of {v.metric}",
-        closed=False,
-        question=message("audit.variance.question", metric=v.metric),
-        answer=words.variance(v),
-        summary=words.variance(v)[0],
-        verdict="none",
-        caveats=tuple(caveats),
-        tables=(_shares(v),),
-    )
-
-
-def _shares(v: VarianceAudit) -> Table:
-    d = v.decomposition
-    rows = tuple(
-        {
-            "effect": words.effect_name(e),
-            "share": 100 * e.share,
-            "ranks": 100 * e.rank_share,
-            "degrees": e.degrees,
-            "f": float(e.f) if np.isfinite(e.f) else None,
-            "p": e.p,
-            "p_ranks": e.rank_p,
-        }
-        for e in d.effects
-    )
-    within = {"effect": "between trials of a cell", "share": 100 * d.within}
-    return Table(
-        title=message("audit.variance.table", trials=d.n, cells=d.cells),
-        columns=(
-            Column(key="effect", title="effect"),
-            Column(key="share", title="share (omega²)", unit="%"),
-            Column(key="ranks", title="share of the ranks", unit="%"),
-            Column(key="degrees", title="degrees of freedom"),
-            Column(key="f", title="F", unit="1"),
-            Column(key="p", title="p", unit="1"),
-            Column(key="p_ranks", title="p of the ranks", unit="1"),
-        ),
-        rows=(*rows, within),
-        note=message("audit.variance.note"),
+        question=message("variance.question", metric=v.metric),
+        summary=variance.sentences(v)[0],
+        charts=(),
     )
 
 

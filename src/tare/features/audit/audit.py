@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tare.errors import FailedRunError, InputError
+from tare.experiment.findings.variance import Explained
 from tare.features.audit.cold import ColdStart, cold_start
 from tare.features.audit.comparison import (
     FILE,
@@ -28,7 +29,7 @@ from tare.features.audit.task_sets import (
     compare_solved,
     task_sets,
 )
-from tare.features.audit.variance import VarianceAudit, explain
+from tare.features.audit.variance import explain_each
 from tare.readers import ColumnOptions, Imported, Series, read, recognise, require_used
 from tare.render.escaping import on_one_line
 from tare.render.words import text
@@ -91,7 +92,7 @@ class Audit:
         What platforms cost, where that is asked for or the columns plainly are a study of them.
     comparisons : tuple of ComparisonAudit
         Pairs named by ``compare``; one family.
-    variance : tuple of VarianceAudit
+    variance : tuple of Explained
         One a metric, where several columns were named.
     task_sets : tuple of TaskSet
         One per configuration, of files whose series are tasks of a set.
@@ -105,7 +106,7 @@ class Audit:
     cold: ColdStart | None = None
     overhead: OverheadAudit | None = None
     comparisons: tuple[ComparisonAudit, ...] = ()
-    variance: tuple[VarianceAudit, ...] = ()
+    variance: tuple[Explained, ...] = ()
     task_sets: tuple[TaskSet, ...] = ()
     solved: tuple[SolvedComparison, ...] = ()
 
@@ -304,7 +305,7 @@ def _beside(found: Audit, tell: Tell) -> Audit:
         found,
         comparisons=tuple(compared),
         solved=compare_solved(found.task_sets, compared),
-        variance=explain(series, factors, question.seed),
+        variance=explain_each(series, factors, question.seed),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tare.experiment.findings.variance import Explained
 from tare.features.audit.audit import CRITERIA, Audit, FileAudit
 from tare.features.audit.cold import ColdStart
 from tare.features.audit.comparison import ComparisonAudit
@@ -18,7 +19,6 @@ from tare.features.audit.overhead import Cost, Line, OverheadAudit
 from tare.features.audit.overhead_messages import brief, caveats
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import SolvedComparison, TaskSet
-from tare.features.audit.variance import VarianceAudit
 from tare.render.vocabulary import SIZES, SPREADS, TIMES
 from tare.render.words import paragraph, sentence, sentences, text
 from tare.results.message import Message
@@ -158,7 +158,7 @@ def _solved(c: SolvedComparison) -> dict[str, Any]:
     }
 
 
-def _variance(v: VarianceAudit) -> dict[str, Any]:
+def _variance(v: Explained) -> dict[str, Any]:
     return {"metric": v.metric, "factors": v.factors, **plain(v.decomposition)}
 
 

@@ -16,18 +16,14 @@ from tare.features.audit.naming import in_order
 from tare.features.audit.pairing import FEWEST
 from tare.features.audit.series import WIDE, SeriesAudit
 from tare.features.audit.task_sets import SolvedComparison, TaskSet
-from tare.features.audit.variance import VarianceAudit
 from tare.readers.readings import number
 from tare.readers.series import Timeline
 from tare.render.escaping import on_one_line
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
 from tare.statistics.changes import changes
-from tare.statistics.factorial import Effect
 from tare.statistics.intervals import Interval
 from tare.units import p_value, percent, quantity
 
-#: Shares below which an effect is only counted.
-_LEAST_SHARE = 0.01
 #: Half of an interval's width below which only that is said.
 _LEAST_HALF = 1e-4
 #: Reasons of series whose values are not known to be executions of their own.
@@ -471,37 +467,6 @@ def chance_of_family(some: Sequence[ComparisonAudit]) -> list[Message]:
     """Say how many differ by their own interval, but not at the level of all comparisons."""
     n = sum(c.differs_alone for c in some) if len(some) > 1 else 0
     return [message("audit.comparison.alone", n=n, total=len(some))] if n else []
-
-
-def variance(v: VarianceAudit) -> tuple[Message, ...]:
-    """Say what explains the variance, largest share first, and the same of the ranks."""
-    d = v.decomposition
-    worth = sorted((e for e in d.effects if e.share >= _LEAST_SHARE), key=lambda e: -e.share)
-    within = message("audit.variance.within", share=Amount(d.within, "share"))
-    if not worth:
-        return message("audit.variance.nothing", factors=v.factors, metric=v.metric), within
-    by_rank = sorted(d.effects, key=lambda e: -e.rank_share)[:3]
-    small = [e for e in d.effects if e.share < _LEAST_SHARE]
-    return (
-        message(
-            "audit.variance.explains",
-            effect=effect_name(worth[0]),
-            share=Amount(worth[0].share, "share"),
-            others=[_share(e, e.share) for e in worth[1:]],
-        ),
-        *([message("audit.variance.small", effects=[*map(effect_name, small)])] if small else []),
-        within,
-        message("audit.variance.ranks", effects=[_share(e, e.rank_share) for e in by_rank]),
-    )
-
-
-def _share(effect: Effect, share: float) -> Message:
-    return message("audit.variance.share", effect=effect_name(effect), share=Amount(share, "share"))
-
-
-def effect_name(effect: Effect) -> str:
-    """Name an effect: "cores", or "cores × platform" of an interaction."""
-    return " × ".join(effect.factors)
 
 
 def specifications(files: Sequence[FileAudit]) -> list[Message]:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tare.experiment.findings.variance import described, drawn
 from tare.features.audit import messages as words
 from tare.features.audit import overhead_messages as costs
 from tare.features.audit.answers import kinds
@@ -15,7 +16,6 @@ from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name as name_of
 from tare.features.audit.overhead import Line, OverheadAudit, Place
 from tare.features.audit.series import SeriesAudit, worst
-from tare.features.audit.variance import VarianceAudit
 from tare.render import charts
 from tare.render.charts.forest import MOST_ROWS
 from tare.render.words import paragraph, sentence, text
@@ -47,7 +47,9 @@ def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
     if audit.overhead is not None:
         found["overhead"] = _overhead(audit.overhead)
     for i, v in enumerate(audit.variance):
-        found[f"variance of {v.metric}"] = (_shares(v, i),)
+        found[f"variance of {v.metric}"] = (
+            _figure(f"shares-{i}", f"Variance of {v.metric}", drawn(v), *described(v)),
+        )
     return found
 
 
@@ -215,18 +217,6 @@ def _apart(names: Iterable[str]) -> list[str]:
             apart += "\u200b"
         kept[apart] = None
     return list(kept)
-
-
-def _shares(v: VarianceAudit, i: int) -> Figure:
-    effects = v.decomposition.effects
-    chart = charts.share_bars(
-        [words.effect_name(e) for e in effects] + ["between trials of a cell"],
-        [e.share for e in effects] + [v.decomposition.within],
-        [e.rank_share for e in effects] + [None],
-    )
-    title = f"Variance of {v.metric}"
-    said = (message("audit.chart.shares"), *words.variance(v))
-    return _figure(f"shares-{i}", title, chart, *said)
 
 
 def _overhead(found: OverheadAudit) -> tuple[Figure, ...]:

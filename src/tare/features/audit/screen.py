@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.cli import console
+from tare.experiment.findings import variance
 from tare.features.audit import messages as words
 from tare.features.audit import overhead_messages as costs
 from tare.features.audit.audit import Audit
@@ -73,7 +74,7 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
     if audit.comparisons:
         _show_caveats(audit.comparisons)
     for v in audit.variance:
-        _line("Variance", sentence(words.variance(v)[0]))
+        _line("Variance", sentence(variance.sentences(v)[0]))
 
 
 def _line(head: str, said: str, style: str = "") -> None:

@@ -1,0 +1,215 @@
+"""Which factors explain the variance of trial values? One analysis for experiments and audits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from tare.experiment.findings.cells import basis_of
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render import charts
+from tare.render.drawing import Chart
+from tare.results.columns import Columns
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Amount, Message, message
+from tare.statistics.factorial import Decomposition, Effect, decompose
+
+#: Shares below which an effect is only named.
+_LEAST_SHARE = 0.01
+#: Ratio of the SDs of two cells above which the shares of the ranks are recommended.
+_MOST_SPREAD_RATIO = 3
+WITHIN = "between trials of a cell"
+
+_DESCRIPTION = Description(
+    name="variance",
+    title="Shares of the variance that factors and their interactions explain",
+    question="Which factors explain the variance?",
+    source="CLOUDNET, F5.3",
+)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Shares of the variance of one metric.
+
+    Attributes
+    ----------
+    metric : str
+    factors : tuple of str
+        Those with two or more levels.
+    decomposition : Decomposition
+    relative : bool
+        Whether each value was divided by the median of its workload.
+    """
+
+    metric: str
+    factors: tuple[str, ...]
+    decomposition: Decomposition
+    relative: bool = False
+
+
+def explain(
+    rows: Columns, factors: Sequence[str], metric: str, seed: int, *, relative: bool = False
+) -> Explained | None:
+    """Decompose the variance of trial values over factors.
+
+    Parameters
+    ----------
+    rows : Columns
+        One row per trial: ``value`` and one column per factor.
+    factors : sequence of str
+    metric : str
+        What the values are of.
+    seed : int
+        Of the permutations.
+    relative : bool
+        Whether each value was divided by the median of its workload.
+
+    Returns
+    -------
+    Explained or None
+        None with fewer than two factors of several levels, or without two trials in any cell:
+        one factor alone is what comparisons of its levels report.
+    """
+    varied = tuple(f for f in factors if len(rows.distinct(f)) > 1)
+    if len(varied) < 2:
+        return None
+    found = decompose(rows["value"], {f: rows[f].tolist() for f in varied}, seed=seed)
+    return None if found is None or not found.effects else Explained(
+        metric, varied, found, relative
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def explained(results: Results) -> Explained | None:
+    """Decompose the variance of an experiment's trial values; None as of :func:`explain`.
+
+    Where there are several workloads, values are relative to the median of their workload: how
+    long each takes is no question of variability, and would hide every other effect.
+    """
+    basis = basis_of(results)
+    if isinstance(basis, Message):
+        return None
+    rows = results.values(basis.metric, basis.source)
+    relative = len(rows.distinct("workload")) > 1 and bool(np.all(rows["value"] > 0))
+    if relative:
+        medians = rows.reduced("workload", "value", np.median)
+        scale = np.array([medians[workload] for workload in rows["workload"].tolist()])
+        rows = rows.with_columns(value=rows["value"] / scale)
+    return explain(
+        rows, results.factors, str(basis), results.experiment.seed, relative=relative
+    )  # fmt: skip
+
+
+def find(results: Results) -> Finding | None:
+    """Report what explains the variance; None as of :func:`explain`."""
+    found = explained(results)
+    return None if found is None else finding(found)
+
+
+def finding(v: Explained) -> Finding:
+    """Answer what explains the variance of a metric."""
+    d = v.decomposition
+    caveats = []
+    if d.spread_ratio is not None and d.spread_ratio > _MOST_SPREAD_RATIO:
+        caveats.append(message("variance.spread", times=round(d.spread_ratio)))
+    if d.left_out:
+        caveats.append(message("variance.left_out", factors=d.left_out))
+    if v.relative:
+        caveats.append(message("variance.relative"))
+    return Finding(
+        name=_DESCRIPTION.name,
+        closed=False,
+        question=_DESCRIPTION.question,
+        answer=sentences(v),
+        verdict="none",
+        caveats=tuple(caveats),
+        tables=(_shares(v),),
+        charts=(_DESCRIPTION.name,),
+    )
+
+
+def sentences(v: Explained) -> tuple[Message, ...]:
+    """Say what explains the variance, largest share first, and the same of the ranks."""
+    d = v.decomposition
+    worth = sorted((e for e in d.effects if e.share >= _LEAST_SHARE), key=lambda e: -e.share)
+    within = message("variance.within", share=Amount(d.within, "share"))
+    if not worth:
+        return message("variance.nothing", factors=v.factors, metric=v.metric), within
+    by_rank = sorted(d.effects, key=lambda e: -e.rank_share)[:3]
+    small = [e for e in d.effects if e.share < _LEAST_SHARE]
+    return (
+        message(
+            "variance.explains",
+            effect=effect_name(worth[0]),
+            share=Amount(worth[0].share, "share"),
+            others=[_share(e, e.share) for e in worth[1:]],
+        ),
+        *([message("variance.small", effects=[*map(effect_name, small)])] if small else []),
+        within,
+        message("variance.ranks", effects=[_share(e, e.rank_share) for e in by_rank]),
+    )
+
+
+def _share(effect: Effect, share: float) -> Message:
+    return message("variance.share", effect=effect_name(effect), share=Amount(share, "share"))
+
+
+def effect_name(effect: Effect) -> str:
+    """Name an effect: "cores", or "cores × platform" of an interaction."""
+    return " × ".join(effect.factors)
+
+
+def _shares(v: Explained) -> Table:
+    d = v.decomposition
+    rows = tuple(
+        {
+            "effect": effect_name(e),
+            "share": 100 * e.share,
+            "ranks": 100 * e.rank_share,
+            "degrees": e.degrees,
+            "f": float(e.f) if np.isfinite(e.f) else None,
+            "p": e.p,
+            "p_ranks": e.rank_p,
+        }
+        for e in d.effects
+    )
+    columns = (
+        Column(key="effect", title="effect"),
+        Column(key="share", title="share (omega²)", unit="%"),
+        Column(key="ranks", title="share of the ranks", unit="%"),
+        Column(key="degrees", title="degrees of freedom"),
+        Column(key="f", title="F", unit="1"),
+        Column(key="p", title="p", unit="1"),
+        Column(key="p_ranks", title="p of the ranks", unit="1"),
+    )
+    within = {**dict.fromkeys(c.key for c in columns), "effect": WITHIN, "share": 100 * d.within}
+    return Table(
+        title=message("variance.table", trials=d.n, cells=d.cells),
+        columns=columns,
+        rows=(*rows, within),
+        note=message("variance.note"),
+    )
+
+
+def drawn(v: Explained) -> Chart:
+    """Draw the share of each effect as a bar, that of the ranks as a tick."""
+    d = v.decomposition
+    return charts.share_bars(
+        [*map(effect_name, d.effects), WITHIN],
+        [*(e.share for e in d.effects), d.within],
+        [*(e.rank_share for e in d.effects), None],
+    )
+
+
+def described(v: Explained) -> tuple[Message, ...]:
+    """Say in words what :func:`drawn` shows."""
+    return (message("variance.chart"), *sentences(v))
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=85, find=find, of_rates=True)
