@@ -618,7 +618,7 @@ def drawn_fleet(sessions: int, *, odd: float = 0.0, off: float = 0.01) -> Fleet:
     experiment = synthetic.make(workers=(1,), trials=2).experiment
     own = host_results.Host(
         failures=0, sessions=sessions, ended=True, trials=12 * sessions, factor="platform",
-        basis=message("fleet.no_values"), levels=(levels,),
+        basis=message("fleet.no_values"), levels=(levels,), experiment=experiment,
     )  # fmt: skip
     names = tuple(one.name for one in records)
     record = Record(name="fleet", question="?", hosts=records)

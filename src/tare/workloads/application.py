@@ -19,6 +19,9 @@ HOST_NAME = "tare"
 #: Programs that come with tare and can be put into an image.
 PROGRAMS = ("tare-cql",)
 
+#: What an application uses most, in PINNING's terms: CPU time; network and disk; both.
+Intensity = Literal["cpu", "io", "ultra-io"]
+
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
@@ -188,6 +191,8 @@ class Application(_Strict, frozen=True, kw_only=True):
     name: str
     question: str
     source: str | None = None
+    #: What it uses most; None: it declares nothing.
+    intensive: Intensity | None = None
     #: Absolute path of its folder.
     folder: str
     #: SHA-256 of ``application.toml`` and of the files that it names.

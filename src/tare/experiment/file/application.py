@@ -10,7 +10,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tare import files, registry, units
 from tare.applications import expressions
@@ -29,6 +29,7 @@ from tare.workloads.application import (
     Artefact,
     Check,
     Image,
+    Intensity,
     OutputCheck,
     Tasks,
 )
@@ -84,6 +85,12 @@ APPLICATION = (
     ),
     Key("question", kinds.TEXT, "what its time answers", required=True),
     Key("source", kinds.TEXT, "where the method or the program comes from"),
+    Key(
+        "intensive",
+        kinds.choice(get_args(Intensity)),
+        "what it uses most: CPU time, network and disk (`io`), or both (`ultra-io`); by it, advice "
+        "on the share of the host's cores (CHR) is divided",
+    ),
     Key(
         "based_on",
         kinds.NAME,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tare.experiment.findings import emulated_cpu
+from tare.experiment.findings import chr_ranges, emulated_cpu
 from tare.experiment.findings.cells import Basis, Pair, cells_of
+from tare.experiment.findings.chr_ranges import ChrLine
 from tare.experiment.findings.comparison_summary import Compared, corrected, more, share
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.level_names import where
@@ -53,7 +54,8 @@ def find(results: Results) -> Finding | None:
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     compared = compare_locations(cells_of(results, basis), "platform", results.experiment.margin)
-    lines = advise(results, basis, compared)
+    ranges = _chr_lines(results, basis)
+    lines = advise(results, basis, compared, ranges)
     apart = emulated_cpu.note(results)
     if not lines:
         return uncompared(_DESCRIPTION, apart or _why_none(compared))
@@ -70,7 +72,10 @@ def find(results: Results) -> Finding | None:
         verdict=settled([not waiting, *(not is_open for _, is_open in lines)]),
         settle=more(waiting),
         basis=str(basis),
-        caveats=tuple(filter(None, [apart, message("platform_advice.one_host")])),
+        tables=tuple(filter(None, [chr_ranges.table(ranges, results.experiment.margin)])),
+        caveats=tuple(
+            filter(None, [apart, message("platform_advice.one_host"), chr_ranges.caveat(ranges)])
+        ),
     )
 
 
@@ -80,14 +85,24 @@ def _why_none(compared: Compared) -> Message:
     return few[0] if few else message("platform.no_common_cell")
 
 
-def advise(results: Results, basis: Basis, compared: Compared) -> list[Line]:
+def _chr_lines(results: Results, basis: Basis) -> list[ChrLine]:
+    """Return the overheads of each platform over CHR, where sizes vary."""
+    if not set(results.varied) & {*SIZES}:
+        return []
+    return chr_ranges.of_platforms(chr_ranges.lines(results, basis))
+
+
+def advise(
+    results: Results, basis: Basis, compared: Compared, ranges: Sequence[ChrLine]
+) -> list[Line]:
     """Return at most six pieces of advice, the most important first."""
     lines = [*_platform(compared, results)]
     if set(results.varied) & {*SIZES}:
         lines += _sizes(over_sizes(results, basis), results)
     if not basis.more_is_better:
         lines += _pinning(results, basis)
-    return lines[:MOST_LINES]
+    of_chr = [(line, False) for line in chr_ranges.advise(ranges, results.experiment.margin)]
+    return [*lines[: MOST_LINES - len(of_chr)], *of_chr]
 
 
 def _inconclusive(waiting: Compared, total: int) -> Message:

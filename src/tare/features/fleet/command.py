@@ -36,18 +36,29 @@ _SHORT = ("lost", "refused", "failed", "interrupted")
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of a fleet.", metavar="DIR")],
+    folders: Annotated[
+        list[Path],
+        typer.Argument(help="Folder of a fleet; or several, of fleets and hosts.", metavar="DIR…"),
+    ],
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
+        typer.Option(
+            metavar="FILE",
+            help="Page: .html, .md, or .json. [default: DIR/report.html; of several: hosts.html]",
+        ),
     ] = None,
     json: options.Json = None,
 ) -> None:
     """Compare the hosts of a fleet, and write the report.
 
-    tare fleet report mine
+    Several folders are joined: results of one experiment on hosts of different size show the
+    overhead by CHR (cores of the container / cores of the host).
+
+        tare fleet report mine
+        tare fleet report on-16-cores on-112-cores
     """
-    _check_whole(_show(folder, report or folder / "report.html", json), folder)
+    default = folders[0] / "report.html" if len(folders) == 1 else Path("hosts.html")
+    _check_whole(_show(folders, report or default, json), folders)
 
 
 @app.command()
@@ -150,9 +161,9 @@ def run(
             f"interrupted; all blocks that had ended are kept in {folder}",
             f"{again}   (goes on)   or: {shows}",
         ) from error
-    fleet = _show(folder, folder / "report.html", json)
+    fleet = _show([folder], folder / "report.html", json)
     _check_complete(record, again)
-    _check_whole(fleet, folder)
+    _check_whole(fleet, [folder])
 
 
 def _any_block(folder: Path) -> bool:
@@ -172,7 +183,7 @@ def _check_complete(record: Record, again: str) -> None:
         )
 
 
-def _check_whole(fleet: Fleet, folder: Path) -> None:
+def _check_whole(fleet: Fleet, folders: Sequence[Path]) -> None:
     from tare.experiment.plan_file import HOSTS
 
     names = sorted({*fleet.silent, *(name for some in fleet.lacking.values() for name in some)})
@@ -180,7 +191,9 @@ def _check_whole(fleet: Fleet, folder: Path) -> None:
         hosts = len(fleet.hosts) + len(fleet.silent)
         raise IncompleteError(
             f"{len(names)} of {hosts} hosts lack good trials of a cell: {_some(names)}",
-            f"tare experiment report {folder / HOSTS / names[0]}   (why they failed)",
+            f"tare experiment report {folders[0] / HOSTS / names[0]}   (why they failed)"
+            if len(folders) == 1
+            else "tare experiment report DIR   (why they failed)",
         )
 
 
@@ -188,7 +201,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _show(folder: Path, page: Path, json: str | None) -> Fleet:
+def _show(folders: Sequence[Path], page: Path, json: str | None) -> Fleet:
     """Print the answers and write the page."""
     from tare.features.fleet import page as pages
     from tare.features.fleet.progress import FleetBar
@@ -196,9 +209,9 @@ def _show(folder: Path, page: Path, json: str | None) -> Fleet:
     from tare.render import data, files
 
     files.format_of(page)
-    command = shlex.join(["tare", "fleet", "report", str(folder)])
+    command = shlex.join(["tare", "fleet", "report", *map(str, folders)])
     with FleetBar("working out the answers") as bar:
-        fleet = load(folder, bar.count)
+        fleet = load(*folders, watch=bar.count)
         document = pages.make(fleet, command)
         written = files.write(document, page)
     if json != "-":

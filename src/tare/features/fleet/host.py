@@ -15,9 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.experiment import store
+from tare.experiment.findings import chr_ranges
 from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, compared
+from tare.experiment.findings.chr_ranges import ChrLine
 from tare.experiment.findings.overview import compared_factor
+from tare.experiment.findings.platform_cells import cost_basis, host_cpus
 from tare.experiment.results import Results
+from tare.experiment.specification import Experiment
 from tare.results.message import Message
 from tare.statistics.hosts import IntArray
 from tare.statistics.statistic import FloatArray
@@ -69,7 +73,19 @@ class Host:
         What could be summed up.
     sums : mapping
         Of each source, the quantities of which every trial has a logarithm.
+    experiment : Experiment
+        As this host has it.
+    boot_id : str
+        Of its last session; empty: not recorded.
+    cpus : float or None
+        CPUs of the host.
+    chr_basis : Basis or Message
+        What overheads over CHR are judged by.
+    chr_lines : tuple of ChrLine
+        The overheads of each platform over CHR.
     """
+
+    experiment: Experiment
 
     sessions: int
     ended: bool
@@ -82,6 +98,10 @@ class Host:
     failed: Mapping[CellLevels, int] = dataclasses.field(default_factory=dict)
     quantities: tuple[What, ...] = ()
     sums: Mapping[str, Mapping[What, Summed]] = dataclasses.field(default_factory=dict)
+    boot_id: str = ""
+    cpus: float | None = None
+    chr_basis: Basis | Message | None = None
+    chr_lines: tuple[ChrLine, ...] = ()
 
 
 def read(folder: Path) -> Host:
@@ -98,7 +118,13 @@ def read(folder: Path) -> Host:
 def of(results: Results) -> Host:
     """Sum up the results of one host."""
     basis = basis_of(results)
+    chr_basis = cost_basis(results)
     host = Host(
+        experiment=results.experiment,
+        boot_id=str(results.sessions["boot_id"][-1]) if results.sessions else "",
+        cpus=host_cpus(results),
+        chr_basis=chr_basis,
+        chr_lines=tuple(_chr_lines(results, chr_basis)),
         sessions=len(results.good.distinct("session")),
         ended=all(ended is not None for ended in results.sessions["ended"][-1:]),
         trials=len(results.good),
@@ -121,6 +147,12 @@ def of(results: Results) -> Host:
         quantities=tuple(pairs),
         sums=sums,
     )
+
+
+def _chr_lines(results: Results, basis: Basis | Message) -> list[ChrLine]:
+    if isinstance(basis, Message) or "platform" not in results.varied:
+        return []
+    return chr_ranges.of_platforms(chr_ranges.lines(results, basis))
 
 
 def _levels(cell: Cell) -> CellLevels:

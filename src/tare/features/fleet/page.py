@@ -10,6 +10,7 @@ import tare
 from tare.experiment import failed_trials
 from tare.features.fleet.answers import basis_said, called, cell, findings, odd_ones
 from tare.features.fleet.results import Fleet
+from tare.render.charts.by_size import by_size
 from tare.render.charts.forest import MOST_ROWS, forest
 from tare.render.charts.strips import Strip, strips
 from tare.render.words import sentence, text
@@ -179,11 +180,27 @@ def _strips(fleet: Fleet) -> Figure:
 
 def _figures(finding: Finding, margin: float) -> tuple[Figure, ...]:
     """Draw each host's ratio, a picture a cell."""
+    if (of_chr := next((one for one in finding.tables if one.id == "chr"), None)) is not None:
+        return (_over_chr(of_chr),)
     tables = [table for table in finding.tables if table.id == "by_host"]
     by_cell = [rows for table in tables for rows in _by_cell(table)]
     return tuple(
         _forest(f"forest-{number}", rows, margin) for number, rows in enumerate(by_cell, 1)
     )
+
+
+def _over_chr(table: Table) -> Figure:
+    """Draw the overhead over CHR, a line a platform."""
+    rows = [
+        {"panel": "", "series": row["case"], "x": row["chr"], "at": row["ratio"],
+         "low": row["low"], "high": row["high"]}
+        for row in table.rows
+    ]  # fmt: skip
+    sizes = "CHR: assigned cores / host cores"
+    chart = by_size(rows, "overhead ratio", sizes=sizes, logarithmic=True, line_at=1.0)
+    hosts = len({row["host"] for row in table.rows})
+    said = message("fleet.chart.chr.alternative", points=len(rows), hosts=hosts)
+    return Figure("chr", text(message("fleet.chart.chr.title")), chart, sentence(said))
 
 
 def _by_cell(table: Table) -> list[list[dict[str, object]]]:

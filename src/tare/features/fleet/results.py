@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from tare import files
@@ -17,7 +18,7 @@ from tare.experiment.findings.cells import Basis
 from tare.experiment.metrics import ranked
 from tare.experiment.specification import Experiment
 from tare.features.fleet import host as hosts_results
-from tare.features.fleet.folder import HOSTS, Record, read
+from tare.features.fleet.folder import HOSTS, HostRecord, Record, read
 from tare.features.fleet.host import CellLevels, Host, Summed, What
 from tare.results.message import Message, message
 from tare.statistics.hosts import (
@@ -182,58 +183,102 @@ def _joined(what: What, by_host: dict[int, Summed]) -> Series:
     return Series(what, tuple(by_host), Sessions(host, n, mean, square, fourth))
 
 
-def load(folder: Path, watch: Watch = _nobody) -> Fleet:
-    """Read the results of all hosts of a fleet; very many take minutes.
+def load(*folders: Path, watch: Watch = _nobody) -> Fleet:
+    """Read the results of all hosts of a fleet, or of several folders; very many take minutes.
+
+    Parameters
+    ----------
+    *folders : Path
+        One fleet's; or several, each of a fleet or of one host.
 
     Raises
     ------
     StoreError
-        If the folder holds none, no host has a good trial, or they have other factors.
+        If a folder holds none, no host has a good trial, or they have other factors.
     """
-    files.check_owner(folder)
-    record = read(folder)
-    found: dict[Path, Host] = {}
+    record, paths = _hosts(folders)
+    records = {one.name: one for one in record.hosts}
+    found: dict[str, Host] = {}
     damaged: dict[str, str] = {}
     silent: dict[str, int] = {}
-    paths = plan_file.hosts(folder)
-    for place, path in enumerate(paths):
+    for place, (name, path) in enumerate(paths.items()):
         watch("reading hosts", place, len(paths))
         try:
             own = hosts_results.read(path)
         except StoreError as error:
-            damaged[path.name] = error.message
+            damaged[name] = error.message
             continue
         if own.trials:
-            found[path] = own
+            found[name] = own
         elif own.failures:
-            silent[path.name] = own.failures
-    damaged |= {name: why for name, why in plan_file.lost(folder).items() if name not in damaged}
-    finished = {host.name for host in record.hosts if host.ended in ("finished", "complete")}
-    cut = {p.name for p, own in found.items() if p.name in finished and not own.ended}
-    for path in [one for one in found if one.name in cut]:
-        damaged[path.name] = "its journal ends before its last session did"
-        del found[path]
+            silent[name] = own.failures
+        if name not in records and len(folders) > 1:
+            records[name] = _recorded(name, own)
+    if len(folders) == 1:
+        lost = plan_file.lost(folders[0])
+        damaged |= {name: why for name, why in lost.items() if name not in damaged}
+    finished = {name for name, one in records.items() if one.ended in ("finished", "complete")}
+    cut = {name for name, own in found.items() if name in finished and not own.ended}
+    for name in cut:
+        damaged[name] = "its journal ends before its last session did"
+        del found[name]
+    where = ", ".join(map(str, folders))
     if not found and damaged:
         name, why = next(iter(damaged.items()))
-        raise StoreError(f"no host in {folder} can be read; {name}: {why}")
+        raise StoreError(f"no host in {where} can be read; {name}: {why}")
     if not found:
         raise StoreError(
-            f"no host in {folder} has a trial that ended well",
-            f"tare experiment report {folder / HOSTS}/HOST   (what happened on one)",
+            f"no host in {where} has a trial that ended well",
+            f"tare experiment report {folders[0] / HOSTS}/HOST   (what happened on one)",
         )
     some = tuple(found.values())
-    _check_same(some, folder)
-    first = plan_file.read(next(iter(found))).experiment
-    names = tuple(path.name for path in found)
-    return Fleet(record, names, some, first, _basis(some), damaged, silent)
+    _check_same(some, where, folders[0])
+    first = some[0].experiment
+    if len(folders) > 1:
+        record = Record(name=first.name, question=first.question, hosts=tuple(records.values()))
+    return Fleet(record, tuple(found), some, first, _basis(some), damaged, silent)
 
 
-def _check_same(some: Sequence[Host], folder: Path) -> None:
+def _hosts(folders: Sequence[Path]) -> tuple[Record, dict[str, Path]]:
+    """Return what fleets have recorded of hosts, and the folder of every host, by name."""
+    if len(folders) == 1:
+        files.check_owner(folders[0])
+        return read(folders[0]), {path.name: path for path in plan_file.hosts(folders[0])}
+    names = [folder.name for folder in folders]
+    if len({*names}) < len(names):
+        names = [str(folder) for folder in folders]
+    if len({*names}) < len(names):
+        raise StoreError("a folder is named twice", "name each folder once")
+    records: list[HostRecord] = []
+    paths: dict[str, Path] = {}
+    for own, folder in zip(names, folders, strict=True):
+        files.check_owner(folder)
+        if not plan_file.is_fleet(folder):
+            paths[own] = folder
+            continue
+        records += (
+            msgspec.structs.replace(one, name=f"{own}/{one.name}") for one in read(folder).hosts
+        )
+        paths |= {f"{own}/{path.name}": path for path in plan_file.hosts(folder)}
+    return Record(name="", question="", hosts=tuple(records)), paths
+
+
+def _recorded(name: str, own: Host) -> HostRecord:
+    """Return what the results of one host say of how it ended."""
+    return HostRecord(
+        name=name,
+        ended="finished" if own.ended else "interrupted",
+        machine=own.boot_id,
+        cpus=int(own.cpus or 0),
+    )
+
+
+def _check_same(some: Sequence[Host], where: str, folder: Path) -> None:
     """Raise StoreError where hosts have other factors, so that their cells cannot be held apart."""
     factors = {tuple(factor for factor, _ in levels) for own in some for levels in own.levels}
     if len(factors) > 1 or any("workload" not in names for names in factors):
         raise StoreError(
-            f"the hosts in {folder} have not measured the same experiment",
+            f"the hosts in {where} have not measured the same experiment",
             f"tare experiment report {folder / HOSTS}/HOST   (what one host has measured)",
         )
 

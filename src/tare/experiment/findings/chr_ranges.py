@@ -1,0 +1,205 @@
+"""Ranges of CHR in which an overhead stays within the margin, by kind of load, vs. PINNING's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tare.experiment.findings.cells import Basis
+from tare.experiment.findings.platform_cells import Beside, over_sizes, ratio_of
+from tare.experiment.results import Results
+from tare.render.words import text
+from tare.results.finding import Column, Table, interval_columns
+from tare.results.message import Chosen, Message, message
+from tare.statistics.platform_size import SizeRatio
+from tare.workloads.application import Intensity
+
+#: PINNING's ranges of CHR: those of "Impact of CHR on PSO", and those of its best practices, which
+#: contradict them. The first has none for ultra-I/O.
+IMPACT: dict[Intensity, tuple[float, float]] = {"cpu": (0.14, 0.28), "io": (0.28, 0.57)}
+PRACTICES: dict[Intensity, tuple[float, float]] = {
+    "cpu": (0.07, 0.14),
+    "io": (0.14, 0.28),
+    "ultra-io": (0.28, 0.57),
+}
+#: Share of its wall time on a CPU, or ready for one, from which on a command is CPU-intensive.
+_CPU_SHARE = 0.5
+#: Cases that one sentence names.
+_MOST_NAMED = 3
+
+
+class LineKey(NamedTuple):
+    """What a line is about: a platform, its reference, and the levels of all other factors."""
+
+    platform: str
+    pinning: str
+    reference: str
+    reference_pinning: str
+    levels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ChrLine:
+    """The overhead ratios of one platform over CHR, of one host or of several.
+
+    Attributes
+    ----------
+    key : LineKey
+    name : Message
+        The platform with its pinning, its reference, and the levels that vary.
+    kind : str or None
+        Kind of load; None: not known.
+    points : tuple of SizeRatio
+        The smallest CHR first.
+    """
+
+    key: LineKey
+    name: Message
+    kind: Intensity | None
+    points: tuple[SizeRatio, ...]
+
+    def within(self, margin: float) -> tuple[float, float] | None:
+        """Return the range of CHR up to the largest one in which all overheads are within."""
+        found = None
+        for point in reversed(self.points):
+            if point.ratio.high is None or point.ratio.high >= 1 + margin:
+                break
+            found = point.chr
+        return None if found is None else (found, self.points[-1].chr)
+
+    def above(self, margin: float) -> SizeRatio | None:
+        """Return the point with the largest CHR whose overhead is above the margin for certain."""
+        known = (p for p in reversed(self.points) if p.ratio.low is not None)
+        return next((p for p in known if (p.ratio.low or 0) > 1 + margin), None)
+
+
+def lines(results: Results, basis: Basis) -> list[ChrLine]:
+    """Return the line of each platform other than the reference."""
+    return [
+        ChrLine(
+            LineKey(
+                one.platform,
+                one.pinning,
+                one.reference,
+                one.reference_pinning,
+                tuple(one.levels.items()),
+            ),
+            one.versus,
+            _intensity(results, one),
+            tuple(sorted(one.found.sizes, key=lambda size: size.chr)),
+        )
+        for one in over_sizes(results, basis)
+        if one.platform != one.reference
+    ]
+
+
+def _intensity(results: Results, one: Beside) -> Intensity | None:
+    """Return what the application declares; else what a command does on the reference.
+
+    Time in which it could have run, but had no CPU, is that of neighbours and of the quota. Of
+    services none of these times is that of the work, so nothing is derived from them.
+    """
+    named = {workload.name: workload for workload in results.experiment.workloads}
+    workload = named[one.levels["workload"]]
+    if workload.kernel is not None:
+        return "cpu"
+    if workload.application is not None and workload.application.intensive is not None:
+        return workload.application.intensive
+    if workload.serves:
+        return None
+    trials = np.array(one.cells[-1][1].trials)
+    ran, ready, wall = (
+        results.values_of(metric, "perf_cpu", trials)
+        for metric in ("on_cpu_ns", "off_cpu_preempted_ns", "wall_ns")
+    )
+    share = float(np.median((ran + ready) / wall))
+    return None if np.isnan(share) else "cpu" if share >= _CPU_SHARE else "io"
+
+
+def of_platforms(some: Iterable[ChrLine]) -> list[ChrLine]:
+    """Keep one line of each platform: that with a reference pinned alike, where there is one."""
+    best: dict[object, ChrLine] = {}
+    for line in some:
+        key = line.key.platform, line.key.pinning, line.key.levels
+        if key not in best or line.key.pinning == line.key.reference_pinning:
+            best[key] = line
+    return list(best.values())
+
+
+def advise(some: Sequence[ChrLine], margin: float) -> Iterator[Message]:
+    """Yield a sentence per kind of load of which something is conclusive."""
+    for kind in dict.fromkeys(line.kind for line in some):
+        own = [line for line in some if line.kind == kind and len(line.points) > 1]
+        cases = [case for line in own if (case := _case(line, margin)) is not None]
+        if cases:
+            yield message(
+                "chr_ranges.kind",
+                kind=kind,
+                margin=Chosen(margin),
+                cases=cases[:_MOST_NAMED],
+                others=len(own) - len(cases[:_MOST_NAMED]),
+                impact=_range(IMPACT.get(kind)) if kind else None,
+                practices=_range(PRACTICES[kind]) if kind else None,
+            )
+
+
+def _case(line: ChrLine, margin: float) -> Message | None:
+    """Name the range of one line; None: it is inconclusive whether any CHR is in it."""
+    if (within := line.within(margin)) is not None:
+        return message("chr_ranges.within", name=line.name, span=_range(within))
+    if (above := line.above(margin)) is not None:
+        chr = f"{above.chr:.3g}"
+        return message("chr_ranges.above", name=line.name, chr=chr, ratio=ratio_of(above.ratio))
+    return None
+
+
+def _range(ends: tuple[float, float] | None) -> str | None:
+    """Write a range of CHR: "0.25–1"; None: there is none."""
+    return None if ends is None else "–".join(f"{end:.3g}" for end in dict.fromkeys(ends))
+
+
+def caveat(some: Sequence[ChrLine]) -> Message | None:
+    """Name the contradiction of PINNING's ranges, where they are printed."""
+    return message("chr_ranges.contradiction") if any(line.kind for line in some) else None
+
+
+def table(some: Sequence[ChrLine], margin: float) -> Table | None:
+    """Lay out the range of every line next to both of PINNING's; None where there is no line."""
+    rows = []
+    for line in some:
+        within, above = line.within(margin), line.above(margin)
+        rows.append(
+            {
+                "kind": text(message("chr_ranges.name", kind=line.kind)),
+                "case": text(line.name),
+                "measured": _range((line.points[0].chr, line.points[-1].chr)),
+                "within": _range(within),
+                "above": None if above is None else above.chr,
+                "ratio": None if above is None else above.ratio.value,
+                "low": None if above is None else above.ratio.low,
+                "high": None if above is None else above.ratio.high,
+                "impact": _range(IMPACT.get(line.kind)) if line.kind else None,
+                "practices": _range(PRACTICES[line.kind]) if line.kind else None,
+            }
+        )
+    if not rows:
+        return None
+    return Table(
+        id="chr_ranges",
+        title=message("chr_ranges.title", margin=Chosen(margin)),
+        columns=(
+            Column(key="kind", title="kind of load"),
+            Column(key="case", title="platform"),
+            Column(key="measured", title="CHR measured"),
+            Column(key="within", title="within the margin"),
+            Column(key="above", title="above it up to", unit="1"),
+            *interval_columns("ratio", "overhead ratio there", "1"),
+            Column(key="impact", title="PINNING, impact of CHR"),
+            Column(key="practices", title="PINNING, best practices"),
+        ),
+        rows=tuple(rows),
+        note=message("chr_ranges.note"),
+    )

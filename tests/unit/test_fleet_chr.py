@@ -1,0 +1,162 @@
+"""Hosts of different size joined: overhead by CHR, against planted figures."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import journals
+import msgspec
+import numpy as np
+import pytest
+import synthetic
+from said import args
+from synthetic import MS, Behaviour
+from typer.testing import CliRunner
+
+from tare.experiment.findings import chr_ranges
+from tare.experiment.findings.cells import Basis
+from tare.experiment.findings.chr_ranges import ChrLine, LineKey
+from tare.experiment.findings.platform_cells import cost_basis
+from tare.experiment.results import Results
+from tare.features.fleet import chr, page, results
+from tare.results.finding import Finding
+from tare.results.message import message
+from tare.statistics.platform_size import Factor, SizeRatio
+from tare.wiring import command_line
+from tare.workloads.specification import WorkloadSpec
+
+SIZES = ("2c", "4c", "8c", "16c")
+
+
+def planted(levels: dict[str, str], cpus: int) -> float:
+    """Overhead ratio: unpinned docker costs what falls with CHR, pinned docker nothing."""
+    if levels["platform"] == "bare" or levels["pinning"] == "pinned":
+        return 1.0
+    return float((cpus / float(levels["size"][:-1])) ** 0.1)
+
+
+def host(cpus: int, sizes: tuple[str, ...] = SIZES, **options: Any) -> Results:
+    """Make the results of a host with so many CPUs."""
+
+    def behave(levels: dict[str, str]) -> Behaviour:
+        mean = 800 * MS / float(levels["size"][:-1]) * planted(levels, cpus)
+        return Behaviour(mean_ns=mean, spread=0.004)
+
+    made = synthetic.make(
+        behave, workers=(1,), pinnings=("none", "pinned"), sizes=sizes, trials=12, seed=cpus,
+        metric="wall_ns", **options,
+    )  # fmt: skip
+    values = [
+        float(cpus) if name == "cpus" else value
+        for name, value in zip(made.facts["name"], made.facts["value"], strict=True)
+    ]
+    return dataclasses.replace(
+        made, facts=made.facts.with_columns(value=np.array(values, dtype=object))
+    )
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    top = tmp_path_factory.mktemp("hosts")
+    return journals.write(host(16), top / "small"), journals.write(host(112), top / "large")
+
+
+@pytest.fixture(scope="module")
+def found(folders: tuple[Path, Path]) -> Finding:
+    made = chr.find(results.load(*folders))
+    assert made is not None
+    return made
+
+
+def test_one_container_on_hosts_of_16_and_112_cpus_has_the_planted_overheads(
+    found: Finding,
+) -> None:
+    (table,) = [one for one in found.tables if one.id == "chr"]
+    rows = [row for row in table.rows if "unpinned" in row["case"]]
+    assert [row["chr"] for row in rows] == sorted(row["chr"] for row in rows)
+    assert len(rows) == 2 * len(SIZES)
+    for row in table.rows:
+        assert row["chr"] == row["cores"] / row["cpus"]
+        assert row["cpus"] == {"small": 16, "large": 112}[row["host"]]
+        pinning = "none" if "unpinned" in row["case"] else "pinned"
+        levels = {"platform": "docker", "pinning": pinning, "size": f"{row['cores']:g}c"}
+        # Wall time also holds what each harness adds: some milliseconds on both.
+        assert row["ratio"] == pytest.approx(planted(levels, row["cpus"]), rel=0.03)
+    # The overhead of one size is 7 ** 0.1 times as much on the host with 112 CPUs.
+    change = args(found.answer, "fleet.chr.size")["change"]
+    assert change.low <= 7**0.1 * 1.01
+    assert change.high >= 7**0.1 * 0.99
+    assert found.verdict == "yes"
+
+
+def test_the_range_of_chr_within_the_margin_is_the_planted_one(found: Finding) -> None:
+    (table,) = [one for one in found.tables if one.id == "chr_ranges"]
+    by_case = {row["case"].split(" vs. ")[0]: row for row in table.rows}
+    assert by_case["docker pinned"]["within"] == "0.0179–1"
+    # Unpinned, it costs 7 % at half of the host, which is more than the margin.
+    assert by_case["docker unpinned"]["within"] == "1"
+    assert by_case["docker unpinned"]["above"] == 0.5
+    assert {row["kind"] for row in table.rows} == {"CPU-intensive"}
+    assert {(row["impact"], row["practices"]) for row in table.rows} == {("0.14–0.28", "0.07–0.14")}
+    assert "chr_ranges.contradiction" in [getattr(one, "id", None) for one in found.caveats]
+
+
+def test_the_page_draws_overhead_over_chr(folders: tuple[Path, Path]) -> None:
+    made = page.make(results.load(*folders), "tare fleet report small large")
+    figures = [one for section in made.sections for one in section.figures if one.name == "chr"]
+    assert len(figures) == 1
+
+
+def test_hosts_of_equal_size_have_no_such_finding(tmp_path: Path) -> None:
+    some = [journals.write(host(16, ("2c",)), tmp_path / name) for name in ("a", "b")]
+    assert chr.find(results.load(*some)) is None
+
+
+def test_folders_are_joined_on_the_command_line(
+    folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = CliRunner().invoke(command_line(), ["fleet", "report", *map(str, folders)])
+    assert ran.exit_code == 0, ran.output
+    assert "falls with CHR" in ran.output
+    assert (tmp_path / "hosts.html").exists()
+    twice = CliRunner().invoke(
+        command_line(), ["fleet", "report", str(folders[0]), str(folders[0])]
+    )
+    assert twice.exit_code != 0
+
+
+def test_a_range_ends_where_an_overhead_is_not_within_the_margin() -> None:
+    def point(at: float, low: float, high: float) -> SizeRatio:
+        return SizeRatio(at * 8, at, Factor((low * high) ** 0.5, low, high), 9)
+
+    some = (point(0.1, 0.99, 1.01), point(0.2, 1.05, 1.07), point(0.4, 0.99, 1.04),
+            point(0.8, 0.99, 1.01), point(1.0, 0.98, 1.0))  # fmt: skip
+    key = LineKey("docker", "none", "bare", "none", ())
+    line = ChrLine(key, message("fleet.no_values"), "io", some)
+    assert line.within(0.02) == (0.8, 1.0)
+    above = line.above(0.02)
+    assert above is not None
+    assert above.chr == 0.2
+    assert line.within(0.001) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("ran", "ready", "kind"), [(0.9, 0.0, "cpu"), (0.2, 0.7, "cpu"), (0.2, 0.1, "io"), (0, 0, None)]
+)
+def test_a_command_is_cpu_intensive_where_it_has_or_wants_a_cpu(
+    ran: float, ready: float, kind: str | None
+) -> None:
+    shares = {("on_cpu_ns", "perf_cpu"): ran, ("off_cpu_preempted_ns", "perf_cpu"): ready}
+    made = host(
+        16, ("2c", "16c"),
+        more=lambda _: {key: 50 * MS * share for key, share in shares.items() if ran},
+    )  # fmt: skip
+    command = WorkloadSpec(name="exp_float", command=("true",))
+    experiment = msgspec.structs.replace(made.experiment, workloads=(command,))
+    results = dataclasses.replace(made, experiment=experiment)
+    basis = cost_basis(results)
+    assert isinstance(basis, Basis)
+    assert {line.kind for line in chr_ranges.lines(results, basis)} == {kind}
