@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from model_bucket import Phase, carried
 from noisy_traces import bucket, noisy
@@ -148,3 +149,64 @@ def test_slips_are_told(words: list[str]) -> None:
     with pytest.raises(InputError) as refused:
         called(str(DATA / "series.csv"), *words)
     assert refused.value.hint
+
+
+#: By type: the high rate of each run, and the low rate; in Gbit/s.
+PLANTED = {"small": ([8.0, 8.0, 8.0, 8.0], 1.0), "large": ([8.0, 4.0, 8.0, 8.0], 2.0)}
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: Any) -> Path:
+    """Runs of two types, each at the high rate for 120 Gbit more than the low rate would send."""
+    file = tmp_path_factory.mktemp("types") / "types.csv"
+    rows = [
+        f"{kind},{run},{second},{(high if second < 120 / (high - low) else low):g}"
+        for kind, (highs, low) in PLANTED.items()
+        for run, high in enumerate(highs)
+        for second in range(90)
+    ]
+    file.write_text("\n".join(["instance,run,second,bandwidth_gbps", *rows]) + "\n")
+    return file
+
+
+def test_instances_are_summarized_by_type(planted: Path, tmp_path: Path) -> None:
+    found, page = tmp_path / "found.json", tmp_path / "page.json"
+    screen = called(
+        str(planted), "--group", "instance,run", "--json", str(found), "--report", str(page)
+    )
+    small, large = json.loads(found.read_text())["types"]
+    assert (small["key"], small["series"], small["kinds"]) == (
+        {"instance": "small"}, 4, {"drop": 4},
+    )  # fmt: skip
+    assert small["high_gbps"]["n"] == 4
+    assert small["high_gbps"]["median"] == pytest.approx(8, rel=0.01)
+    assert large["high_gbps"]["min"] == pytest.approx(4, rel=0.01)
+    assert large["high_gbps"]["median"] == pytest.approx(8, rel=0.01)
+    assert large["low_gbps"]["max"] == pytest.approx(2, rel=0.01)
+    # One fall does not show a budget.
+    assert small["budget_gbit"] is None
+    empty = [120 / (high - 2) for high in PLANTED["large"][0]]
+    assert large["time_to_empty_s"]["median"] == pytest.approx(np.median(empty), abs=1)
+    assert large["time_to_empty_s"]["max"] == pytest.approx(max(empty), abs=1)
+    assert "large: time to empty is 20.0 s to 60.0 s in 4 instances of this type." in screen
+    assert "In 1 of 2 types, every quantity is alike in all instances (within 10 %)." in screen
+    first, *_ = json.loads(page.read_text())["sections"]
+    assert [f["name"] for f in first["figures"]] == ["types-high_gbps", "types-time_to_empty_s"]
+    assert "0 of 4" in page.read_text()
+
+
+def test_files_of_one_instance_each_are_instances_of_its_type(
+    planted: Path, tmp_path: Path
+) -> None:
+    head, *rows = planted.read_text().splitlines()
+    files = []
+    for run in "01":
+        files.append(tmp_path / f"{run}.csv")
+        some = [row for row in rows if row.startswith("large,") and row.split(",")[1] == run]
+        files[-1].write_text("\n".join([head, *some]) + "\n")
+    words = ("--value", "bandwidth_gbps", "--time", "second")
+    text = called(*map(str, files), *words, "--group", "instance", "--json", "-")
+    (one,) = json.loads(text)["types"]
+    assert (one["key"], one["series"]) == ({"instance": "large"}, 2)
+    # Each file is an instance; without a type, nothing is summarized.
+    assert json.loads(called(str(files[0]), *words, "--json", "-"))["types"] == []

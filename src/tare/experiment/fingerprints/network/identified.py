@@ -88,6 +88,31 @@ def kind_of(one: Identification) -> Message:
     return message(f"net.kind.{one.kind}") if one.is_known else message("net.kind.short")
 
 
+class Quartiles(msgspec.Struct, frozen=True, kw_only=True):
+    """A quantity over the series of one type; `n` counts those in which it is identifiable."""
+
+    n: int
+    median: float
+    p25: float
+    p75: float
+    min: float
+    max: float
+
+
+class TypeSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The series of one instance type; None: not identifiable in any of them."""
+
+    #: Levels of the grouping columns without the last one, which names the instance.
+    key: dict[str, str]
+    series: int
+    #: Number of series by kind.
+    kinds: dict[str, int]
+    high_gbps: Quartiles | None
+    low_gbps: Quartiles | None
+    budget_gbit: Quartiles | None
+    time_to_empty_s: Quartiles | None
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The whole answer."""
 
@@ -95,3 +120,5 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     series: tuple[Identification, ...]
     #: Of each series, the ends that had no CPU.
     lacks: tuple[tuple[Lack, ...], ...] = ()
+    #: Empty where no type has two series.
+    types: tuple[TypeSummary, ...] = ()

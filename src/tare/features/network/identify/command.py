@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +35,10 @@ def identify(
     value: Annotated[str | None, typer.Option(metavar="C", help="Column of the bandwidth.")] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="Columns whose levels make the series."),
+        typer.Option(
+            metavar="A,B",
+            help="Columns that make the series: instance,run also summarizes runs by instance.",
+        ),
     ] = None,
     time: Annotated[
         str | None, typer.Option(metavar="C", help="Column of time: seconds or dates.")
@@ -46,6 +51,7 @@ def identify(
         str | None,
         typer.Option(metavar="10Gbit", help="Line rate of the interface, to recognise a cap."),
     ] = None,
+    report: options.Report = None,
     json: options.Json = None,
 ) -> None:
     """Identify what shapes a network's bandwidth.
@@ -60,8 +66,12 @@ def identify(
     from tare.features.network.identify.identifying import identify as find
     from tare.features.network.identify.reading import Asked, read
     from tare.features.network.identify.screen import show
+    from tare.features.network.identify.types import summarize
+    from tare.render import files
 
-    console.check_writable(json)
+    console.check_writable(json, report)
+    if report is not None:
+        files.format_of(report)
     asked = Asked(
         time=time,
         value=value,
@@ -75,16 +85,24 @@ def identify(
         for one in read(source, asked):
             key = {"file": source.name, **one.key} if len(sources) > 1 else one.key
             found.append((one, find(one.trace, key, rate or one.interface_bps)))
+    # Where each file is of one instance, the only column names the type.
+    columns = asked.series if len(asked.series) == 1 < len(sources) else asked.series[:-1]
+    types = summarize([one for _, one in found], columns)
     if json is not None:
-        console.write_json(
-            Document(
-                series=tuple(one.stored() for _, one in found),
-                lacks=tuple(one.lacks for one, _ in found),
-            ),
-            json,
+        document = Document(
+            series=tuple(one.stored() for _, one in found),
+            lacks=tuple(one.lacks for one, _ in found),
+            types=types,
         )
+        console.write_json(document, json)
     if json != "-":
-        show(found, sources, as_is=not (time or value or group or unit))
+        show(found, types, sources, as_is=not (time or value or group or unit))
+    if report is not None:
+        from tare.features.network.identify import page
+
+        made = page.make(found, types, shlex.join(["tare", *sys.argv[1:]]))
+        for path in files.write(made, report):
+            console.out.print(f"Report: {path}", soft_wrap=True)
 
 
 def _unit(text: str) -> Unit:

@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.cli import console
-from tare.experiment.fingerprints.network.identified import Estimate, Identification, kind_of
+from tare.experiment.fingerprints.network.identified import (
+    Estimate,
+    Identification,
+    TypeSummary,
+    kind_of,
+)
 from tare.features.network.identify.reading import Reading
+from tare.features.network.identify.types import answers, table
 from tare.networks.recording.starved import no_cpu
 from tare.networks.shaping.trace import Floats, Trace
+from tare.render.tables import lay
 from tare.render.terminal import aligned
 from tare.render.text_plot import sparkline
 from tare.render.words import sentence, sentences
@@ -29,7 +36,11 @@ _UNKNOWN = "–"
 
 
 def show(
-    found: Sequence[tuple[Reading, Identification]], sources: Sequence[Path], *, as_is: bool
+    found: Sequence[tuple[Reading, Identification]],
+    types: Sequence[TypeSummary],
+    sources: Sequence[Path],
+    *,
+    as_is: bool,
 ) -> None:
     """Print what was found for a person; ``as_is``: files say by themselves how to read them."""
     if len(found) > _TOLD:
@@ -39,6 +50,8 @@ def show(
             if number:
                 console.out.print()
             _show_one(reading, one)
+    if types:
+        _show_types(types)
     notes = dict.fromkeys(note for reading, _ in found for note in sentences(reading.notes))
     for note in list(notes)[:5]:
         console.out.print(f"Note    {note}", style="yellow", soft_wrap=True)
@@ -46,6 +59,16 @@ def show(
     if (following := _next([one for _, one in found], source)) is not None:
         console.out.print()
         console.out.print(f"Next    {following}", soft_wrap=True)
+
+
+def _show_types(types: Sequence[TypeSummary]) -> None:
+    console.out.print()
+    for line in sentences(answers(types)):
+        console.out.print(line, style="bold", soft_wrap=True)
+    laid = lay(table(types), each_unit=True)
+    rows = [tuple(head.title for head in laid.heads), *laid.rows]
+    for number, line in enumerate(aligned(rows, left=2)):
+        console.out.print(line, style="dim" if number == 0 else None, soft_wrap=True)
 
 
 def _show_one(reading: Reading, one: Identification) -> None:

@@ -1,0 +1,169 @@
+"""Summary by instance type of many series: how much instances of one type differ (CLOUDNET)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tare.experiment.fingerprints.network.identified import Identification, Quartiles, TypeSummary
+from tare.render.charts.intervals import interval_rows
+from tare.render.words import sentence
+from tare.results.finding import Finding, Table
+from tare.results.message import Amount, Message, message
+from tare.results.report import Figure, Section
+from tare.units import scale_for
+
+#: Quantities of a type: field, title, unit as stored, and factor from the field's unit.
+_QUANTITIES = (
+    ("high_gbps", "high", "bits/s", 1e9),
+    ("low_gbps", "low", "bits/s", 1e9),
+    ("budget_gbit", "budget", "bits", 1e9),
+    ("time_to_empty_s", "time to empty", "ns", 1e9),
+)
+#: Charts: their quantities, which share a unit.
+_CHARTS = (("high_gbps", "low_gbps"), ("budget_gbit",), ("time_to_empty_s",))
+#: Ratio of a type's largest to its smallest value from which its instances differ.
+_DIFFERENT = 1.1
+
+
+def summarize(some: Sequence[Identification], columns: Sequence[str]) -> tuple[TypeSummary, ...]:
+    """Summarize series by the levels of some columns of their keys.
+
+    Parameters
+    ----------
+    some : sequence of Identification
+    columns : sequence of str
+        Columns that make a type; empty: nothing is summarized.
+
+    Returns
+    -------
+    tuple of TypeSummary
+        In the order of first appearance; empty where no type has two series.
+    """
+    groups: dict[tuple[str, ...], list[Identification]] = {}
+    for one in some:
+        groups.setdefault(tuple(one.key.get(c, "") for c in columns), []).append(one)
+    if not columns or max(map(len, groups.values()), default=0) < 2:
+        return ()
+    return tuple(
+        TypeSummary(
+            key=dict(zip(columns, levels, strict=True)),
+            series=len(members),
+            kinds=dict(Counter(one.kind for one in members)),
+            **{field: _quartiles(members, field) for field, *_ in _QUANTITIES},
+        )
+        for levels, members in groups.items()
+    )
+
+
+def _quartiles(some: Sequence[Identification], field: str) -> Quartiles | None:
+    values = [known.value for one in some if (known := getattr(one, field)) is not None]
+    if not values:
+        return None
+    low, p25, median, p75, high = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
+    return Quartiles(n=len(values), median=median, p25=p25, p75=p75, min=low, max=high)
+
+
+def section(types: Sequence[TypeSummary]) -> Section:
+    """Lay the summary out: the answer, the table, the box plots."""
+    return Section(
+        Finding(
+            name="types",
+            question=sentence(message("net.types.question")),
+            answer=answers(types),
+            verdict="none",
+            tables=(table(types),),
+        ),
+        tuple(figure for fields in _CHARTS if (figure := _figure(types, fields)) is not None),
+    )
+
+
+def answers(types: Sequence[TypeSummary]) -> tuple[Message, ...]:
+    """Name the types whose instances differ, the largest difference of each."""
+    known = [t for t in types if t.series > 1]
+    said = [one for t in known if (one := _differs(t)) is not None]
+    return (*said, message("net.types.alike", n=len(known) - len(said), of=len(known)))
+
+
+def _differs(one: TypeSummary) -> Message | None:
+    ratios = {
+        (title, unit, factor): q.max / q.min
+        for (_, title, unit, factor), q in _known(one)
+        if q.n > 1 and q.min > 0
+    }
+    largest = max(ratios, key=lambda key: ratios[key], default=None)
+    if largest is None or ratios[largest] <= _DIFFERENT:
+        return None
+    title, unit, factor = largest
+    quartiles = next(q for (_, t, *_), q in _known(one) if t == title)
+    return message(
+        "net.types.differs",
+        type=_name(one.key),
+        n=quartiles.n,
+        what=title,
+        low=Amount(factor * quartiles.min, unit),
+        high=Amount(factor * quartiles.max, unit),
+    )
+
+
+def _known(one: TypeSummary) -> list[tuple[tuple[str, str, str, float], Quartiles]]:
+    pairs = ((quantity, getattr(one, quantity[0])) for quantity in _QUANTITIES)
+    return [(quantity, quartiles) for quantity, quartiles in pairs if quartiles is not None]
+
+
+def table(types: Sequence[TypeSummary]) -> Table:
+    """Return a row per type and quantity, empty where no series shows it."""
+    statistics = ("median", "p25", "p75", "min", "max")
+    rows = []
+    for one in types:
+        for field, title, unit, factor in _QUANTITIES:
+            known = getattr(one, field)
+            values = (known and Amount(factor * getattr(known, s), unit) for s in statistics)
+            n = 0 if known is None else known.n
+            rows.append((_name(one.key), title, f"{n} of {one.series}", *values))
+    heads = ["type", "quantity", "n of series", *statistics]
+    return Table.of("By instance type", heads, rows, message("net.types.note"))
+
+
+def _figure(types: Sequence[TypeSummary], fields: Sequence[str]) -> Figure | None:
+    chosen = [q for q in _QUANTITIES if q[0] in fields]
+    rows = [(t, q, b) for q in chosen for t in types for known, b in _known(t) if known == q]
+    if not rows:
+        return None
+    (_, title, unit, factor), several = rows[0][1], len(fields) > 1
+    size, shown = scale_for([factor * b.max for _, _, b in rows], unit)
+    name = " and ".join(q[1] for q in chosen)
+    drawn = {
+        at: [factor * getattr(b, at) / size for _, _, b in rows]
+        for at in ("median", "p25", "p75", "min", "max")
+    }
+    chart = interval_rows(
+        [f"{_name(t.key)} · {q[1]}" if several else _name(t.key) for t, q, _ in rows],
+        drawn["median"],
+        drawn["p25"],
+        drawn["p75"],
+        list(zip(drawn["min"], drawn["max"], strict=True)),
+        unit=f"{name} [{shown}]",
+        logarithmic=min(drawn["min"]) > 0,
+    )
+    parts = [
+        message(
+            "net.types.part",
+            type=_name(t.key),
+            what=what,
+            n=b.n,
+            median=Amount(f * b.median, u),
+            low=Amount(f * b.min, u),
+            high=Amount(f * b.max, u),
+        )
+        for t, (_, what, u, f), b in rows
+    ]
+    said = sentence(message("net.chart.parts", parts=parts))
+    return Figure(f"types-{fields[0]}", f"{title.capitalize() if not several else 'Rates'} by type",
+                  chart, said)  # fmt: skip
+
+
+def _name(key: Mapping[str, str]) -> str:
+    return " ".join(key.values())
