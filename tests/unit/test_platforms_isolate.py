@@ -174,6 +174,21 @@ def test_further_options_reach_isolate(stub: Stub) -> None:
     assert "--share-net --dir=/srv --run" in stub.runs()[0]
 
 
+@pytest.mark.parametrize("starts_programs", [False, True])
+@pytest.mark.parametrize("extra", ["--wait", "--no-such-option"])
+def test_further_options_that_prevent_a_start_are_named(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, extra: str, starts_programs: bool
+) -> None:
+    monkeypatch.setattr(isolate, "TRY_S", 0.5)
+    place = stub.place(cg="off", extra=extra)
+    place = msgspec.structs.replace(place, starts_programs=starts_programs)
+    with pytest.raises(PlatformError, match=rf"\[platforms.isolate\] extra = '{extra}'") as raised:
+        platforms.start("isolate", place)
+    assert raised.value.hint == "correct extra, or leave it out"
+    assert list(stub.boxes.iterdir()) == []
+    assert list(stub.claims.iterdir()) == []
+
+
 def test_shown_folders_reach_isolate(stub: Stub, tmp_path: Path) -> None:
     folder = tmp_path / "classes"
     folder.mkdir()

@@ -52,11 +52,21 @@ for mode in --cg ""; do {isolate} $mode --cleanup >/dev/null 2>&1; done
 {try_cg}{isolate} --cg --cleanup >/dev/null 2>&1; fi
 isolate --version >{said}.version && echo "$cg" >{said}.cg || exit
 {isolate} $cg --init >/dev/null || exit
-{run}
+{try_extra}{run}
 code=$?
 {isolate} $cg --cleanup
 exit $code
 """
+#: A start with the user's own options, which may fail or never end; and how long it may take.
+TRY_EXTRA = """\
+timeout -k 2 {limit_s} \\
+{isolate} $cg {options} --run -- /bin/true </dev/null >/dev/null || {{
+echo {complaint} >&2
+{isolate} $cg --cleanup
+exit 1
+}}
+"""
+TRY_S = 20
 
 
 class Isolate(Layer):
@@ -128,7 +138,18 @@ class Isolate(Layer):
         inside = f"{isolate} $cg {meta} {shlex.join(options)} --run -- {shlex.join(argv)}"
         # What is around holds the box as it does all others; its own groups would lead out.
         own_groups = not place.held and self.settings(place)["cg"] == "auto"
+        extra = self.settings(place)["extra"]
+        tried = TRY_EXTRA.format(
+            limit_s=TRY_S,
+            isolate=isolate,
+            options=shlex.join(options),
+            complaint=shlex.quote(
+                f"isolate did not run /bin/true within {TRY_S} s with [platforms.isolate] extra = "
+                f"{extra!r}"
+            ),
+        )
         script = SCRIPT.format(
+            try_extra=tried if extra else "",
             make=_box_roots() + made,
             isolate=isolate,
             try_cg="" if own_groups else "# ",
@@ -184,6 +205,8 @@ class Isolate(Layer):
             return "sudo chown root $(which isolate) && sudo chmod u+s $(which isolate)"
         if "out of range" in said:
             return "[platforms.isolate] box = 0   (its configuration has fewer boxes)"
+        if "[platforms.isolate] extra" in said:
+            return "correct extra, or leave it out"
         if "isolate: not found" in said:
             return "name an image that contains isolate and /bin/sh: [platforms.docker] image"
         return None
