@@ -16,7 +16,7 @@ from tare.errors import AgentError
 from tare.experiment.session import answers as module
 from tare.experiment.session.answers import Asked, answers
 from tare.experiment.session.resident import Key, Resident
-from tare.platforms import Instance, Place
+from tare.platforms import Instance, Place, processes
 
 #: Says hello, answers the first job with what it is told to, and then does what else it is told.
 SPEAKER = """
@@ -84,6 +84,18 @@ def test_an_agent_that_was_stopped_is_not_waited_for(
     os.kill(asked.resident.instance.host_pid, signal.SIGSTOP)
     with pytest.raises(AgentError, match="stopped by a signal"):
         list(heard)
+
+
+def test_a_program_that_stopped_itself_is_not_waited_for(
+    ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a time-out, as below a sandbox, which reports no stop of what it started."""
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+    monkeypatch.setattr(module, "STOPPED_S", 0.0)
+    asked = ask(FACT, "import subprocess; subprocess.run(['sh', '-c', 'kill -STOP $$'])")
+    with pytest.raises(AgentError, match="the program was stopped by a signal"):
+        list(answers([asked]))
+    processes.kill_family(asked.resident.instance.host_pid)
 
 
 def test_silence_has_a_limit_where_one_is_known(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:

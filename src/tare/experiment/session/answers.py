@@ -15,6 +15,9 @@ from tare.platforms import groups, processes
 
 #: How often it is looked whether those who say nothing still can.
 LOOK_S = 1.0
+#: How long nothing is said before programs without a time-out are looked at, and how often one is
+#: seen stopped in a row before nothing is expected of it: who stopped it may continue it.
+STOPPED_S, STOPPED_LOOKS = 10.0, 5
 
 
 @dataclass
@@ -28,6 +31,8 @@ class Asked:
     #: When it last said something, and what is known of it since.
     heard: float = field(default_factory=time.monotonic)
     context: str = ""
+    #: Consecutive looks at which one of its programs was stopped.
+    stopped: int = 0
 
 
 def nothing() -> None:
@@ -88,5 +93,11 @@ def check(one: Asked) -> None:
         raise AgentError("the agent was stopped by a signal")
     if pid is not None and groups.is_frozen(pid):
         raise AgentError("the agent was frozen with its control group")
+    if pid is not None and one.limit_s is None and time.monotonic() - one.heard > STOPPED_S:
+        # A sandbox that starts programs waits for their end, and reports no stop.
+        stopped = any(map(processes.is_stopped, processes.descendants(pid)))
+        one.stopped = one.stopped + 1 if stopped else 0
+        if one.stopped >= STOPPED_LOOKS:
+            raise AgentError("the program was stopped by a signal, and not continued")
     if one.limit_s is not None and time.monotonic() - one.heard > one.limit_s:
         raise SilenceError(one.limit_s, one.context)
