@@ -59,6 +59,8 @@ def test_harness_error_is_outside_minus_self() -> None:
     assert isinstance(sd, Message)
     assert isinstance(of_wall, Message)
     assert (sd.id, of_wall.id) == ("harness_error.spread", "harness_error.mean")
+    # tare's own sources are not a harness.
+    assert found.summary is None
     worst = next(r for r in cpu.rows if r["source"] == "cgroup")
     assert sd.args["relative"] == Amount(worst["relative_sd"], "share")
     assert sd.args["sd"] == Amount(worst["sd"], "ns")
@@ -110,6 +112,10 @@ def test_the_error_of_isolate_is_judged_and_whether_it_grows_with_workers(
     means = [m for m in each(found.answer) if isinstance(m, Message) and m.id.endswith("mean")]
     assert [(m.args["metric"], m.args["source"]) for m in means] == [
         ("cpu_ns", "cgroup"), ("wall_ns", "perf_cpu"), ("wall_ns", "isolate"),
+    ]  # fmt: skip
+    # The terminal and the head of the page have what is isolate's own.
+    assert [(m.id, m.args["source"]) for m in each(found.summary) if isinstance(m, Message)] == [
+        ("harness_error.mean", "isolate"), ("harness_error.growth", "isolate"),
     ]  # fmt: skip
 
 

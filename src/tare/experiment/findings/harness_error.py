@@ -34,6 +34,8 @@ _DESCRIPTION = Description(
     source="STABILITY",
 )
 _METRICS = ("cpu_ns", "wall_ns")
+#: Of its answer, what stands at the head: the mean error of a harness, and its growth.
+_SUMMARY = frozenset(("harness_error.mean", "harness_error.growth"))
 #: Number of a session and of a block in it.
 Block = tuple[int, int]
 
@@ -56,6 +58,12 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_answer(rows, growth, results, varied)),
         verdict="none",
+        summary=tuple(
+            said
+            for said in _answer(rows, growth, results, varied)
+            if said.id in _SUMMARY and _is_of_harness(str(said.args["source"]))
+        )
+        or None,
         basis="cpu_ns and wall_ns, each source minus the program's own time",
         estimates=tuple(_estimate(m, r, results) for m, some in rows.items() for r in some),
         tables=(
