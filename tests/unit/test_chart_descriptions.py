@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 import synthetic
 from said import args, ids
@@ -75,6 +78,15 @@ def test_the_limits_of_parallelism_are_given(
         "shift": Chosen(results.experiment.parallel_shift),
         "growth": Chosen(results.experiment.parallel_growth, "growth"),
     }
+
+
+@pytest.mark.parametrize("chart", ["parallelism", "difference"])
+def test_the_panels_of_a_chart_have_ratios_in_one_unit(
+    chart: str, results: Results, findings: tuple[Finding, ...]
+) -> None:
+    drawn = json.dumps(SUPPLIES.charts()[chart].draw(results, findings), ensure_ascii=False)
+    labels = {*re.findall(r'"labelExpr": "[^"]*"', drawn)}
+    assert len({"× " in label for label in labels}) <= 1
 
 
 def test_what_has_no_room_is_named_or_counted() -> None:

@@ -13,6 +13,7 @@ from tare.errors import InputError
 from tare.render import charts
 from tare.render.charts.course import thin
 from tare.render.charts.distribution import bins, quantile_name
+from tare.render.charts.forest import has_factors, ratio_axis
 from tare.statistics.confirm import repetitions
 
 RNG = np.random.default_rng(1)
@@ -49,6 +50,38 @@ def test_the_histogram_holds_every_value_once() -> None:
 @pytest.mark.parametrize("values", [np.ones(9), np.zeros(9), np.array([1.0, 1.0, 1.0, 5.0])])
 def test_values_without_spread_have_bins(values: np.ndarray) -> None:
     assert np.histogram(values, bins(values))[0].sum() == len(values)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 1.5, 9.0]])
+def test_few_values_are_dots(values: list[float]) -> None:
+    shown = rows(charts.distribution(np.array(values), quantiles=()))
+    assert [r["at"] for r in shown] == values
+    assert not any("count" in r for r in shown)
+
+
+def test_long_titles_keep_what_distinguishes_them_and_their_beginning() -> None:
+    common = "of a very long name that all of them share, with 2 workers: means"
+    names = [f"workload {letter} {common}" for letter in "ab"]
+    titles = [p["title"] for p in charts.distribution(dict.fromkeys(names, VALUES))["concat"]]
+    assert len({*titles}) == 2
+    assert all(letter in title for letter, title in zip("ab", titles, strict=True))
+    (alone,) = charts.distribution({"x" * 50: VALUES})["concat"]
+    assert alone["title"] == "x" * 45 + "…"
+
+
+def test_the_range_is_drawn_over_a_wider_interval() -> None:
+    chart = charts.interval_rows(["a"], [1.0], [0.5], [1.5], [(0.9, 1.1)])
+    rules = [one for one in chart["layer"] if one["mark"]["type"] == "rule"]
+    assert [one["encoding"]["x"]["field"] for one in rules] == ["low", "from"]
+    assert rules[0]["mark"]["opacity"] < 0.5
+
+
+def test_axes_of_one_chart_have_one_kind_of_label() -> None:
+    assert has_factors([0.5, 2.0], 0.02)
+    assert not has_factors([0.9, 1.1, None], 0.02)
+    narrow = ratio_axis([0.9, 1.1], 0.02, factors=True)
+    assert "× " in narrow["axis"]["labelExpr"]
+    assert narrow["scale"] == ratio_axis([0.9, 1.1], 0.02)["scale"]
 
 
 def test_a_quantile_without_interval_says_why() -> None:

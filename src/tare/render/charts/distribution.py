@@ -15,6 +15,8 @@ from tare.statistics.statistic import FloatArray
 from tare.units import quantile_name
 
 _MOST_BINS = 60
+#: Values below which bars would have one value each.
+FEWEST = 10
 #: Height of the row of each quantile above the bars, as a share of the highest bar.
 _ROW = 0.15
 #: Pixels for the quantiles' names.
@@ -28,6 +30,8 @@ def distribution(
     unit: str = "",
 ) -> Chart:
     """Draw a histogram, and above it each quantile with its order-statistic interval.
+
+    Of fewer than :data:`FEWEST` values each is a dot.
 
     Parameters
     ----------
@@ -55,8 +59,9 @@ def distribution(
 
 def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, unit: str) -> Chart:
     found = [(q, quantile_interval(values, q, confidence)) for q in quantiles]
+    dots = len(values) < FEWEST
     edges = bins(values)
-    counts = np.histogram(values, edges)[0]
+    counts = np.ones(1, int) if dots else np.histogram(values, edges)[0]
     top = float(counts.max()) * (1 + _ROW * (len(found) + 0.5))
     x: dict[str, Any] = {
         "title": unit or None,
@@ -69,6 +74,14 @@ def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, un
         scale={"domain": [0, top]},
         axis={"tickCount": 3, "values": _ticks(counts), "minExtent": 38, "maxExtent": 38},
     )
+    if dots:
+        y |= {"axis": y["axis"] | {"labels": False, "grid": False}}
+        records = [{"at": number(float(v)), "row": 0.5} for v in values]
+        dot = {"x": field("at:Q", **x), "y": y | {"field": "row"}, "tooltip": [field("at:Q")]}
+        return layer(
+            mark("point", dot, records, filled=True, size=50, opacity=0.7, color=colour("s0")),
+            _quantiles(found, 1.0, x),
+        )
     bar = {"x": field("from:Q", **x), "x2": field("to"), "y": y, "y2": {"datum": 0},
            "tooltip": [field("from:Q"), field("to:Q"), field("count:Q")]}  # fmt: skip
     return layer(

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.render.charts.panels import shorten
 from tare.render.drawing import (
     Chart,
     category,
@@ -30,6 +29,8 @@ _ROW_HEIGHT = 20
 _WIDE = 1.6
 #: Vega expression that writes a ratio as a change.
 _AS_CHANGE = "datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')"
+#: Vega expression that writes a ratio as a factor.
+_AS_FACTOR = "'× ' + format(datum.value, '.4~g')"
 #: Marks by verdict; inconclusive ratios are rings.
 _SHAPES = {"equivalent": "circle", "higher": "triangle-right", "lower": "triangle-left"}
 #: Keeps labels inside narrow panels and apart from each other.
@@ -98,7 +99,7 @@ def forest(
     some = [
         Ratio(
             level="",
-            where=shorten(name),
+            where=name,
             ratio=ratios[i],
             low=lows[i],
             high=highs[i],
@@ -180,6 +181,8 @@ def ratio_axis(
     margin: float,
     title: str | None = None,
     extent: int | None = None,
+    *,
+    factors: bool = False,
 ) -> dict[str, Any]:
     """Scale and axis of ratios: per cent, or factors on a logarithmic scale where they are wide.
 
@@ -193,22 +196,35 @@ def ratio_axis(
         Of the axis.
     extent : int, optional
         Pixels that its labels take, so that several panels stand in line.
+    factors : bool
+        Whether labels are factors in any case, as those of another panel are.
     """
     scale: dict[str, Any]
     axis: dict[str, Any]
-    known = [v for v in ends if v is not None and v > 0]
-    low, high = min([*known, 1 / (1 + margin)]), max([*known, 1 + margin])
+    known = [*ends]
+    low, high = _span(known, margin)
     size: dict[str, Any] = {} if extent is None else {"minExtent": extent, "maxExtent": extent}
-    if high <= _WIDE and low >= 1 / _WIDE:
+    if not has_factors(known, margin):
         room = 0.05 * (high - low)
         scale = {"domain": [low - room, high + room], "nice": False}
-        axis = {"labelExpr": _AS_CHANGE, "tickCount": 4}
+        axis = {"labelExpr": _AS_FACTOR if factors else _AS_CHANGE, "tickCount": 4}
     else:
         scale = {"type": "log", "domain": [low / 1.05, high * 1.05], "nice": False}
         steps = next((s for most, s in _STEPS if high / low < most), _STEPS[-1][1])
         inside = [s for s in steps if low <= s <= high]
         axis = {"labelExpr": "'× ' + datum.label", "values": inside, "format": "~g"}
     return {"scale": scale, "axis": {**axis, **_APART, **size}, "title": title}
+
+
+def has_factors(ends: Iterable[float | None], margin: float) -> bool:
+    """Whether :func:`ratio_axis` labels such values with factors by itself."""
+    low, high = _span(ends, margin)
+    return high > _WIDE or low < 1 / _WIDE
+
+
+def _span(ends: Iterable[float | None], margin: float) -> tuple[float, float]:
+    known = [v for v in ends if v is not None and v > 0]
+    return min([*known, 1 / (1 + margin)]), max([*known, 1 + margin])
 
 
 def _records(shown: Sequence[Ratio], margin: float) -> list[dict[str, Any]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tare.render.charts.panels import number, shorten
+from tare.render.charts.panels import number
 from tare.render.drawing import (
     Chart,
     category,
     colour,
+    distinct,
     field,
     label_axis,
     label_width,
@@ -37,7 +38,7 @@ def interval_rows(
     order: Sequence[str] = (),
     logarithmic: bool = False,
 ) -> Chart:
-    """Draw estimates (marks), their intervals (thick lines) and the values' ranges (thin lines).
+    """Draw estimates (marks), their intervals (pale bars) and the values' ranges (thin lines).
 
     Parameters
     ----------
@@ -61,7 +62,8 @@ def interval_rows(
     Chart
     """
     rows = _records(names, estimates, lows, highs, ranges, states)
-    short = [row["name"] for row in rows]
+    table = distinct(names)
+    short = [table[name] for name in names]
     words = [w for w in order if w in states] or list(dict.fromkeys(states))
     label = label_width(short)
     gutter = label + 20
@@ -73,10 +75,11 @@ def interval_rows(
     }  # fmt: skip
     at = {"x": field("at:Q", **x), **_states(words, order or words)}
     chart = layer(
-        mark("rule", {"x": field("from:Q", **x), "x2": field("to")}, where="isValid(datum.from)",
-             strokeWidth=1, opacity=0.75, color=colour("quiet")),
         mark("rule", {"x": field("low:Q", **x), "x2": field("high")}, where="isValid(datum.low)",
-             strokeWidth=3, opacity=0.85, color=colour("s0")),
+             strokeWidth=6, opacity=0.4, color=colour("s0")),
+        # Over the interval, which is the wider one where there are few values.
+        mark("rule", {"x": field("from:Q", **x), "x2": field("to")}, where="isValid(datum.from)",
+             strokeWidth=1.2, color=colour("quiet")),
         mark("point", at, filled=True, size=58, opacity=1, stroke=colour("page"), strokeWidth=1),
         rows=rows,
         channels={
@@ -122,7 +125,6 @@ def _records(
         rows.append(
             {
                 "row": i,
-                "name": shorten(name),
                 "series": name,
                 "at": number(estimates[i]),
                 "low": low,

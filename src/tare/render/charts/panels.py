@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.render.drawing import Chart, by_itself, panel_width, styled
+from tare.render.drawing import Chart, by_itself, distinct, panel_width, styled
 from tare.statistics.statistic import FloatArray
 
 #: One series, or several by name.
@@ -42,8 +42,9 @@ def arrange(panels: Sequence[tuple[str, Chart]], height: int = HEIGHT, beside: i
     columns = 1 if len(panels) == 1 else 2
     gutter = columns * (GUTTER + beside)
     width = panel_width(columns, gutter)
+    titles = distinct((title for title, _ in panels), _MOST_TITLE)
     sized = [
-        {**panel, "width": width, "height": height, "title": shorten(title)}
+        {**panel, "width": width, "height": height, "title": _cut(titles[title])}
         for title, panel in panels
     ]
     # Frames are aligned, whatever the labels beside them take.
@@ -52,9 +53,9 @@ def arrange(panels: Sequence[tuple[str, Chart]], height: int = HEIGHT, beside: i
     return styled(grid, columns=columns, gutter=gutter, stack=True)
 
 
-def shorten(title: str) -> str:
-    """Keep the end of a long name: what tells names apart mostly stands there."""
-    return title if len(title) <= _MOST_TITLE else f"…{title[1 - _MOST_TITLE :]}"
+def _cut(title: str) -> str:
+    """Cut a long name at its end."""
+    return title if len(title) <= _MOST_TITLE else f"{title[: _MOST_TITLE - 1].rstrip()}…"
 
 
 def number(value: float | None) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tare.render.charts.panels import shorten
 from tare.render.drawing import (
     Chart,
     category,
@@ -58,7 +57,7 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Chart:
     # Of many hosts only the odd ones are labelled; labels of the others begin with an invisible
     # character.
     short = {
-        host: shorten(host) if named or host in odd else f"{_UNNAMED}{place}"
+        host: host if named or host in odd else f"{_UNNAMED}{place}"
         for place, host in enumerate(hosts)
     }
     shown = [name for name in short.values() if not name.startswith(_UNNAMED)]

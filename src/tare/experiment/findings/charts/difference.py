@@ -12,7 +12,7 @@ from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.charts.forest import ratio_axis
+from tare.render.charts.forest import has_factors, ratio_axis
 from tare.render.drawing import (
     MOST_MARKS,
     Chart,
@@ -40,21 +40,36 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
         return None
     shown = found[:_MOST]
     gate = results.experiment.stopping.gate
-    panels = [_panel(d, gate, MOST_MARKS // len(shown)) for d in shown]
+    # All panels have labels of one kind.
+    factors = any(has_factors(_ends(d), _margin(d, gate)) for d in shown)
+    panels = [_panel(d, gate, MOST_MARKS // len(shown), factors) for d in shown]
     return styled({"vconcat": panels, "spacing": 14}, gutter=_GUTTER, most=620)
 
 
-def _panel(d: Difference, gate: float | None, most: int) -> Chart:
+def _margin(d: Difference, gate: float | None) -> float:
+    return d.margin if gate is None else gate
+
+
+def _inner(d: Difference) -> tuple[float, float]:
+    """Return the ratios of pairs between which none is an outlier."""
+    least, largest = np.quantile(d.second_values / d.first_values, [0.01, 0.99])
+    return float(least), float(largest)
+
+
+def _ends(d: Difference) -> list[float | None]:
+    return [*_inner(d), d.comparison.low, d.comparison.high]
+
+
+def _panel(d: Difference, gate: float | None, most: int, factors: bool) -> Chart:
     """Draw the ratios in order of time; behind them the margin, the interval and the gate."""
     c, n = d.comparison, len(d.first_values)
     ratios = d.second_values / d.first_values
-    least, largest = (float(v) for v in np.quantile(ratios, [0.01, 0.99]))
+    least, largest = _inner(d)
     records = [
         {"n": i + 1, "ratio": round(min(max(float(ratios[i]), least), largest), 6)}
         for i in range(0, n, max(1, math.ceil(n / most)))
     ]
-    ends = [least, largest, c.low, c.high]
-    axis = ratio_axis(ends, d.margin if gate is None else gate, extent=_LABELS)
+    axis = ratio_axis(_ends(d), _margin(d, gate), extent=_LABELS, factors=factors)
     y: dict[str, Any] = {**axis, "title": None}
     place = {
         "inner": 1 / (1 + d.margin), "outer": 1 + d.margin, "one": 1, "ratio": c.ratio,

@@ -12,7 +12,7 @@ from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.rows import tables_of, where
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.charts.distribution import distribution
+from tare.render.charts.distribution import FEWEST, distribution
 from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Message, message
@@ -50,9 +50,11 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say what is drawn."""
+    cells = rows_by_cell(results, findings)
+    dots = all(len(rows) < FEWEST for rows in cells.values())
     return (
-        message("chart.input_dependence.marks"),
-        *left_out([*rows_by_cell(results, findings)][_MOST_CELLS:]),
+        message("chart.input_dependence.marks", dots=dots),
+        *left_out([*cells][_MOST_CELLS:]),
     )
 
 

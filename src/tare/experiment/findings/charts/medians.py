@@ -102,8 +102,9 @@ def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Cha
     interval = {"x": field("low:Q", **x), "x2": field("high")}
     middle = {"x": field("middle:Q", **x), "shape": shape}
     return layer(
-        mark("rule", spread, strokeWidth=1, opacity=0.75),
-        mark("rule", interval, strokeWidth=3, opacity=0.85),
+        mark("rule", interval, strokeWidth=6, opacity=0.4),
+        # Over the interval, which is the wider one where there are few values.
+        mark("rule", spread, strokeWidth=1.2),
         mark("point", middle, filled=True, size=64, opacity=1, stroke=colour("page"),
              strokeWidth=1),
         channels={

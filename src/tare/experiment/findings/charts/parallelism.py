@@ -10,7 +10,7 @@ from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.rows import tables_of, where
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.charts.forest import ratio_axis
+from tare.render.charts.forest import has_factors, ratio_axis
 from tare.render.drawing import (
     Chart,
     by_series,
@@ -58,14 +58,17 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     )  # fmt: skip
     experiment = results.experiment
     margins = {"shift": experiment.parallel_shift, "growth": experiment.parallel_growth}
+    # Of each group and quantity: all panels have labels of one kind.
+    records = [
+        {key: _records(some, key, margins[key], results) for key in margins} for _, some in shown
+    ]
+    factors = any(has_factors(_ends(of[key]), margins[key]) for of in records for key in of)
     rows = []
-    for name, some in shown:
+    for (name, _), of in zip(shown, records, strict=True):
         pair = []
         for key, what in _QUANTITIES:
-            records = _records(some, key, margins[key], results)
-            ends = [v for r in records for v in (r["ratio"], r["low"], r["high"])]
-            panel = _panel(platforms, ratio_axis(ends, margins[key], what, _EXTENT))
-            pair.append(panel | {"data": {"values": records}})
+            y = ratio_axis(_ends(of[key]), margins[key], what, _EXTENT, factors=factors)
+            pair.append(_panel(platforms, y) | {"data": {"values": of[key]}})
         rows.append({"hconcat": pair, "spacing": 18, "title": name})
     return styled({"vconcat": rows, "spacing": 14}, columns=2, gutter=_GUTTER, most=360)
 
@@ -93,6 +96,10 @@ def _panel(platforms: list[str], y: dict[str, Any]) -> Chart:
         width=panel_width(2, _GUTTER),
         height=_HEIGHT,
     )
+
+
+def _ends(records: list[dict[str, Any]]) -> list[float | None]:
+    return [record[name] for record in records for name in ("ratio", "low", "high")]
 
 
 def _records(
