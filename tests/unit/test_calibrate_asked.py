@@ -136,7 +136,9 @@ def test_the_budget_outranks_the_windows(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_budget_for_not_one_window_each_is_refused() -> None:
-    with pytest.raises(ExperimentError, match=r"about 42.*does not fit 30") as raised:
+    with pytest.raises(
+        ExperimentError, match=r"took 1 s.*about 42 s: about 43 s in all.*not fit 30"
+    ) as raised:
         sweep_command.within(30.0, 29.0, 42.0)
     assert "--budget '130 s'" in (raised.value.hint or "")
 

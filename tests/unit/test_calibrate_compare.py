@@ -106,9 +106,22 @@ def test_what_is_outside_of_both_has_the_unit_of_the_machines(
     (a,), (b,) = (file.load(written[name]) for name in ("laptop", "server"))
     table = equals(mapping(a, b, places=[50.0]))
     assert [column.unit for column in table.columns if column.key == "rate"] == ["GFLOPS"]
-    lines = printed(capsys, written["laptop"], written["server"], "50", None)
-    assert any(line.startswith("50: ") for line in lines)
+    lines = printed(capsys, written["laptop"], written["server"], "1,50", None)
+    assert any(line.startswith("50 CPUs: outside the range of laptop") for line in lines)
     assert not any("kFLOPS" in line for line in lines)
+    with pytest.raises(ExperimentError, match=r"50 CPUs: outside the range of laptop") as raised:
+        printed(capsys, written["laptop"], written["server"], "50", None)
+    assert "compare --cpus 0.1 " in str(raised.value.hint)
+
+
+def test_a_table_is_not_taken_for_a_broken_calibration(
+    written: dict[str, Path], tmp_path: Path
+) -> None:
+    table = tmp_path / "cpu.csv"
+    table.write_text("quota,gflops\n1,2\n")
+    with pytest.raises(StoreError, match="is a table") as raised:
+        command.compare(table, written["laptop"], None, None)
+    assert raised.value.hint == f"tare calibrate fit {table} --json cpu.json"
 
 
 @pytest.mark.parametrize("asked", ["", "x", "0.7,", "-1", "0", "nan", "1e9"])

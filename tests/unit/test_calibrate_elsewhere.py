@@ -156,8 +156,16 @@ def test_places_are_asked_for_in_the_unit_of_the_first(sides: dict[str, Path]) -
     )
     with pytest.raises(ExperimentError, match="measured in MB, and --cpus"):
         tare("compare", "--cpus", "1", sides["lambda"], sides["laptop"])
-    with pytest.raises(ExperimentError, match="measured in CPUs, and --memory"):
+    with pytest.raises(ExperimentError, match="measured in CPUs, and --memory") as raised:
         tare("compare", "--memory", "1769", sides["laptop"], sides["lambda"])
+    swapped = f"compare --memory 1769 {sides['lambda']} {sides['laptop']}"
+    assert swapped in str(raised.value.hint)
+
+
+def test_values_are_shown_as_they_were_typed() -> None:
+    for place in (2048.0, 2048.5, 8845.0, 10_000.0):
+        said = mapping(published(), published(), ("one", "two"), [place]).sentence
+        assert said.startswith(f"{place:,g} MB on one = {place:,g} MB (no interval) on two")
 
 
 def test_a_published_line_is_kept_as_it_was_published(
@@ -171,7 +179,9 @@ def test_a_published_line_is_kept_as_it_was_published(
     assert found["points"] is None
     page = tmp_path / "line.md"
     told = tare("fit", *LINE, "--report", page)
-    assert f"{1024 * SLOPE:.3g} (no interval)" in told
+    for typed in ("20.1728", "−1.995", "209.757"):
+        assert typed in told
+        assert typed in page.read_text()
     assert "GFLOPS per GB" in told
     assert "CPU" not in told
     assert "Without its points it cannot be judged" in page.read_text()
@@ -188,10 +198,13 @@ def test_a_published_line_is_kept_as_it_was_published(
         ([*LINE, "--range", "9,5"], "--range: '9,5' is not possible"),
         ([*LINE, "--range", "nan,5"], "--range: 'nan,5' is not possible"),
         ([*LINE, "--slope", "0"], "slope above 0"),
-        ([*LINE, "--slope", "nan"], "slope above 0"),
+        ([*LINE, "--slope", "nan"], "--slope: nan is not a finite number"),
+        ([*LINE, "--intercept", "inf"], "--intercept: inf is not a finite number"),
+        ([*LINE, "--slope", "1e308"], "--slope: 1e+308 is too large"),
         ([*LINE, "--intercept", "-1e6"], "below 0 GFLOPS"),
         ([*LINE, "--r-squared", "2"], "between 0 and 1"),
-        ([*LINE, "--maximum", "0"], "--maximum is above 0"),
+        ([*LINE, "--maximum", "0"], "--maximum: 0 is below"),
+        ([*LINE, "--maximum", "5"], "5 is below what the line reaches at 10,000 MB, 195 GFLOPS"),
     ],
 )
 def test_a_line_that_cannot_be_is_refused(words: list[str], complaint: str) -> None:

@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
+from vega_lite import rows as rows_of
 
-from tare.errors import InputError
+from tare.errors import ExperimentError, InputError
+from tare.features.calibration import file as calibration_file
 from tare.features.calibration import sweep_file
+from tare.features.calibration.charts.one import residual, sweep_chart
+from tare.features.calibration.charts.sweep import asked
+from tare.features.calibration.mapping import mapping
+from tare.render.tables import lay
+from tare.results.finding import Column, Table
+from tare.units import r_squared
 from tare.wiring import command_line
 
+SIZES = (128, 256, 512, 1024, 1769, 2048, 3008, 3538, 5307, 7076, 8845, 10_000)
 LINE = "quota,gflops\n" + "".join(f"{i / 10},{5.4 * i}\n" for i in range(1, 21))
 
 
@@ -157,3 +167,65 @@ def test_a_page_is_written_and_says_how_to_make_it_again(tmp_path: Path) -> None
     html = tmp_path / "fit.html"
     fit(file, "--quota", "cpus", "--value", "solves", "--report", str(html))
     assert "<svg" in html.read_text() or "vega" in html.read_text()
+
+
+FALLING = "quota,gflops\n" + "".join(f"{i / 10},{100 - i}\n" for i in range(1, 21))
+
+
+def test_speed_that_falls_is_not_called_linear(tmp_path: Path) -> None:
+    told = tmp_path / "fall.json"
+    text = fit(write(tmp_path, FALLING), "--json", str(told))
+    assert text.startswith("More CPU gives less speed (−10.0 GFLOPS per CPU): falling from 0.1 to")
+    assert "linear" not in text
+    assert "compare" not in text.splitlines()[-1]
+    assert json.loads(told.read_text())["verdict"] == "falling"
+    with pytest.raises(ExperimentError, match="nowhere on fall") as raised:
+        mapping(*calibration_file.load(told) * 2, names=("fall", "other"))
+    assert "calibrate fit" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("r2", "written"),
+    [(0.9998, "0.9998"), (0.99997, "0.99997"), (0.5, "0.5000"), (1.0, "1.0000"), (0.0, "0.0000")],
+)
+def test_an_r_squared_below_1_is_not_written_as_1(r2: float, written: str) -> None:
+    assert r_squared(r2) == written
+    columns = (Column(key="r2", title="R²", unit="1"),)
+    laid = lay(Table(title="t", columns=columns, rows=({"r2": r2}, {"r2": 0.9})))
+    assert laid.rows[0] == (written,)
+
+
+@pytest.mark.parametrize(
+    ("first", "quota", "noted"), [(128, "quota", True), (0.5, "quota", False), (128, "mb", False)]
+)
+def test_quotas_that_may_be_megabytes_are_noted(
+    tmp_path: Path, first: float, quota: str, noted: bool
+) -> None:
+    rows = "".join(f"{first * i},{5 * i}\n" for i in range(1, 12))
+    file = write(tmp_path, f"{quota},gflops\n{rows}")
+    done = CliRunner().invoke(command_line(), ["calibrate", "fit", str(file), "--quota", quota])
+    assert ("--quota memory_mb" in done.stderr) == noted
+
+
+def test_the_drawn_line_is_the_one_that_the_answer_is_about(tmp_path: Path) -> None:
+    """Errors of one size: ordinary least squares would be another line than the weighted one."""
+    rng = np.random.default_rng(3)
+    rows = [f"{mb},{0.02 * mb - 2 + 0.1 * rng.standard_normal()}" for mb in SIZES for _ in range(5)]
+    told = tmp_path / "m.json"
+    fit(write(tmp_path, "\n".join(["memory_mb,gflops", *rows])), "--quota", "memory_mb",
+        "--json", str(told))  # fmt: skip
+    (found,) = calibration_file.load(told)
+    sweep = asked(found)
+    assert found.asked.straight is not None
+    assert found.asked.straight.slope != pytest.approx(found.asked.line.slope, rel=1e-6)
+    errors = [abs(value) / 100 for value in residual(sweep).values()]
+    assert max(errors) == pytest.approx(found.asked.largest_error)
+    drawn = [r for r in rows_of(sweep_chart(sweep)) if {"x", "y"} == set(r)]
+    ends = {(r["x"], r["y"]) for r in drawn}
+    for x in (SIZES[0], SIZES[-1]):
+        assert (x, pytest.approx(sweep.line.at(x), rel=1e-4)) in [*ends]
+
+
+def test_json_is_not_read_as_a_table(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is JSON, not a table"):
+        sweep_file.read(write(tmp_path, '{\n"version": 1}\n'))

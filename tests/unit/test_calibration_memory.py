@@ -94,6 +94,8 @@ def test_every_medium_has_mb(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     units = {one.name: one.unit for one in finding.estimates}
     assert units["slope (asked)"] == "flop/s/MB"
     assert units["slope (delivered)"] == "flop/s/CPU"
+    sizes = [row["memory"] for row in finding.tables[0].rows]
+    assert (sizes, finding.tables[0].columns[0].title) == ([*MB], "memory, MB")
     titles = [column.title for table in finding.tables for column in table.columns]
     assert "GFLOPS per GB" in titles
     assert "slope, GFLOPS per GB" in titles
@@ -124,4 +126,12 @@ def test_memory_here_is_converted_to_cpus_there() -> None:
     found = mapping(here, there, ("here", "there"), [884.5])
     assert found.equals[0].on[0].value == pytest.approx(0.5, rel=0.03)
     assert "CPUs" in found.sentence
-    assert "885 MB on here" in found.sentence or "884 MB on here" in found.sentence
+    assert "884.5 MB on here" in found.sentence
+
+
+def test_speed_that_falls_is_no_praise() -> None:
+    falls = analysis.calibration(sweeps.make(Sweep(usable=9, efficiency=lambda x: (3 - x) / x)))
+    assert falls is not None
+    assert falls.asked.verdict == "falling"
+    assert messages.answer(falls) == "no"
+    assert sentence(messages.verdict(falls)).startswith("Falling: more CPU gives less speed from")

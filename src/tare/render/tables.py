@@ -18,6 +18,7 @@ from tare.units import (
     places_of,
     places_of_width,
     quantity,
+    r_squared,
     scale_for,
     significant,
 )
@@ -198,9 +199,11 @@ def _single(
     if all(isinstance(v, int) for v in present) and column.unit in (None, "1"):
         texts = [ABSENT if v is None else f"{int(v):,}" for v in numbers]
         return Head(column.title, "", numeric=bool(present)), texts
-    if column.key == "p" or column.key.startswith("p_"):
+    if column.key in ("p", "r2") or column.key.startswith("p_"):
         unit = scale_for(known, column.unit or "1")[1]
-        return Head(column.title, unit, numeric=True), [_probability(v) for v in numbers]
+        write = r_squared if column.key == "r2" else _probability
+        texts = [ABSENT if v is None else write(v) for v in numbers]
+        return Head(column.title, unit, numeric=True), texts
     form = NumberFormat.of(known, column.unit or "1")
     return Head(column.title, form.unit, numeric=True), [form.text(v) for v in numbers]
 
@@ -221,7 +224,5 @@ def _word(value: Any) -> str:
     return str(value) if isinstance(value, str | int | float) else shown(value)
 
 
-def _probability(value: float | None) -> str:
-    if value is None:
-        return ABSENT
+def _probability(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -148,6 +148,7 @@ def environment() -> Environment:
         "sentence": sentence,
         "about": units.about,
         "counted": units.counted,
+        "r_squared": units.r_squared,
         "length": len,
         "metric": metric_name,
         "source": source_name,

@@ -25,8 +25,8 @@ from tare.statistics.steps import Steps, gather
 _MOST_WINDOWS = 50
 #: Steps that one sentence names.
 _MOST_NAMED = 3
-#: What can be said of a sweep.
-Verdict = Literal["linear", "piecewise", "saturating", "inconclusive"]
+#: What can be said of a sweep; falling: along one line, up to its end or to a floor.
+Verdict = Literal["linear", "piecewise", "saturating", "falling", "inconclusive"]
 #: Why nothing can be said: too few steps; all values are zero; noise that would hide a bend; one
 #: line that errs by more at a few steps than at the others; or, which only who measured knows, CPU
 #: time that did not arrive.
@@ -67,15 +67,15 @@ def _concluded(
     """Say how y follows x."""
     lines = [s for s in (segments if ceiling[0] is None else segments[:-1]) if s.start < s.end]
     ranges = [_range(s.start, s.end) for s in lines]
-    if verdict == "linear":
+    if verdict == "linear" or (verdict == "falling" and ceiling[0] is None):
         return message(
-            "scaling.linear", span=ranges[0], error=Amount(error, "share"), seen=_share(sees)
+            f"scaling.{verdict}", span=ranges[0], error=Amount(error, "share"), seen=_share(sees)
         )
     if not lines:
         return message("scaling.flat", span=_range(segments[0].start, segments[0].end))
     flat = _told_ceiling(*ceiling)
-    if verdict == "saturating":
-        return message("scaling.saturating", span=ranges[0], ceiling=flat)
+    if verdict in ("saturating", "falling"):
+        return message("scaling.saturating", verdict=verdict, span=ranges[0], ceiling=flat)
     errs = message("scaling.error", share=_share(error))
     if curved:
         return message("scaling.curved", ranges=ranges, error=errs)
@@ -395,6 +395,8 @@ def _told(
     segments = _segments(pieces, model)
     at, low, high = _ceiling(pieces, model, segments)
     verdict: Verdict = "piecewise" if breaks else "linear" if at is None else "saturating"
+    if not breaks and segments[0].slope < 0 and at != segments[0].start:
+        verdict = "falling"
     return Scaling(
         verdict=verdict,
         sentence=_concluded(verdict, segments, error, (at, low, high), sees, curved=curved),
@@ -481,12 +483,16 @@ def _unsaid(
         reason=reason,
         sentence=why,
         breaks=(),
-        segments=(Segment(start=start, end=end, slope=whole.slope, intercept=whole.intercept),),
+        segments=(_only(straight or whole, start, end),),
         line=whole,
         largest_error=error if math.isfinite(error) else None,
         would_see=sees if math.isfinite(sees) else None,
         straight=straight,
     )
+
+
+def _only(line: Segment | Line, start: float, end: float) -> Segment:
+    return Segment(start=start, end=end, slope=line.slope, intercept=line.intercept)
 
 
 def withheld(found: Scaling, reason: Reason, why: Message) -> Scaling:
@@ -499,12 +505,8 @@ def withheld(found: Scaling, reason: Reason, why: Message) -> Scaling:
     why : Message
         What to say instead.
     """
-    only = Segment(
-        start=found.segments[0].start,
-        end=found.segments[-1].end,
-        slope=found.line.slope,
-        intercept=found.line.intercept,
-    )
+    start, end = found.segments[0].start, found.segments[-1].end
+    only = _only(found.straight or found.line, start, end)
     return msgspec.structs.replace(
         found,
         verdict="inconclusive",

@@ -19,6 +19,7 @@ from tare.units.formatting import percent as percent
 from tare.units.formatting import places_of as places_of
 from tare.units.formatting import places_of_width as places_of_width
 from tare.units.formatting import quantity as quantity
+from tare.units.formatting import r_squared as r_squared
 from tare.units.formatting import scale_for as scale_for
 from tare.units.formatting import significant as significant
 from tare.units.formatting import span as span

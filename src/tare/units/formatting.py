@@ -39,6 +39,8 @@ _SMALLEST = 1e-3
 _WIDEST = 1e6
 _MOST_DIGITS = 5
 _MOST_PLACES = 5
+#: Decimal places of R², and how close to 1 it is 1 but for rounding.
+_RATIO_PLACES, _EXACT = 4, 1e-12
 #: From here on, nobody counts the digits.
 _WITH_EXPONENT = 1e21
 
@@ -196,6 +198,15 @@ def percent(share: float, *, sign: bool = False) -> str:
 def p_value(p: float) -> str:
     """Write a probability; below one in a thousand only that it is."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def r_squared(value: float) -> str:
+    """Write an R² with at least four decimal places, and as many as distinguish it from 1."""
+    exact = value >= 1 - _EXACT
+    places = _RATIO_PLACES
+    while not exact and float(f"{value:.{places}f}") == 1:
+        places += 1
+    return f"{value:.{places}f}"
 
 
 def significant(value: float, digits: int = 3) -> str:

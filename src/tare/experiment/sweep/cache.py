@@ -34,7 +34,7 @@ _FEWEST_PERIODS = 20
 _FIRST = "linpack"
 
 #: As of :mod:`tare.statistics.scaling`, which every session would have to load.
-_Verdict = Literal["linear", "piecewise", "saturating"]
+_Verdict = Literal["linear", "piecewise", "saturating", "falling"]
 _Words = Annotated[str, msgspec.Meta(pattern=r"\A[ -~]{1,100}\Z")]
 _Date = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d[T ][0-9:.+Z-]{4,32}\Z")]
 _Cpus = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
@@ -192,7 +192,7 @@ def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
         "verdict": one.verdict,
         "linear": ", ".join(f"{start:g} to {end:g}" for start, end in one.linear) or "nowhere",
         "lost_share": None if one.lost_share is None else round(one.lost_share, 4),
-        "r_squared": None if one.r2 is None else round(one.r2, 6),
+        "r_squared": None if one.r2 is None else round(one.r2, 9),
         "speed": text(speed),
         "changed": _changed(one.machine, now, LASTING),
         "changed_kernel": _changed(one.machine, now, PASSING),

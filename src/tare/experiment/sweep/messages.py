@@ -10,7 +10,7 @@ from tare.experiment.sweep.ceiling import is_flat
 from tare.experiment.sweep.document import Calibration, Fit, Interval, Point, Regime
 from tare.experiment.sweep.numbers import place, rate, share, span, step
 from tare.experiment.sweep.trials import PERIOD
-from tare.results.message import Chosen, Levels, Message, Said, message
+from tare.results.message import Amount, Chosen, Levels, Message, Said, message
 from tare.statistics.scaling import FEWEST
 
 #: Half the CPU is called half the speed where it is within this.
@@ -64,6 +64,8 @@ def verdict(found: Calibration) -> Said:
     )
     if not ranges:
         return message("calibration.scales.flat", most=most, resource=resource)
+    if asked.verdict == "falling":
+        return message("calibration.scales.falling", most=most, resource=resource, span=ranges[0])
     apart = [place(s.start, axis) for s in rising if s.start == s.end]
     top = None if asked.saturates_at is None else place(asked.saturates_at, axis)
     r2 = asked.line.r2
@@ -171,7 +173,9 @@ def parted(found: Calibration) -> Message | None:
 def _parting(found: Calibration, asked: float, delivered: float) -> str:
     top = ceiling(found)
     if abs(delivered - asked) < _ALIKE:
-        return {"linear": "constant", "inconclusive": "arrived"}.get(found.asked.verdict, "slower")
+        return {"linear": "constant", "inconclusive": "arrived", "falling": "arrived"}.get(
+            found.asked.verdict, "slower"
+        )
     if delivered < asked:
         return "differs"
     if top is not None and top.expected:
@@ -237,6 +241,15 @@ def of_fit(fit: Fit, unit: str) -> Said:
         return said
     if found.verdict == "inconclusive":
         return said
+    if found.verdict == "falling":
+        slope = Amount(found.segments[0].slope * along.places_per, unit)
+        return message(
+            "calibration.fit.falling",
+            said=said,
+            resource=along.resource,
+            slope=slope,
+            per=along.per,
+        )
     if found.verdict == "linear":
         return message("calibration.fit.yes", said=said, resource=along.resource)
     if not isinstance(said, Message) or said.id != "scaling.piecewise":

@@ -33,9 +33,10 @@ def cpus(value: float) -> Message:
     return place(value, "cpu")
 
 
-def place(value: float, axis: AxisName) -> Message:
-    """Return a place on an axis, written "0.7 CPUs", "1,769 MB"."""
-    return message("calibration.amount.place", value=step(value), unit=AXES[axis].unit)
+def place(value: float, axis: AxisName, *, exact: bool = False) -> Message:
+    """Return a place on an axis, written "0.7 CPUs", "1,769 MB"; ``exact``: as it was typed."""
+    written = Chosen(value, "1") if exact else step(value)
+    return message("calibration.amount.place", value=written, unit=AXES[axis].unit)
 
 
 def span(start: float, end: float, axis: AxisName = "cpu") -> Message:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tare import units
 from tare.cli import console
 from tare.errors import ExperimentError
 from tare.experiment.sweep.axis import AXES, AxisName
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tare.features.calibration.mapping import Mapping, Side
 
 _LONGEST_NAME = 24
+_OPTIONS: dict[AxisName, str] = {"cpu": "--cpus", "memory": "--memory"}
 _EXAMPLES: dict[AxisName, str] = {"cpu": "0.7", "memory": "1769"}
 #: What weakens it is on the page, too.
 _MOST_NOTES = 4
@@ -66,8 +68,24 @@ def compare(
     if report is not None:
         files.format_of(report)
     a, b = pick(file.load(first), file.load(second), alike=first.resolve() != second.resolve())
-    asked = _asked(a.axis, cpus, memory)
+    asked = _asked(a.axis, cpus, memory, shlex.join([str(second), str(first)]), b.axis)
     found = mapping(a, b, names(first, second), asked)
+    if asked and all(one.rate is None for one in found.equals):
+        inside = found.a.linear[0][0]
+        raise ExperimentError(
+            found.sentence,
+            shlex.join(
+                [
+                    "tare",
+                    "calibrate",
+                    "compare",
+                    _OPTIONS[a.axis],
+                    units.chosen(inside, "1").replace(",", ""),
+                    str(first),
+                    str(second),
+                ]
+            ),
+        )
     if report is not None:
         only = [] if cpus is None else ["--cpus", cpus]
         only += [] if memory is None else ["--memory", memory]
@@ -81,15 +99,20 @@ def compare(
         show(found, (first, second))
 
 
-def _asked(axis: AxisName, cpus: str | None, memory: str | None) -> list[float]:
+def _asked(
+    axis: AxisName, cpus: str | None, memory: str | None, swapped: str, second: AxisName
+) -> list[float]:
     """Read the places on the first machine that were asked for, in its unit."""
-    option, other, text, wrong = "--cpus", "--memory", cpus, memory
-    if axis == "memory":
-        option, other, text, wrong = "--memory", "--cpus", memory, cpus
+    by_axis: dict[AxisName, str | None] = {"cpu": cpus, "memory": memory}
+    other: AxisName = "cpu" if axis == "memory" else "memory"
+    option, text, wrong = _OPTIONS[axis], by_axis[axis], by_axis[other]
     if wrong is not None:
         raise ExperimentError(
-            f"the first is measured in {AXES[axis].unit}, and {other} says nothing of it",
-            f"{option} {_EXAMPLES[axis]}",
+            f"the first is measured in {AXES[axis].unit}, and {_OPTIONS[other]} is in "
+            f"{AXES[other].unit}",
+            f"{option} {_EXAMPLES[axis]}"
+            if second != other
+            else f"tare calibrate compare {_OPTIONS[other]} {wrong} {swapped}   (files swapped)",
         )
     if text is None:
         return []
@@ -146,10 +169,14 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
     shown = msgspec.structs.replace(found, equals=tuple(there[stride - 1 :: stride]))
     for line in table(equals(shown), out.width, of="row") if there else ():
         out.print(line, soft_wrap=True)
-    for why, some in itertools.groupby(found.equals, key=lambda one: one.why):
+    unit = AXES[found.a.axis].unit
+    # The sentence has that of a single place.
+    several = found.equals if len(found.equals) > 1 else ()
+    for why, some in itertools.groupby(several, key=lambda one: one.why):
         if why is not None:
-            first, *_, last = [f"{one.at:,.5g}" for one in some] * 2
-            out.print(f"{first} to {last}: {why}" if first != last else f"{first}: {why}")
+            first, *_, last = [units.chosen(one.at, "1") for one in some] * 2
+            places = f"{first} to {last}" if first != last else first
+            out.print(f"{places} {unit}: {why}", soft_wrap=True)
     out.print()
     for side in (found.a, found.b):
         out.print(text(_side(side)), soft_wrap=True)
@@ -182,7 +209,7 @@ def _next(found: Mapping, paths: tuple[Path, Path]) -> str:
     flag = some[0].flag if some else None
     a, b = (shlex.quote(str(path)) for path in paths)
     if len(found.equals) > 1 and some:
-        option = "--memory" if found.a.axis == "memory" else "--cpus"
+        option = _OPTIONS[found.a.axis]
         return f"tare calibrate compare {option} {some[len(some) // 2].at:g} {a} {b}   (one value)"
     if flag is not None:
         return f"docker run {flag} IMAGE   (on {found.b.name})"

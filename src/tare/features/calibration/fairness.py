@@ -16,7 +16,9 @@ from tare.results.message import Amount, Message, message
 from tare.statistics.scaling import Verdict
 
 #: What is fairer, best first.
-_VERDICTS: tuple[Verdict, ...] = ("linear", "saturating", "piecewise", "inconclusive")
+_VERDICTS: tuple[Verdict, ...] = (
+    "linear", "saturating", "piecewise", "falling", "inconclusive"
+)  # fmt: skip
 _CONFIDENCE = 0.95
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from tare.statistics.scaling import Scaling
 #: A file larger than this is no calibration: 1,000 steps of 1,000 trials take half of it.
 _SIZE_LIMIT = 64 << 20
 _MOST_POINTS = 10_000
+#: Names of tables, which ``tare calibrate fit`` reads.
+_TABLES = (".csv", ".tsv", ".txt")
 _MAKES_ONE = "tare calibrate --json FILE   (makes one)"
 #: Beyond this, what is computed of two such numbers may have no end.
 _SANE = 1e100
@@ -71,6 +74,12 @@ def read(path: Path) -> tuple[Calibration | Fit, ...]:
         raise StoreError(
             f"cannot read the calibration {path}: {error.strerror}", _MAKES_ONE
         ) from error
+    if data[:1] not in (b"", b"{", b"[") and path.suffix in _TABLES:
+        fitted = f"{path.stem}.json"
+        raise StoreError(
+            f"{path} is a table, and not the file that tare calibrate fit makes of one",
+            shlex.join(["tare", "calibrate", "fit", str(path), "--json", fitted]),
+        )
     try:
         if len(data) > _SIZE_LIMIT:
             raise DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")

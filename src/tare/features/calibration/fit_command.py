@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from tare.cli import console
 from tare.errors import ExperimentError
-from tare.experiment.sweep import messages
+from tare.experiment.sweep import messages, numbers
 from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import Fit
 from tare.experiment.sweep.numbers import span
@@ -20,10 +21,15 @@ from tare.features.calibration.screen import p_of, within
 from tare.render import files
 from tare.render.terminal import aligned
 from tare.render.words import sentence, text
-from tare.units import significant
+from tare.results.message import message
+from tare.units import chosen, r_squared, significant
 
 #: What others measured with, unless it is named.
 WORKLOAD = "another implementation of LINPACK"
+#: Numbers of a published line from here on are slips.
+_TOO_LARGE = 1e12
+#: Where a sweep that begins here is one of CPUs, its machine is larger than those that are swept.
+_MANY_CPUS = 64
 #: Last words of column names that hold sizes of memory.
 _MEMORY = ("mb", "mib", "memory")
 
@@ -97,6 +103,10 @@ def fit(
     else:
         steps = sweep_file.read(file, quota, value).steps
         found = fit_file.fit_of(axis, workload or WORKLOAD, unit, steps)
+    place = found.asked.segments[0].start
+    if axis == "cpu" and place >= _MANY_CPUS:
+        note = message("calibration.fit.many_cpus", place=numbers.place(place, axis))
+        console.err.print(f"Note    {sentence(note)}", soft_wrap=True)
     words = _words(file, quota, value, workload, line)
     if report is not None:
         command = shlex.join([*words, "--report", str(report)])
@@ -116,17 +126,22 @@ def _of_line(line: Published, axis: AxisName, workload: str, unit: str) -> Fit:
         raise ExperimentError(
             "a published line needs --slope, --intercept and --range", f"such as {example}"
         )
+    for name, number in vars(line).items():
+        if isinstance(number, float) and not abs(number) < _TOO_LARGE:
+            why = "too large" if math.isfinite(number) else "not a finite number"
+            option = f"--{name.replace('_', '-')}"
+            raise ExperimentError(f"{option}: {number:g} is {why}", f"such as {example}")
     try:
         start, end = (float(word) for word in line.range.split(","))
     except ValueError:
         start = end = 0.0
-    if not 0 < start < end < 1e12:
+    if not 0 < start < end < _TOO_LARGE:
         raise ExperimentError(
             f"--range: {line.range!r} is not possible; expected two numbers above 0, the smaller "
             f"first, in {AXES[axis].unit}",
             f"such as {example}",
         )
-    if not 0 < line.slope < 1e12 or not abs(line.intercept) < 1e12:
+    if line.slope <= 0:
         raise ExperimentError("a line to compare by has a slope above 0", f"such as {example}")
     if line.intercept + line.slope * end <= 0:
         raise ExperimentError(
@@ -135,11 +150,14 @@ def _of_line(line: Published, axis: AxisName, workload: str, unit: str) -> Fit:
         )
     if line.r_squared is not None and not 0 <= line.r_squared <= 1:
         raise ExperimentError("--r-squared is between 0 and 1", "--r-squared 0.9973")
-    if line.maximum is not None and not 0 < line.maximum < 1e12:
-        raise ExperimentError("--maximum is above 0", "--maximum 209.757")
-    model = fit_file.published(
-        line.slope, line.intercept, line.r_squared, line.maximum, (start, end), axis
-    )
+    try:
+        model = fit_file.published(
+            line.slope, line.intercept, line.r_squared, line.maximum, (start, end), axis
+        )
+    except ValueError as error:
+        raise ExperimentError(
+            f"--maximum: {error} {unit}", "leave --maximum out, or correct --range"
+        ) from error
     return Fit(axis=axis, workload=workload, work=unit, steps=(), asked=model)
 
 
@@ -191,22 +209,34 @@ def _lines(found: Fit, unit: str) -> list[str]:
         )
         for s in found.asked.segments
     ]
+    r2 = "–" if line.r2 is None else r_squared(line.r2)
+    if found.published:
+        # As it was typed.
+        slope, *others = (
+            chosen(value, "1")
+            for value in (line.slope * along.places_per, line.intercept, line.maximum)
+        )
+        return aligned([heads, ("published line", slope, others[0], r2, "–", others[1])], left=1)
     whole = (
-        "published line" if found.published else "one line through all",
+        "least squares, unweighted",
         within(part_of(line, "slope"), 1 / along.places_per),
         within(part_of(line, "intercept")),
-        "–" if line.r2 is None else f"{line.r2:.4f}",
+        r2,
         p_of(line),
         significant(line.maximum),
     )
-    return aligned([heads, *([] if found.published else pieces), whole], left=1)
+    return aligned([heads, *pieces, whole], left=1)
 
 
 def _next(found: Fit, command: str, json: str | None) -> str:
     """Return the next command worth typing."""
     if json is None:
         return f"{command} --json fit.json   (which tare calibrate compare reads)"
-    if found.work == fit_file.UNIT and json != "-" and found.asked.verdict != "inconclusive":
+    if (
+        found.work == fit_file.UNIT
+        and json != "-"
+        and found.asked.verdict not in ("inconclusive", "falling")
+    ):
         return (
             f"tare calibrate compare OTHER {shlex.quote(json)}   (a calibration vs. this platform)"
         )

@@ -8,14 +8,18 @@ import numpy as np
 from tare.experiment.sweep import messages, numbers
 from tare.experiment.sweep.axis import AxisName
 from tare.experiment.sweep.document import Fit
-from tare.render.words import sentence
+from tare.render.words import sentence, text
 from tare.results.message import message
 from tare.statistics.regression import Line
 from tare.statistics.scaling import Reason, Scaling, Segment, Verdict, scaling
+from tare.units import chosen, significant
 
 VERSION = 1
 #: The unit that machines are compared in, and the work that it counts.
 UNIT, WORK, SCALE = "GFLOPS", "flop", 1e9
+
+#: Share by which scatter may leave the largest value below the line.
+_BELOW = 0.1
 
 Ends = tuple[float, float]
 
@@ -72,7 +76,19 @@ def published(
     ends: Ends,
     axis: AxisName,
 ) -> Scaling:
-    """Return a published line as a model: straight, since nothing else is known of it."""
+    """Return a published line as a model: straight, since nothing else is known of it.
+
+    Raises
+    ------
+    ValueError
+        If the maximum is clearly below what the line reaches.
+    """
+    reached = intercept + slope * ends[1]
+    if maximum is not None and maximum < (1 - _BELOW) * reached:
+        raise ValueError(
+            f"{chosen(maximum, '1')} is below what the line reaches at "
+            f"{text(numbers.place(ends[1], axis))}, {significant(reached)}"
+        )
     whole = Line(
         slope=slope,
         slope_low=None,
@@ -82,7 +98,7 @@ def published(
         intercept_high=None,
         r2=r2,
         p=None,
-        maximum=intercept + slope * ends[1] if maximum is None else maximum,
+        maximum=reached if maximum is None else maximum,
         # The values behind it were not published.
         n=0,
     )

@@ -28,6 +28,8 @@ VERSION = 2
 _PLACES = 10
 #: Relative error of CPUs that hundredths may bring: well within what intervals are wide.
 _COARSE = 0.005
+#: Fewest digits of a value without an interval.
+_DIGITS = 3
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,7 +186,7 @@ def _check(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]) -
     for calibration, name in zip((a, b), names, strict=True):
         if calibration.asked.verdict == "inconclusive":
             raise ExperimentError(
-                f"{name} has no line to compare by. {text(calibration.asked.sentence)}",
+                f"{name} has no line to compare by. {sentence(calibration.asked.sentence)}",
                 "tare calibrate --windows 21 --json FILE   (replaces it; tare doctor shows whether "
                 "the machine is quiet)"
                 if isinstance(calibration, Calibration)
@@ -193,7 +195,9 @@ def _check(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]) -
         if not any(line.rises for line in fitted(calibration)):
             raise ExperimentError(
                 f"nowhere on {name} does more CPU surely give more speed",
-                "calibrate it again while nothing else runs, with more windows or steps",
+                "calibrate it again while nothing else runs, with more windows or steps"
+                if isinstance(calibration, Calibration)
+                else "tare calibrate fit FILE.csv --quota C --value C   (names the columns)",
             )
 
 
@@ -386,7 +390,7 @@ def answer(
     some = [one for one in equals if one.on]
     if not some:
         one = next((e for e in equals if e.rate is not None), equals[0])
-        where = numbers.place(one.at, a.axis)
+        where = numbers.place(one.at, a.axis, exact=True)
         if one.rate is None:
             return message("calibration.equal.nowhere", place=where, why=one.why)
         return message(
@@ -401,19 +405,26 @@ def answer(
     one = next((e for e in some if abs(e.at - 1) < 1e-6), some[len(some) // 2])
     return message(
         "calibration.equal.found",
-        place=numbers.place(one.at, a.axis),
+        place=numbers.place(one.at, a.axis, exact=True),
         first=a.name,
-        equal=share(one.on[0], AXES[b.axis].unit),
+        equal=share(one.on[0], one.at, AXES[b.axis].unit),
         second=b.name,
-        also=[share(other) for other in one.on[1:]],
+        also=[share(other, one.at) for other in one.on[1:]],
         workload=workload,
         alone=alone if one.on[0].low is not None else None,
     )
 
 
-def share(found: Interval, unit: str = "1") -> Message:
-    """Return CPUs as exactly as they are known."""
-    return message("calibration.equal.share", cpus=Amount(found.value, unit, found.low, found.high))
+def share(found: Interval, at: float, unit: str = "1") -> Message:
+    """Return what is as fast as ``at``, to as many digits as its interval, or else ``at``, has."""
+    known = found.low is not None
+    digits = max(_DIGITS, len(f"{at:.6g}".replace(".", "").strip("0")))
+    like = Chosen(float(f"{found.value:.{digits}g}"), unit)
+    return message(
+        "calibration.equal.share",
+        cpus=Amount(found.value, unit, found.low, found.high) if known else like,
+        known=known,
+    )
 
 
 def linear(side: Side) -> list[Message]:
@@ -425,7 +436,7 @@ def also(one: Equal) -> Message | None:
     """Name what else on B is as fast; None: nothing."""
     if len(one.on) < 2:
         return None
-    return message("calibration.equal.also", others=[share(other) for other in one.on[1:]])
+    return message("calibration.equal.also", others=[share(other, one.at) for other in one.on[1:]])
 
 
 def caveats(

@@ -51,7 +51,8 @@ def of_fit(fit: Fit, unit: str, source: str, command: str) -> Report:
             *([("steps", f"{len(sweep.steps):,}")] if sweep.steps else []),
         ],
         sections=[
-            _section("sweep", question, [answer], [figure], [tables.pieces(sweep), line])
+            _section("sweep", question, [answer], [figure],
+                     [line] if fit.published else [tables.pieces(sweep), line])
         ],
         doubts=(),
         command=command,

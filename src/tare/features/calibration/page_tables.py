@@ -13,7 +13,7 @@ from tare.features.calibration.mapping import Side, also, linear, share
 from tare.features.calibration.matrix import Matrix, Standing
 from tare.render.words import text
 from tare.results.finding import Column, Table
-from tare.results.message import Amount, message
+from tare.results.message import Amount, Chosen, message
 
 
 def standings(matrix: Matrix) -> Table:
@@ -69,9 +69,9 @@ def equals(found: Between) -> Table:
         ),
         rows=tuple(
             {
-                "a": one.at,
+                "a": Chosen(one.at, "1"),
                 "rate": None if one.rate is None else one.rate / scale,
-                "b": share(one.on[0]) if one.on else None,
+                "b": share(one.on[0], one.at) if one.on else None,
                 "docker": one.flag,
                 "otherwise": one.why or also(one),
             }

@@ -22,7 +22,7 @@ from tare.render.terminal import aligned
 from tare.render.words import sentences, text
 from tare.results.message import Message, Said, Value, message
 from tare.statistics.regression import Line
-from tare.units import significant
+from tare.units import r_squared, significant
 from tare.workloads.specification import WorkloadSpec
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _table(found: Calibration) -> list[str]:
                 (title, *(within(part_of(line, name), size) for line in lines))
                 for name, (title, size) in names.items()
             ),
-            ("R²", *("–" if line.r2 is None else f"{line.r2:.4f}" for line in lines)),
+            ("R²", *("–" if line.r2 is None else r_squared(line.r2) for line in lines)),
             ("p", *map(p_of, lines)),
             (f"max, {unit}", most, *[""] * (len(lines) - 1)),
         ],

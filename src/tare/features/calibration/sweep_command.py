@@ -156,12 +156,15 @@ def within(budget_s: float, left_s: float, each_s: float) -> Stopping:
         If not even one does.
     """
     n = sweeps.windows(left_s, each_s)
-    enough = math.ceil((budget_s - left_s + sweeps.FEWEST_WINDOWS * each_s) / 10) * 10
+    spent_s = budget_s - left_s
+    enough = math.ceil((spent_s + sweeps.FEWEST_WINDOWS * each_s) / 10) * 10
     if n < 1:
         raise ExperimentError(
-            f"one window at each step takes {console.about(each_s)}, which does not fit "
-            f"{console.seconds(budget_s)}",
-            f"--budget '{enough} s', or fewer steps: --step, or a smaller --kernel size",
+            f"the trial execution took {console.seconds(spent_s)}, and one window at each step "
+            f"takes {console.about(each_s)}: {console.about(spent_s + each_s)} in all, which does "
+            f"not fit {console.seconds(budget_s)}",
+            f"--budget '{enough} s'   ({sweeps.FEWEST_WINDOWS} windows at each step), or fewer "
+            "steps: --step, or a smaller --kernel size",
         )
     if n < sweeps.FEWEST_WINDOWS:
         few = message(

@@ -64,6 +64,10 @@ def read(file: Path, quota: str = QUOTA, value: str = VALUE) -> SweepFile:
     line, header = next(rows, (1, []))
     if not any(header):
         raise InputError(f"{file} is empty", f"write a table with columns {quota} and {value}")
+    if header[0][:1] in ("{", "["):
+        raise InputError(
+            f"{file} is JSON, not a table", f"tare calibrate compare {file} OTHER, or a FILE.csv"
+        )
     places = _place(file, line, header, quota), _place(file, line, header, value)
     if places[0] == places[1]:
         raise InputError(f"{quota!r} cannot be both quota and value", _HINT)

@@ -28,7 +28,7 @@ class Entry:
 def key_of(sweep: Sweep) -> Chart:
     """Draw the key of one sweep: its pieces, and the one line through everything."""
     entries = [Entry(_words(piece, sweep), i) for i, piece in enumerate(sweep.pieces)]
-    one = text(message("calibration.key.line", r2=sweep.scaling.line.r2))
+    one = text(message("calibration.key.line", r2=sweep.r2))
     return key([*entries, Entry(one, None)])
 
 

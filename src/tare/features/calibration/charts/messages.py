@@ -42,7 +42,7 @@ def _lines(sweep: Sweep) -> Iterator[Message]:
     """Describe the one line through everything, the pieces, and where one ends."""
     scaling = sweep.scaling
     slope = Amount(sweep.slope(sweep.line), sweep.unit)
-    yield message("calibration.chart.line", slope=slope, per=sweep.per, r2=scaling.line.r2)
+    yield message("calibration.chart.line", slope=slope, per=sweep.per, r2=sweep.r2)
     if len(sweep.pieces) < 2:
         return
     pieces = [_piece(piece, sweep) for piece in sweep.pieces]

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
 from tare.features.calibration.charts.key import key_of
 from tare.features.calibration.charts.rates import changes, rates, shape, tint
 from tare.features.calibration.charts.sweep import Step, Sweep
 from tare.render.drawing import Chart, colour, field, layer, mark, panel_width, styled
 from tare.statistics.scaling import MATTERS
+from tare.statistics.steps import gather
 from tare.units import significant
 
 _ROW_HEIGHT = 58
@@ -164,16 +167,19 @@ def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Chart:
 def residual(sweep: Sweep) -> dict[Step, float]:
     """Compute the residual of each mean from one line, in per cent of the mean.
 
-    The line is the one by which the verdict is found (:mod:`tare.statistics.scaling`): what errs
-    least in absolute terms says nothing at small quotas. Empty where there is none.
+    Empty where no verdict was found by a line: what errs least in absolute terms says nothing at
+    small quotas.
     """
-    line = sweep.scaling.straight
-    if line is None:
+    if sweep.scaling.straight is None:
         return {}
     good = [step for step in sweep.steps if step.y > 0]
+    # Means without outliers, as the verdict has them.
+    values = [step.singles or (step.y,) for step in good]
+    x = np.repeat([step.x for step in good], [len(some) for some in values])
+    means = gather(x, np.concatenate(values), x).y if values else ()
     return {
-        step: 100 * (1 - (line.intercept + line.slope * step.x) / sweep.scale / step.y)
-        for step in good
+        step: 100 * (1 - sweep.line.at(step.x) / float(mean))
+        for step, mean in zip(good, means, strict=True)
     }
 
 

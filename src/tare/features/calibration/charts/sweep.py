@@ -90,8 +90,8 @@ class Sweep:
 
     @property
     def line(self) -> Piece:
-        """The one line through everything, over the whole sweep."""
-        line = self.scaling.line
+        """The one line that the verdict is found by, over the whole sweep."""
+        line = self.scaling.straight or self.scaling.line
         return Piece(
             letter="",
             start=self.start,
@@ -100,6 +100,11 @@ class Sweep:
             intercept=line.intercept / self.scale,
             flat=False,
         )
+
+    @property
+    def r2(self) -> float | None:
+        """R² of :attr:`line`; None where it is another than CALIBRATE's, which R² is known of."""
+        return None if self.scaling.straight else self.scaling.line.r2
 
     @property
     def start(self) -> float:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tare.experiment.sweep import messages
-from tare.experiment.sweep.axis import AXES, AxisName
+from tare.experiment.sweep.axis import AXES, MB_BYTES, AxisName
 from tare.experiment.sweep.document import Calibration, Interval, Point
 from tare.experiment.sweep.numbers import span
 from tare.experiment.sweep.rates import unit_for
 from tare.render.words import text
 from tare.results.finding import Column, Table
-from tare.results.message import Message, message
+from tare.results.message import Chosen, Message, message
 from tare.statistics.regression import Line
 from tare.statistics.scaling import Scaling
 
@@ -37,7 +37,7 @@ def points_table(found: Calibration, *, several: bool) -> Table:
     size, unit = _unit(found)
     along = AXES[found.axis]
     columns = (
-        Column(key="memory", title="memory", unit="bytes"),
+        Column(key="memory", title="memory, MB", unit="1"),
         Column(key="cpus", title=_STEPS[found.by], unit="1"),
         *with_ends("rate", "speed", unit),
         *with_ends("delivered", "CPU delivered", "1"),
@@ -64,7 +64,7 @@ def points_table(found: Calibration, *, several: bool) -> Table:
 def _point_row(point: Point, size: float, found: Calibration) -> dict[str, Any]:
     share = point.throttled_share
     return {
-        "memory": point.memory_bytes,
+        "memory": _megabytes(point),
         "cpus": point.cpus,
         **ends("rate", point.rate, size),
         **ends("delivered", point.delivered, 1.0),
@@ -77,6 +77,10 @@ def _point_row(point: Point, size: float, found: Calibration) -> dict[str, Any]:
         "residual": point.residual,
         "n": point.n,
     }
+
+
+def _megabytes(point: Point) -> int | None:
+    return None if point.memory_bytes is None else round(point.memory_bytes / MB_BYTES)
 
 
 def with_ends(key: str, title: str, unit: str) -> tuple[Column, ...]:
@@ -145,12 +149,15 @@ def lines_table(
 ) -> Table:
     """Lay out CALIBRATE's straight line of each kind."""
     along = AXES[axis]
+    # Numbers of a published line are as somebody wrote them.
+    published = any(model is not None and not model.line.n for model in kinds.values())
+    columns, cells, written = (_column, _cell, _written) if published else (with_ends, ends, float)
     return Table(
         title=title,
         columns=(
             Column(key="against", title=f"against the {along.resource}"),
-            *with_ends("slope", f"slope, {unit} per {along.per}", "1"),
-            *with_ends("intercept", "intercept", unit),
+            *columns("slope", f"slope, {unit} per {along.per}", "1"),
+            *columns("intercept", "intercept", unit),
             Column(key="r2", title="R²", unit="1"),
             Column(key="p", title="p (slope)", unit="1"),
             Column(key="maximum", title="maximum", unit=unit),
@@ -161,11 +168,11 @@ def lines_table(
         rows=tuple(
             {
                 "against": kind,
-                **ends("slope", part_of(model.line, "slope"), size / along.places_per),
-                **ends("intercept", part_of(model.line, "intercept"), size),
+                **cells("slope", part_of(model.line, "slope"), size / along.places_per),
+                **cells("intercept", part_of(model.line, "intercept"), size),
                 "r2": model.line.r2,
                 "p": model.line.p,
-                "maximum": model.line.maximum / size,
+                "maximum": written(model.line.maximum / size),
                 "error": None if model.largest_error is None else 100 * model.largest_error,
                 "verdict": model.verdict,
                 "n": model.line.n or None,
@@ -173,10 +180,22 @@ def lines_table(
             for kind, model in kinds.items()
             if model is not None
         ),
-        note="Least squares with HC3 errors over all trials. The verdict chooses between one, two "
-        "and three lines through the means (1.5 × BIC, growth of errors fitted). A high R² does "
-        "not mean linear.",
+        note="Slope, intercept, R² and p: ordinary least squares with HC3 errors over all trials. "
+        "Verdict and largest error: the best of one, two and three lines through the means (1.5 × "
+        "BIC), weighted by how errors grow; charts show these. A high R² does not mean linear.",
     )  # fmt: skip
+
+
+def _written(value: float) -> Chosen:
+    return Chosen(float(f"{value:.9g}"), "1")
+
+
+def _column(key: str, title: str, unit: str) -> tuple[Column, ...]:
+    return (Column(key=key, title=title if unit == "1" else f"{title}, {unit}", unit="1"),)
+
+
+def _cell(key: str, found: Interval, size: float) -> dict[str, Any]:
+    return {key: _written(found.value / size)}
 
 
 def part_of(line: Line, name: str) -> Interval:

@@ -40,7 +40,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
 UNIT = ChartUnit(
     description=Description(
         name="calibration",
-        title="How the rate follows the CPU time that is asked for",
+        title="How the rate follows the CPU time or the memory requested",
         question="Does this machine scale linearly with the CPU it is given?",
         source="CALIBRATE",
     ),
