@@ -33,7 +33,7 @@ def of_fit(fit: Fit, unit: str, source: str, command: str) -> Report:
         "sweep", f"How the rate follows the {along}", sweep_chart(sweep), tell_sweep(sweep)
     )
     line = lines_table(
-        "One straight line, as CALIBRATE fits it",
+        "The published line" if fit.published else "One straight line, as CALIBRATE fits it",
         {"requested": found},
         1.0,
         sweep.unit,

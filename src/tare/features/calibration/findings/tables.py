@@ -21,6 +21,11 @@ _STEPS = {
     "cpuset": "CPUs given",
     "memory": "CPU that comes with it",
 }
+_LINES_NOTE = (
+    "Slope, intercept, R² and p: ordinary least squares with HC3 errors over all trials. Verdict "
+    "and largest error: the best of one, two and three lines through the means (1.5 × BIC), "
+    "weighted by how errors grow; charts show these. A high R² does not mean linear."
+)
 _CAUSES = {
     "none": "–",
     "frequency": "frequency",
@@ -174,15 +179,13 @@ def lines_table(
                 "p": model.line.p,
                 "maximum": written(model.line.maximum / size),
                 "error": None if model.largest_error is None else 100 * model.largest_error,
-                "verdict": model.verdict,
+                "verdict": None if published else model.verdict,
                 "n": model.line.n or None,
             }
             for kind, model in kinds.items()
             if model is not None
         ),
-        note="Slope, intercept, R² and p: ordinary least squares with HC3 errors over all trials. "
-        "Verdict and largest error: the best of one, two and three lines through the means (1.5 × "
-        "BIC), weighted by how errors grow; charts show these. A high R² does not mean linear.",
+        note=None if published else _LINES_NOTE,
     )  # fmt: skip
 
 
