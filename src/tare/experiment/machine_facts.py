@@ -15,7 +15,7 @@ from tare.agent import client
 from tare.decoding import builtins
 from tare.errors import AgentError
 from tare.experiment.journal import MachineFact
-from tare.host import state
+from tare.host import cloud, state
 from tare.host.kernel_files import KernelFiles
 from tare.host.settings import turbo
 
@@ -80,6 +80,7 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
         "packages": (found.get("packages"), None, "sysfs"),
         "memory_bytes": (found.get("memory_bytes"), "bytes", "/proc/meminfo"),
         "hypervisor": (_hypervisor(), None, "/proc/cpuinfo"),
+        **{name: (value, None, source) for name, (value, source) in cloud.facts(_HERE).items()},
         "clock_source": (
             read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             None,

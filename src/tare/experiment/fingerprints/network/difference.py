@@ -49,7 +49,8 @@ SHARE_MARGIN = 0.005
 _EXTREME = ".max"
 #: Of both ends, what makes another network of it; other facts are told alone.
 DECIDING = (
-    "instance_type", "mtu", "congestion", "tso", "gso", "gro", "qdisc", "interface_speed",
+    "instance_type", "region", "zone", "mtu", "congestion", "tso", "gso", "gro", "qdisc",
+    "interface_speed",
 )  # fmt: skip
 #: How it was measured: no facts of the network.
 SETTINGS = ("direction", "streams", "effort", "tare", "agent")

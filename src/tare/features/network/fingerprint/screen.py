@@ -16,8 +16,8 @@ from tare.results.message import message
 
 #: Of both ends, in this order, what decides; the file and the page have the rest.
 _FACTS = (
-    "instance_type", "kernel", "interface", "driver", "mtu", "qdisc", "tso", "gro", "congestion",
-    "cpus",
+    "instance_type", "region", "zone", "kernel", "interface", "driver", "mtu", "qdisc", "tso",
+    "gro", "congestion", "cpus",
 )  # fmt: skip
 _LONGEST = 60
 

@@ -34,7 +34,6 @@ from tare.features.network.fingerprint.search import (
 )
 from tare.features.network.identify.identifying import identify
 from tare.features.network.measure.client import Ends, connection
-from tare.host.kernel_files import KernelFiles
 from tare.render.words import text
 from tare.results.message import Chosen, Duration, Message, Said, message
 
@@ -345,7 +344,7 @@ def _add_write(one: Write | None, size: int, taken: _Taken) -> None:
 
 def _note_ends(ends: Ends, taken: _Taken) -> None:
     connected = ends.connected
-    taken.here = stages.instance_type(KernelFiles()) | {f.name: f.value for f in connected.here}
+    taken.here = {f.name: f.value for f in connected.here}
     taken.there = {f.name: f.value for f in connected.there}
 
 

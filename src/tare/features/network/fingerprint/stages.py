@@ -14,7 +14,6 @@ from tare.experiment.fingerprints.network.document import Figure, Moment, Unit, 
 from tare.experiment.fingerprints.network.identified import Estimate, Identification
 from tare.features.network.fingerprint import figures
 from tare.features.network.fingerprint.search import Found
-from tare.host.kernel_files import KernelFiles
 
 #: In which a stream finds its speed: no part of any figure.
 _SETTLING_NS = 300_000_000
@@ -23,7 +22,6 @@ _SPARE = 0.1
 _LOADED = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
 #: Parts of a search that a picture has use for; and that a file takes.
 _MOST_MOMENTS, _MOST_KEPT = 400, 1000
-_DMI = "/sys/class/dmi/id"
 
 
 def of_search(found: Found, fresh: Sequence[Interval]) -> dict[str, Figure]:
@@ -231,11 +229,3 @@ def shuffled(sizes: Sequence[int]) -> list[int]:
     order = list(sizes)
     random.Random(len(order)).shuffle(order)
     return order
-
-
-def instance_type(files: KernelFiles) -> dict[str, str]:
-    """Return the type of the virtual machine, where its firmware says it, as that of EC2 does."""
-    vendor, product = (files.read(f"{_DMI}/{name}") for name in ("sys_vendor", "product_name"))
-    if not vendor or not product:
-        return {}
-    return {"instance_type": f"{product} ({vendor})"[:100]}

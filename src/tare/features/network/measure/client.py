@@ -7,12 +7,14 @@ from types import TracebackType
 from typing import Self
 
 import msgspec
+from msgspec.structs import replace
 
 from tare.agent import client
 from tare.agent.record import (
     Connect,
     Connected,
     Direction,
+    EndFact,
     Interval,
     MeasureOver,
     MeasureRecord,
@@ -23,6 +25,8 @@ from tare.agent.record import (
 from tare.decoding import DecodeError, Decoder
 from tare.errors import AgentError
 from tare.features.network.measure.ended import EndedError
+from tare.host import cloud
+from tare.host.kernel_files import KernelFiles
 from tare.networks import peering
 from tare.networks.recording.lines import Happening
 
@@ -122,6 +126,8 @@ class Ends:
 
     def __init__(self, asked: Connect, *, channel: client.Channel | None = None) -> None:
         self._channel = channel or client.ProcessChannel([str(client.binary()), "measure"])
+        # The other machine's agent reports nothing of the cloud that this one is in.
+        self._placed = cloud.facts(KernelFiles()) if channel is None else {}
         self._last = -1
         self._under_way: int | None = None
         # Whether the phase under way was asked to end early.
@@ -264,4 +270,7 @@ class Ends:
             ) from error
         if isinstance(got, MeasureOver):
             raise EndedError(got.why)
+        if isinstance(got, Connected):
+            facts = (EndFact(name=name, value=value) for name, (value, _) in self._placed.items())
+            return replace(got, here=(*facts, *got.here))
         return got
