@@ -245,6 +245,9 @@ _SITUATIONS: dict[str, Callable[[], Results]] = {
     "long network": lambda: networked.make(
         networked.budgets(400), networked.Program(noise=0.05), trials=40, logged=False,
     ),
+    "budgets": lambda: networked.make(
+        networked.budgets(8, 1), networked.Program(), trials=6, logged=False,
+    ),
     "tasks": lambda: tasked.make(tasked.Job(begins={3: 0.05})),
     "changed machine": lambda: judged(
         with_takes(

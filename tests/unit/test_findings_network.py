@@ -17,6 +17,7 @@ from tare.experiment.findings.headline import headline
 from tare.experiment.findings.network_cells import Networks, levels_of, networks_of
 from tare.experiment.results import Results, empty
 from tare.features.network.findings.charts import (
+    network_by_budget,
     network_running,
     network_slowdown,
     network_tokens,
@@ -471,3 +472,37 @@ def test_repetitions_that_deplete_their_budget_are_said_to(
     # At least 90 % of them, and at most 5 %, as far as so many can tell.
     assert said["carry"] >= stats.binom.ppf(0.01, experiments, 0.9)
     assert said["reset"] <= stats.binom.ppf(0.99, experiments, 0.05)
+
+
+#: Programs that send nothing, and some that send more than the two smaller budgets hold.
+_QUERIES = {
+    **{f"query {n}": Program(sends={}) for n in range(4)},
+    **{f"query {n}": Program(sends={2: 3e9}) for n in range(4, 10)},
+}
+
+
+def test_programs_without_a_tight_and_right_median_are_counted_by_budget() -> None:
+    results = make(budgets(8, 4, 2, 1, 0.1), workloads=_QUERIES, trials=10, logged=False)
+    found = ask("network_repetitions", results)
+    counts = {row["level"]: (row["wrong"], row["wide"]) for row in found.tables[0].rows}
+    # 3e9 bits fit into 4 Gbit. Of 30 repetitions to 2 Gbit, 20 are fast: the median is right, but
+    # the upper end of its interval, the 21st, is slow. Of 40 and 50, half and more are slow.
+    assert {level: sum(some) for level, some in counts.items()} == {
+        "8 Gbit": 0, "4 Gbit": 0, "2 Gbit": 6, "1 Gbit": 6, "100 Mbit": 6,
+    }  # fmt: skip
+    assert counts["2 Gbit"] == (0, 6)
+    assert counts["100 Mbit"] == (6, 0)
+    told = only("misestimated", found)
+    assert (told["wrong"], told["wide"], told["of"]) == (6, 0, 10)
+    assert (told["largest"], told["level"]) == ("8 Gbit", "100 Mbit")
+    assert "query 9" in found.tables[0].rows[-1]["which"]
+    assert "query 3" not in found.tables[0].rows[-1]["which"]
+    chart = network_by_budget.draw(results, ())
+    assert chart is not None
+    assert '"n":6' in msgspec.json.encode(chart).decode()
+
+
+def test_one_budget_or_one_that_trials_share_is_no_ladder_of_budgets(carried: Results) -> None:
+    for results in (carried, make(budgets(8), trials=6, logged=False)):
+        assert network_by_budget.draw(results, ()) is None
+        assert not the("misestimated", ask("network_repetitions", results))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.network_cells import applies, networks_of
+from tare.experiment.findings.network_cells import Level, applies, networks_of
 from tare.experiment.results import Results
+from tare.features.network.findings.by_budget import Pooled, by_level, counts
 from tare.features.network.findings.depletion import LevelTrials, State, courses
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Estimate, Finding, Table, interval_columns
@@ -16,6 +17,8 @@ from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.statistics.depletion import BOUND, FEWEST
 from tare.units import p_value
 
+#: Programs that a row of the table names.
+_MOST_NAMED = 12
 _DESCRIPTION = Description(
     name="network_repetitions",
     title="Trials in order of time, with the tokens that each began with",
@@ -34,19 +37,19 @@ def find(results: Results) -> Finding | None:
     found = courses(networks)
     if not found:
         return uncompared(_DESCRIPTION, message("network_repetitions.no_bucket"))
-    drained = [c for c in found if c.state == "drained"]
+    drained, budgets = [c for c in found if c.state == "drained"], by_level(networks)
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=tuple(_answer(found)),
+        answer=(*_answer(found), *_misestimated(budgets)),
         verdict=_verdict(found),
         summary=_remedy(drained) if drained else None,
         settle=_settle(found),
         basis=str(networks.basis),
         estimates=tuple(e for c in found for e in _estimates(c)),
-        tables=(_table(found),),
+        tables=(*([_budget_table(budgets)] if budgets else []), _table(found)),
         caveats=tuple(_caveats(found)),
-        charts=("network_running",),
+        charts=(*(["network_by_budget"] if budgets else []), "network_running"),
     )
 
 
@@ -119,6 +122,19 @@ def _remedy(drained: Sequence[LevelTrials]) -> Message:
         rest=Duration(rest),
         refill=Chosen(bucket.refill_bps, "bits/s"),
     )
+
+
+def _misestimated(budgets: Mapping[Level, Sequence[Pooled]]) -> Iterator[Message]:
+    """Say how many programs have no tight and right median once the budget is at its lowest."""
+    if budgets:
+        level, some = list(budgets.items())[-1]
+        largest = next(iter(budgets)).name
+        wrong, wide = counts(some)
+        yield message(
+            "network_repetitions.misestimated",
+            level=level.name, largest=largest, wrong=wrong, wide=wide, of=len(some),
+            bound=Chosen(BOUND),
+        )  # fmt: skip
 
 
 def _steady(c: LevelTrials) -> Iterator[Message]:
@@ -219,6 +235,27 @@ def _table(found: Sequence[LevelTrials]) -> Table:
         rows.append((c.name, c.rung.n, *ends, *ratio, *early, rest, words[c.state]))
     note = message("network_repetitions.table.note")
     return Table.of("Trials in order of time", heads, rows, note)
+
+
+def _budget_table(budgets: Mapping[Level, Sequence[Pooled]]) -> Table:
+    heads: list[str | Column] = [
+        Column(key="level", title="budget of the last repetitions"),
+        Column(key="programs", title="programs"),
+        Column(key="wrong", title="median off by more than 10 %"),
+        Column(key="wide", title="right, interval wider than 10 %"),
+        Column(key="neither", title="not tight and right"),
+        Column(key="which", title="which"),
+    ]
+    rows = []
+    for level, some in budgets.items():
+        wrong, wide = counts(some)
+        which = [p.ladder.where for p in some if not (p.is_right and p.is_tight)]
+        named = ", ".join(which[:_MOST_NAMED]) + (" …" if len(which) > _MOST_NAMED else "")
+        rows.append((level.name, len(some), wrong, wide, wrong + wide, named or None))
+    return Table.of(
+        "Programs without a tight and right median, by budget", heads, rows,
+        message("network_repetitions.table.budgets"),
+    )  # fmt: skip
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=9, find=find)
