@@ -69,3 +69,12 @@ def test_the_chart_has_a_mark_a_group_which_stands_out_where_it_is_outside() -> 
     ]
     assert len(shares) == 2
     assert f"{shares[0]:.0%}".replace("%", " %") in said[1].replace("\u00a0", " ")
+
+
+def test_made_up_distributions_are_named_in_the_answer() -> None:
+    quantiles = "distribution 0%=1Mbit 100%=2Mbit every="
+    levels = [f"{quantiles}50s source={word}" for word in ("published", "made-up")]
+    found = find(make([*levels, f"{quantiles}5s"], trials=40, logged=False))
+    assert found is not None
+    said = text(found.answer[-1])
+    assert said == f"{levels[1]}: a distribution that is made up, from no document or measurement"

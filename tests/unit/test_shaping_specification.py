@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from tare.errors import ExperimentError
 from tare.networks.shaping import presets
 from tare.networks.shaping.messages import describe, specification
-from tare.networks.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping, parse
+from tare.networks.shaping.specification import (
+    SOURCES,
+    Bucket,
+    Distribution,
+    Rate,
+    Replay,
+    Shaping,
+    parse,
+)
 from tare.render.words import text
 from tare.results.message import Chosen
 
@@ -165,6 +173,7 @@ def shapings(draw: st.DrawFn) -> Shaping:
                     ),
                     every_s=draw(st.sampled_from([0.1, 5.0, 50.0, 7.25])),
                     seed=draw(st.none() | st.integers(0, 10**6)),
+                    source=draw(st.sampled_from([None, *SOURCES])),
                     queue_bytes=draw(_queues),
                 ),
                 Replay(steps=(), origin="folder/of a trace"),
@@ -184,3 +193,10 @@ def test_nothing_that_is_written_is_unforeseen(written: str) -> None:
     for prefix in ("", "bucket ", "rate ", "distribution ", "bucket high="):
         with contextlib.suppress(ExperimentError):
             text(describe(parse(prefix + written)))
+
+
+def test_a_distribution_names_where_its_quantiles_come_from() -> None:
+    words = "distribution 0%=1Mbit 100%=2Mbit every=50s source="
+    assert "made-up quantiles" in text(describe(parse(f"{words}made-up")))
+    with pytest.raises(ExperimentError, match="source=guess is none of made-up, measured"):
+        parse(f"{words}guess")

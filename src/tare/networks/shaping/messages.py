@@ -46,6 +46,8 @@ def specification(shaping: Shaping) -> str:
             words = ["distribution", *quantiles, f"every={shaping.every_s:.10g}s"]
             if shaping.seed is not None:
                 words.append(f"seed={shaping.seed}")
+            if shaping.source is not None:
+                words.append(f"source={shaping.source}")
         case Replay():
             words = [f"replay:{shaping.origin}"]
     if shaping.queue_bytes is not None:
@@ -79,6 +81,7 @@ def _distribution(distribution: Distribution) -> Message:
         span=None if (least, most) == (0.0, 1.0) else [Chosen(least), Chosen(most)],
         every=Duration(distribution.every_s),
         quantiles=len(distribution.quantiles_bps),
+        source=distribution.source,
     )
 
 

@@ -52,6 +52,8 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True, tag="distribution"
     quantiles_bps: tuple[tuple[float, int], ...]
     every_s: float
     seed: int | None = None
+    #: Where the quantiles come from: a word of `SOURCES`; None: not given.
+    source: str | None = None
     queue_bytes: int | None = None
 
 
@@ -78,6 +80,8 @@ EXAMPLES: dict[Kind, str] = {
     "distribution": "distribution 10%=200Mbit 50%=600Mbit 90%=900Mbit every=5s",
     "replay": "replay:FOLDER",
 }
+#: Origins that a distribution can name: answers name those that are made up.
+SOURCES = ("made-up", "measured", "published")
 #: CLOUDNET drew anew every 5 or 50 seconds.
 EVERY_S = 5.0
 #: The kernel hands packets of 64 KiB and headers to an interface, which a smaller queue all drops.
@@ -218,11 +222,13 @@ def _distribution(words: Words) -> Distribution:
     example = EXAMPLES["distribution"]
     _nothing_else(words, example)
     if words.name:
-        words.only(("every", "seed", "queue"), f"distribution:{next(iter(presets.CLOUDS))}")
+        words.only(
+            ("every", "seed", "source", "queue"), f"distribution:{next(iter(presets.CLOUDS))}"
+        )
         return _drawn(words, _measured(words.name))
     written = {name: value for name, value in words.options.items() if is_quantile(name)}
     Words(words.kind, "", "", {k: v for k, v in words.options.items() if k not in written}).only(
-        ("every", "seed", "queue"), example
+        ("every", "seed", "source", "queue"), example
     )
     return _drawn(words, in_order(written, example))
 
@@ -249,10 +255,14 @@ def _measured(name: str) -> Quantiles:
 
 def _drawn(words: Words, quantiles: Quantiles) -> Distribution:
     given = words.options
+    source = given.get("source")
+    if source is not None and source not in SOURCES:
+        raise ExperimentError(f"source={source} is none of {', '.join(SOURCES)}", "source=made-up")
     return Distribution(
         quantiles_bps=quantiles,
         every_s=interval_s(given["every"]) if "every" in given else EVERY_S,
         seed=_seed(given["seed"]) if "seed" in given else None,
+        source=source,
         queue_bytes=_queue(words),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung, applies, networks_of
 from tare.experiment.results import Results
+from tare.networks.shaping.specification import Distribution
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
@@ -124,7 +125,7 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=tuple(_answer(found)),
+        answer=(*_answer(found), *_made_up(found)),
         verdict="none",
         basis=str(networks.basis),
         estimates=tuple(map(_estimate, found)),
@@ -151,6 +152,18 @@ def _answer(found: Sequence[Few]) -> Iterator[Message]:
                 furthest=Amount(worst.furthest, "share"),
                 level=worst.ladder.named(worst.rung.level),
             )
+
+
+def _made_up(found: Sequence[Few]) -> Iterator[Message]:
+    """Name the levels whose distributions come from no document and no measurement."""
+    levels = dict.fromkeys(f.rung.level for f in found)
+    names = [
+        level.name
+        for level in levels
+        if isinstance(level.shaping, Distribution) and level.shaping.source == "made-up"
+    ]
+    if names:
+        yield message("few_repetitions.made_up", levels=names)
 
 
 def _estimate(f: Few) -> Estimate:
