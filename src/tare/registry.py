@@ -183,6 +183,8 @@ def units_of(kind: str) -> dict[str, Any]:
 
 
 #: What a value is called in errors.
+#: Default of a parameter that follows the size: whole CPUs, at least 1.
+CORES = "{cores}"
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
@@ -234,7 +236,14 @@ def words(where: str, text: str) -> list[str]:
         raise ExperimentError(f"{where} = {text!r} is no command line: {error}") from error
 
 
+def follows_size(parameter: Parameter) -> bool:
+    """Tell whether a parameter can be :data:`CORES` in place of a whole number."""
+    return parameter.default == CORES
+
+
 def _type(parameter: Parameter) -> type:
+    if follows_size(parameter):
+        return int
     if parameter.default is not None:
         return type(parameter.default)
     return str if parameter.minimum is None and parameter.maximum is None else float
@@ -242,6 +251,8 @@ def _type(parameter: Parameter) -> type:
 
 def fits(parameter: Parameter, value: Any) -> bool:
     """Tell whether a value can be that of a parameter."""
+    if follows_size(parameter) and value == CORES:
+        return True
     kinds = (int, float) if _type(parameter) is float else (_type(parameter),)
     if not any(type(value) is kind for kind in kinds):
         return False
@@ -259,6 +270,8 @@ def typed(parameter: Parameter, text: str) -> int | float | str | bool:
     ValueError
         If it cannot be that of the parameter.
     """
+    if follows_size(parameter) and text == CORES:
+        return CORES
     kind = _type(parameter)
     value = {"true": True, "false": False}.get(text) if kind is bool else kind(text)
     if not fits(parameter, value):
@@ -276,6 +289,8 @@ def expected(parameter: Parameter) -> str:
         told += f" from {_number(parameter.minimum)}"
     if parameter.maximum is not None:
         told += f" to {_number(parameter.maximum)}"
+    if follows_size(parameter):
+        told += f", or {CORES}: the whole CPUs that the size gives, at least 1"
     return told
 
 

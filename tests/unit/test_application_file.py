@@ -15,6 +15,7 @@ from tare.errors import ExperimentError
 from tare.experiment import file as experiment_file
 from tare.experiment.file import application
 from tare.experiment.specification import Cell, Experiment
+from tare.workloads import given as given_by
 from tare.workloads import job
 from tare.workloads.application import Application
 
@@ -314,6 +315,33 @@ def test_a_parameter_may_be_a_factor_within_its_range(folder: Path) -> None:
     with pytest.raises(ExperimentError) as caught:
         experiment(folder, "[factors]\norders = [5, 500]\n")
     assert caught.value.message.startswith("mine.toml: factors.orders: ")
+
+
+@pytest.mark.parametrize(
+    ("cores", "asked", "orders"),
+    [(0.25, "", "1"), (1.5, "", "2"), (16.0, "", "16"), (16.0, "orders = 3", "3")],
+)
+def test_a_parameter_follows_the_size(folder: Path, cores: float, asked: str, orders: str) -> None:
+    text = SHOP.replace("default = 10\n", 'default = "{cores}"\n').replace("{orders} > ", "9 > ")
+    (folder / "application.toml").write_text(text)
+    (workload,) = experiment(folder, asked).workloads
+    levels = Cell(cell=0, workload=workload).levels()
+    size = {"surroundings": {}, "repetitions": None, "seed": 1, "given": given_by(cores, 1 << 30)}
+    made = job(workload, levels, **size)
+    assert made.argv[2] == made.environment["TARE_ORDERS"] == orders
+    assert made.environment["TARE_CORES"] == f"{cores:g}"
+    # As a factor it has numbers, and what follows the size.
+    in_turn = job(workload, {**levels, "orders": "{cores}"}, **size)
+    assert in_turn.argv[2] == (orders if not asked else "16")
+    with pytest.raises(ExperimentError, match="that the size gives"):
+        experiment(folder, "orders = '{memory_bytes}'")
+
+
+def test_what_is_prepared_does_not_follow_the_size(folder: Path) -> None:
+    text = SHOP.replace("default = 10\n", 'default = "{cores}"\n')
+    (folder / "application.toml").write_text(text)
+    with pytest.raises(ExperimentError, match="no parameter"):
+        application.read(str(folder))
 
 
 @pytest.mark.parametrize("factors", ["orders = [5]", "order = [5]", "colour = ['red']"])

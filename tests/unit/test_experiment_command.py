@@ -277,6 +277,30 @@ def test_a_plan_says_at_which_sizes_drivers_share_cpus(
         assert len(line.split()) <= 25
 
 
+@pytest.mark.parametrize(
+    ("pinnings", "sizes", "counts", "fractions"),
+    [
+        (("none", "pinned"), ("0.25c", "0.5c", "1c", "2c"), {"none": 4, "pinned": 2}, True),
+        (("none",), ("0.25c", "0.5c", "1c", "2c"), {"none": 4}, False),
+        (("none", "pinned"), ("1c", "2c"), {"none": 2, "pinned": 2}, False),
+    ],
+)
+def test_a_plan_says_how_many_sizes_pto_and_pso_need(
+    pinnings: tuple[str, ...], sizes: tuple[str, ...], counts: dict[str, int], fractions: bool
+) -> None:
+    kernel = WorkloadSpec(name="null", kernel="null")
+    factors = {"platform": ("bare", "docker"), "size": sizes, "pinning": pinnings}
+    experiment = Experiment(name="a", question="b?", workloads=(kernel,), factors=factors)
+    cells = plan.cells(experiment, TWO_CPUS)
+    (told,) = plan_screen.sizes_for_overheads(experiment, cells, TWO_CPUS)
+    assert (told.args["needs"], told.args["fractions"]) == (4, fractions)
+    cases = [one.args for one in told.args["cases"]]
+    assert {one["pinning"]: one["n"] for one in cases} == counts
+    assert [one["few"] for one in cases] == [one["n"] < 4 for one in cases]
+    one_size = msgspec.structs.replace(experiment, factors={**factors, "size": ("1c",)})
+    assert plan_screen.sizes_for_overheads(one_size, cells, TWO_CPUS) == []
+
+
 def test_a_budget_that_is_typed_takes_the_place_of_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -259,6 +259,8 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + KERNEL + "[factors]\nworkers = [0]", "factors.workers: 0", ""),
         (HEAD + KERNEL + "[factors]\nworkers = [true]", "factors.workers: True", ""),
         (HEAD + KERNEL + '[factors]\nworkers = [1, "topology"]', "stands alone", ""),
+        (HEAD + KERNEL + '[factors]\nsize = ["1c", "halving"]', "stands alone", ""),
+        (HEAD + KERNEL + '[factors]\nsize = "halving"\nquota = [0.5]', "both quotas", ""),
         (HEAD + KERNEL + '[factors]\nworkers = ["topologie"]', "factors.workers", ""),
         (HEAD + KERNEL + "[factors]\nworkers = [2, 2]", "has the level 2 twice", ""),
         (HEAD + COMMAND + '[factors]\ninput = ["2", 2]', "has the level '2' twice", ""),

@@ -102,6 +102,34 @@ def test_topology_stands_for_the_machines_own_counts() -> None:
     assert [cell.workers for cell in made] == [1, 2, 4]
 
 
+@pytest.mark.parametrize(
+    ("cpus", "gib", "pinnings", "sizes"),
+    [
+        (2, 8, ("none", "pinned"), ("0.25c", "0.5c", "1c", "large")),
+        (4, 1, ("none",), ("0.5c", "1c", "2c", "4c")),
+        # Three of these are whole, and a fourth can be pinned.
+        (4, 1, ("none", "pinned"), ("0.5c", "1c", "2c", "3c", "4c")),
+        (7, 1, ("none",), ("0.5c", "1c", "3c", "7c")),
+        (16, 64, ("pinned",), ("large", "xlarge", "2xlarge", "4xlarge")),
+        # The memory of an instance type is more than there is.
+        (16, 32, ("pinned",), ("large", "xlarge", "2xlarge", "16c")),
+        (112, 384, ("none",), ("14c", "28c", "56c", "112c")),
+    ],
+)
+def test_halving_stands_for_four_sizes_of_the_machine(
+    cpus: int, gib: int, pinnings: tuple[str, ...], sizes: tuple[str, ...]
+) -> None:
+    all_cpus = tuple(range(cpus))
+    here = msgspec.structs.replace(
+        MACHINE, spread=all_cpus, compact=all_cpus, memory_bytes=gib << 30
+    )
+    asked = experiment(factors={"size": ("halving",), "pinning": pinnings})
+    halved = plan.halved(asked, here)
+    assert halved.factors["size"] == sizes
+    assert plan.too_large(halved, here) == {}
+    assert plan.halved(halved, here) == halved
+
+
 def test_a_size_beyond_the_machine_is_refused_by_name() -> None:
     def ask(size: SizeSpec) -> None:
         plan.cells(experiment(factors={"size": ("big",)}, sizes={"big": size}), MACHINE)

@@ -53,6 +53,7 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
         If a platform or load is missing; says what would make it work.
     """
     asked = experiment.workloads
+    experiment = plan.halved(experiment, here)
     experiment, notes = _sizes(experiment, here, skip)
     _check_programs(experiment, plan.cells(experiment, here))
     for factor, look in (

@@ -15,6 +15,7 @@ from tare.errors import ExperimentError
 from tare.experiment import metrics
 from tare.experiment.placement import Machine, cpus_each
 from tare.experiment.specification import (
+    HALVING,
     INSTANCE_TYPES,
     KNOWN_FACTORS,
     TOPOLOGY,
@@ -256,6 +257,36 @@ def instance_types(experiment: Experiment) -> set[str]:
     """Return the levels of ``size`` that name an instance type and are not of the user's own."""
     named = map(str, experiment.factors.get("size", ()))
     return {name for name in named if name in INSTANCE_TYPES and name not in experiment.sizes}
+
+
+#: Sizes that are chosen where none are listed: as many as PTO and PSO need.
+_CHOSEN_SIZES = 4
+
+
+def halved(experiment: Experiment, machine: Machine) -> Experiment:
+    """Put the machine's halves in the place of :data:`HALVING`.
+
+    Whole cores as far as possible, since fractions of one cannot be pinned: with ``pinned``,
+    further whole sizes are added until four can be. A size that is one of PINNING's instance types
+    has its name and memory, where the machine has so much.
+    """
+    if experiment.factors.get("size") != (HALVING,):
+        return experiment
+    cpus = len(machine.spread)
+    cores = [float(cpus)]
+    while len(cores) < _CHOSEN_SIZES:
+        half = cores[-1] / 2
+        cores.append(float(int(half)) if half > 1 else half)
+    if "pinned" in experiment.factors.get("pinning", ()):
+        whole = [n for n in range(2, cpus) if n not in cores]
+        cores += whole[: max(0, _CHOSEN_SIZES - sum(n >= 1 for n in cores))]
+    types = {n: (name, gib << 30) for name, (n, gib) in INSTANCE_TYPES.items()}
+    sizes = []
+    for n in sorted(cores):
+        name, memory_bytes = types.get(int(n), ("", 0)) if n >= 1 else ("", 0)
+        sizes.append(name if 0 < memory_bytes <= machine.memory_bytes else f"{n:g}c")
+    factors = {**experiment.factors, "size": tuple(sizes)}
+    return msgspec.structs.replace(experiment, factors=factors)
 
 
 def _too_much(size: SizeSpec, machine: Machine) -> tuple[Message, str] | None:

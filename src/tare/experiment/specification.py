@@ -23,6 +23,12 @@ KNOWN_FACTORS = (
 #: Instead of levels of ``workers``: counts that follow the machine's topology.
 TOPOLOGY = "topology"
 
+#: Instead of levels of ``size``: the machine, halved three times.
+HALVING = "halving"
+
+#: Levels of factors that are found on the machine.
+OF_MACHINE = {"workers": TOPOLOGY, "size": HALVING}
+
 #: Level of ``load`` that starts nothing, and of ``size`` that limits nothing.
 NO_LOAD, WHOLE_SIZE = "none", "all"
 
@@ -175,7 +181,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     workloads: tuple[WorkloadSpec, ...]
     #: Levels of each factor, as written: ``platform`` (stacks), ``workers`` (counts or
     #: ("topology",)), ``pinning``, ``load`` (names of loads), ``size`` (names of sizes, of
-    #: instance types, or ``2c8g``), others.
+    #: instance types, ``2c8g``, or ("halving",)), others.
     factors: dict[str, tuple[Any, ...]]
     #: Levels at which single workloads are measured, by workload and factor; of other factors,
     #: and for other workloads, all.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from tare import registry
 from tare.agent import record
 from tare.workloads import placeholders
 from tare.workloads.application import SCRATCH
@@ -94,7 +96,7 @@ def values(
 ) -> dict[str, str]:
     """Return what the placeholders of a workload stand for, but for hosts."""
     sizes = {} if spec.application is None else given
-    return {**sizes, **parameters(spec, levels), **levels, placeholders.SEED: str(seed)}
+    return {**sizes, **levels, **parameters(spec, levels, sizes), placeholders.SEED: str(seed)}
 
 
 def given(cores: float, memory_bytes: int) -> dict[str, str]:
@@ -102,9 +104,19 @@ def given(cores: float, memory_bytes: int) -> dict[str, str]:
     return {placeholders.CORES: f"{cores:g}", placeholders.MEMORY: str(memory_bytes)}
 
 
-def parameters(spec: WorkloadSpec, levels: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of an application's parameters as text; factors of their names go first."""
-    return {name: levels.get(name, written(value)) for name, value in spec.arguments.items()}
+def parameters(
+    spec: WorkloadSpec,
+    levels: Mapping[str, str],
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Return the values of an application's parameters as text; factors of their names go first.
+
+    One that follows the size has its whole CPUs, rounded up, where ``given`` has the size.
+    """
+    cores = placeholders.CORES
+    whole = str(math.ceil(float(given[cores]))) if cores in given else registry.CORES
+    found = {name: levels.get(name, written(value)) for name, value in spec.arguments.items()}
+    return {name: whole if text == registry.CORES else text for name, text in found.items()}
 
 
 def written(value: bool | int | float | str) -> str:

@@ -23,7 +23,7 @@ from tare.experiment.file import (
     windows,
 )
 from tare.experiment.file.table import Table, closest, suggestion
-from tare.experiment.specification import NO_NETWORK, TOPOLOGY, Experiment, Limit
+from tare.experiment.specification import NO_NETWORK, OF_MACHINE, Experiment, Limit
 from tare.registry import Catalogue
 from tare.workloads.specification import Enforced
 
@@ -371,7 +371,7 @@ def _check_compared(table: Table, experiment: Experiment) -> None:
         raise table.error(
             "compare", f"there is no factor {factor!r}", suggestion(factor, tuple(levels))
         )
-    if len(levels[factor]) < 2 and tuple(levels[factor]) != (TOPOLOGY,):
+    if len(levels[factor]) < 2 and tuple(levels[factor]) != (OF_MACHINE.get(factor),):
         raise table.error(
             "compare", f"{factor!r} has one level, so there is nothing to compare", "add a level"
         )

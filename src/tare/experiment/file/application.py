@@ -246,7 +246,8 @@ CHECK = (
 PARAMETER = (
     Key("meaning", kinds.TEXT, "what it is", required=True),
     Key("default", kinds.Kind("a number, a text, true or false", lambda value: value),
-        "its value where none is given", required=True),
+        "its value where none is given; `{cores}`: a whole number that follows the size",
+        required=True),
     Key("unit", kinds.NAME, "its unit"),
     Key("minimum", kinds.NUMBER, "least value"),
     Key("maximum", kinds.NUMBER, "largest value"),
@@ -415,7 +416,9 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
         prepare = file.table("prepare").read(PREPARE)["commands"]
     check = _check(file.table("check"))
     names = [parameter.name for parameter in parameters]
-    _placeholders(file.table("prepare"), {"commands": [w for one in prepare for w in one]}, names)
+    # What is prepared is the same for all sizes.
+    fixed = [one.name for one in parameters if not registry.follows_size(one)]
+    _placeholders(file.table("prepare"), {"commands": [w for one in prepare for w in one]}, fixed)
     texts: services.Texts = []
     run: dict[str, Any] = {}
     if "run" in values:

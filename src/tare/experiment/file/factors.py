@@ -10,11 +10,12 @@ from tare.experiment.file import kinds
 from tare.experiment.file.kinds import Kind
 from tare.experiment.file.table import Table, shown, suggestion
 from tare.experiment.specification import (
+    HALVING,
     INSTANCE_TYPES,
     KNOWN_FACTORS,
     NO_LOAD,
+    OF_MACHINE,
     PINNINGS,
-    TOPOLOGY,
     WHOLE_SIZE,
     Experiment,
     LoadSpec,
@@ -116,10 +117,10 @@ def only(tables: list[Table], experiment: Experiment) -> dict[str, dict[str, tup
 
 def _some_levels(table: Table, factor: str, kind: Kind, levels: tuple[Any, ...]) -> tuple[Any, ...]:
     """Read some of the levels of a factor, in its order."""
-    if levels == (TOPOLOGY,):
+    if levels == (OF_MACHINE.get(factor),):
         raise table.error(
             factor,
-            "cannot choose from topology, whose levels are the machine's",
+            f"cannot choose from {levels[0]}, whose levels are the machine's",
             f"list the levels of {factor} in [factors]",
         )
 
@@ -167,17 +168,17 @@ def _check_name(table: Table, name: str) -> None:
 def _levels(table: Table, name: str, kind: Kind) -> tuple[Any, ...]:
     given = table.values[name]
     if not isinstance(given, list):
-        if name == "workers" and given == TOPOLOGY:
-            return (TOPOLOGY,)
+        if given == OF_MACHINE.get(name):
+            return (given,)
         raise table.error(
             name, f"{shown(given)} is no list of levels", f"write {name} = [{_toml(given)}]"
         )
     if not given:
         raise table.error(name, "has no levels", "give it some, or remove it")
-    if name == "workers" and TOPOLOGY in given:
+    if (all_levels := OF_MACHINE.get(name)) in given:
         if len(given) > 1:
-            raise table.error(name, "topology stands for all counts, so it stands alone")
-        return (TOPOLOGY,)
+            raise table.error(name, f"{all_levels} stands for all levels, so it stands alone")
+        return (all_levels,)
     levels: dict[Any, None] = {}
     for one in given:
         level = Table(table.source, table.path, {name: one}).value(name, kind)
@@ -226,7 +227,7 @@ def _check_quota(
     held = [
         name
         for name, size in {**named, **sizes}.items()
-        if size is not None and size.cores is not None
+        if name == HALVING or (size is not None and size.cores is not None)
     ]
     if "quota" in found and held:
         raise table.error(

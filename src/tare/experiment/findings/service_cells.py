@@ -212,7 +212,8 @@ def load_asked(
     assert spec.application is not None
     assert spec.application.driver is not None
     driver = spec.application.driver
-    filled = {**_given(experiment, levels, fact), **workloads.parameters(spec, levels), **levels}
+    given = _given(experiment, levels, fact)
+    filled = {**given, **levels, **workloads.parameters(spec, levels, given)}
     try:
         return serving.asked(spec.application, filled)
     except ValueError:

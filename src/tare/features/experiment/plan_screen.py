@@ -18,6 +18,7 @@ from tare.networks.shaping.specification import Bucket, Shaping
 from tare.render import words
 from tare.render.words import paragraph, text
 from tare.results.message import Chosen, Duration, Message, message
+from tare.statistics.platform_size import FEWEST_SIZES
 
 #: Rows shown; ``--json`` has all.
 ROWS = 12
@@ -76,7 +77,8 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None, measure:
         console.out.print(words.sentence(told), soft_wrap=True)
     for note in prepared.notes:
         console.out.print(f"Note: {note.message}", soft_wrap=True)
-    for line in words.sentences(shared_cpus(experiment, cells, prepared.machine)):
+    sizes = sizes_for_overheads(experiment, cells, prepared.machine)
+    for line in words.sentences((*shared_cpus(experiment, cells, prepared.machine), *sizes)):
         console.out.print(line, soft_wrap=True)
     _show_cells([cell.levels() for cell in cells], forecast)
     if experiment.networked and not experiment.network_of_services:
@@ -134,6 +136,37 @@ def shared_cpus(experiment: Experiment, cells: Sequence[Cell], machine: Machine)
     if told and any(False in names for names in by_size.values()):
         told.append(message("plan.unlike"))
     return told
+
+
+def sizes_for_overheads(
+    experiment: Experiment, cells: Sequence[Cell], machine: Machine
+) -> list[Message]:
+    """Say how many sizes PTO and PSO need, and how many each pinning and workload has."""
+    varied = {f for f, levels in experiment.factors.items() if len(levels) > 1}
+    if not varied & {"size", "quota"} or not varied & {"platform", "pinning"}:
+        return []
+    found: dict[tuple[str, str], set[float]] = {}
+    for cell in cells:
+        cores = experiment.given_cores(cell)
+        sizes = found.setdefault((cell.workload.name, cell.pinning), set())
+        sizes.add(len(machine.spread) if cores is None else cores)
+    by_count: dict[tuple[str, int], list[str]] = {}
+    for (name, pinning), sizes in found.items():
+        by_count.setdefault((pinning, len(sizes)), []).append(name)
+    several = len(experiment.workloads) > 1
+    cases = [
+        message(
+            "plan.sizes_of",
+            pinning=pinning,
+            n=n,
+            names=names if several and [p for p, _ in by_count].count(pinning) > 1 else None,
+            few=n < FEWEST_SIZES,
+        )
+        for (pinning, n), names in by_count.items()
+    ]
+    fractions = {cores % 1 for sizes in found.values() for cores in sizes} != {0.0}
+    pinned = "pinned" in experiment.factors.get("pinning", ())
+    return [message("plan.sizes", needs=FEWEST_SIZES, cases=cases, fractions=fractions and pinned)]
 
 
 def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None:
