@@ -29,6 +29,7 @@ from tare.experiment.fingerprints.network.cache import GIVEN
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
 from tare.experiment.journal import SEEN
 from tare.experiment.results import Results, typed
+from tare.experiment.samples import Samples
 from tare.experiment.specification import Limit, Stopping
 from tare.experiment.tables import TABLES
 from tare.results.columns import Columns
@@ -204,6 +205,22 @@ def _planned(made: Results) -> Results:
     return dataclasses.replace(made, planned=journals.cells(made))
 
 
+def over_days(results: Results, every_s: float) -> Results:
+    """Return results whose trials began so far apart, and follow the time of day by ± 20 %."""
+    trials = results.trial_table
+    at_s = every_s * np.arange(len(trials))
+    factor = 1 + 0.2 * np.sin(2 * np.pi * at_s / 86_400)
+    samples = Samples({
+        key: part.with_columns(value=part["value"] * factor[part["trial"]])
+        for key, part in results.sample_table
+    })  # fmt: skip
+    return dataclasses.replace(
+        results,
+        trial_table=trials.with_columns(started=(1e12 + 1e9 * at_s).astype(np.int64)),
+        sample_table=samples,
+    )
+
+
 _SITUATIONS: dict[str, Callable[[], Results]] = {
     "platforms": lambda: synthetic.make(
         disturbed,
@@ -261,6 +278,9 @@ _SITUATIONS: dict[str, Callable[[], Results]] = {
     ).results,
     "networks of sessions": lambda: with_networks(
         synthetic.make(trials=20), (network_fingerprint(9.4), GIVEN)
+    ),
+    "two weeks": lambda: over_days(
+        synthetic.make(platforms=("bare",), workers=(1,), trials=336), every_s=3600
     ),
 }  # fmt: skip
 NAMES = tuple(_SITUATIONS)

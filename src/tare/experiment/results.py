@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -202,6 +204,28 @@ class Results:
         if not common:
             return self.trial_table.rows([]).with_columns(value=np.zeros(0))
         return mean_by(self.sample_table.of(metric, common[0]), "trial").joined(self.good, "trial")
+
+    def begun_s(self) -> dict[int, float]:
+        """Return when each trial began, in seconds since 1970; empty where that is not recorded.
+
+        The first trial of a session is taken to begin with it, although instances are started
+        before, and the clock of the others stops while the machine is suspended.
+        """
+        if "started" not in self.trial_table or "started" not in self.sessions:
+            return {}
+        sessions = zip(self.sessions["session"], self.sessions["started"], strict=True)
+        started: dict[int, float] = {}
+        for session, at in sessions:
+            # A journal from elsewhere may hold any text.
+            with contextlib.suppress(TypeError, ValueError, OverflowError):
+                started[session] = datetime.fromisoformat(at).timestamp()
+        found: dict[int, float] = {}
+        for session, rows in self.trial_table.groups("session"):
+            if session in started:
+                begun_ns = rows["started"].astype(float)
+                at_s = started[session] + (begun_ns - np.nanmin(begun_ns)) / 1e9
+                found |= zip(rows["trial"].tolist(), at_s.tolist(), strict=True)
+        return found
 
     def values_by_source(self, metric: str) -> dict[int, dict[str, float]]:
         """Return the value of each trial that has one, failed ones included, by source."""

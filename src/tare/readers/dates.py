@@ -35,6 +35,10 @@ class Times:
         #: apart.
         self._first: int | None = None
 
+    def since_1970(self, numbers: FloatArray) -> FloatArray | None:
+        """Convert what :meth:`numbers` returned to seconds since 1970; None: they are no dates."""
+        return None if self._first is None else numbers + self._first / 1e9
+
     def numbers(self, column: Column) -> FloatArray | None:
         """Convert numbers or dates.
 

@@ -232,6 +232,7 @@ class LongTable:
             trial=self._trials(rest, len(columns[0])),
             block=rest[-1] if roles.block is not None else None,
             position=columns[1] if roles.order is not None else None,
+            at_s=self._times.since_1970(columns[1]) if roles.order is not None else None,
             defects=(*self._corrupt(one, len(columns[0])), *defects),
             notes=self._left_out(one, len(columns[0])),
         )

@@ -120,6 +120,8 @@ class Series:
     position : array, shape (n,), or None
         Place of each value in the order of time of the whole file, ascending; it shows which
         series were interleaved. None where the file does not say.
+    at_s : array, shape (n,), or None
+        When each value was measured, in seconds since 1970 (UTC); None where the file does not say.
     reported : mapping of str to float
         Statistics that the file itself states: ``mean``, ``median``, ``sd``, ``min``, ``max``,
         ``n``.
@@ -140,6 +142,7 @@ class Series:
     trial: IntArray | None = None
     block: IntArray | None = None
     position: FloatArray | None = None
+    at_s: FloatArray | None = None
     reported: Mapping[str, float] = field(default_factory=dict)
     task: TaskRuns | None = None
     defects: tuple[Defect, ...] = ()

@@ -147,12 +147,14 @@ def _read_one(file: Path, columns: ColumnOptions) -> tuple[Imported, tuple[int, 
     if not values:
         raise _no_values(file, results, metric)
     told = _told(file, results, columns)
+    begun_s = results.begun_s()
     series = tuple(
         _series(
             metric,
             {factor: str(rows[factor][0]) for factor in told},
             rows,
             requests.where(cell=cell)["value"],
+            begun_s,
         )
         for cell, rows in values.groups("cell")
     )
@@ -191,7 +193,13 @@ def _told(file: Path, results: Results, columns: ColumnOptions) -> list[str]:
     return told or results.factors[:1]
 
 
-def _series(metric: str, key: dict[str, str], rows: Table, requests: np.ndarray) -> Series:
+def _series(
+    metric: str,
+    key: dict[str, str],
+    rows: Table,
+    requests: np.ndarray,
+    begun_s: Mapping[int, float],
+) -> Series:
     name, unit = units.of_column(metric)
     in_seconds = unit is not None and unit.base == "s"
     trials = rows["trial"]
@@ -202,6 +210,7 @@ def _series(metric: str, key: dict[str, str], rows: Table, requests: np.ndarray)
         negative=units.may_be_negative(name, unit),
     )
     kept = rows.rows(found.kept)
+    begun = [begun_s.get(trial) for trial in kept["trial"].tolist()]
     return Series(
         key={label(factor): label(level) for factor, level in key.items()},
         values=found.values,
@@ -211,6 +220,7 @@ def _series(metric: str, key: dict[str, str], rows: Table, requests: np.ndarray)
         trial=trials[found.kept],
         block=kept["session"] * _SESSION + kept["block"],
         position=trials[found.kept].astype(float),
+        at_s=None if None in begun else np.array(begun, dtype=float),
         defects=(*found.defects, *few_requests(metric, requests)),
     )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from tare.experiment.findings import variance
+from tare.experiment.findings import time_of_day, variance
 from tare.experiment.findings.variance import Explained
 from tare.features.audit import messages as words
 from tare.features.audit.audit import CRITERIA, Audit
@@ -52,6 +52,7 @@ def findings(audit: Audit) -> list[Finding]:
         *([] if audit.is_of_tasks else [_runs(audit), _assumptions(audit)]),
         *([comparison_finding(audit)] if audit.comparisons else []),
         *map(_variance, audit.variance),
+        *_times_of_day(audit),
         _specification(audit),
     ]
 
@@ -270,6 +271,15 @@ def _variance(v: Explained) -> Finding:
         summary=variance.sentences(v)[0],
         charts=(),
     )
+
+
+def _times_of_day(audit: Audit) -> Iterator[Finding]:
+    """Answer whether the values of each metric depend on the time of day."""
+    for metric, some in audit.timed.items():
+        found = time_of_day.finding(some)
+        if found is not None:
+            name = found.name if len(audit.timed) == 1 else f"{found.name} of {metric}"
+            yield msgspec.structs.replace(found, name=name, charts=())
 
 
 def _specification(audit: Audit) -> Finding:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from tare.errors import FailedRunError, InputError
+from tare.experiment.findings.time_of_day import Timed
 from tare.experiment.findings.variance import Explained
 from tare.features.audit.cold import ColdStart, cold_start
 from tare.features.audit.comparison import (
@@ -138,6 +140,17 @@ class Audit:
         missed = self.question.precision_required and any(not s.reached for s in self.series)
         damaged = any(not one.imported.is_complete for one in self.files)
         return max(VERDICTS.index(self.verdict), int(missed), int(damaged))
+
+    @cached_property
+    def timed(self) -> dict[str, tuple[Timed, ...]]:
+        """Series with times that last long enough to have a time of day, by metric."""
+        found: dict[str, list[Timed]] = {}
+        for s in self.series:
+            if (one := s.over_time) is not None:
+                name = s.name if len(self.series) > 1 else ""
+                timed = Timed(name, s.series.unit or "1", one)
+                found.setdefault(s.series.metric, []).append(timed)
+        return {metric: tuple(some) for metric, some in found.items()}
 
     def count(self, verdict: Verdict) -> int:
         """Series with this verdict."""

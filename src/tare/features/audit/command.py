@@ -76,6 +76,9 @@ def audit(
         list[str] | None,
         typer.Option(metavar="p99", help="Quantile besides the median; repeatable."),
     ] = None,
+    time_unit: Annotated[
+        str, typer.Option(metavar="TIME", help="Unit of time that medians are taken of.")
+    ] = "1h",
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of resampling.")] = 1,
     report: options.Report = None,
     json: options.Json = None,
@@ -121,6 +124,7 @@ def audit(
         else QUANTILES,
         seed=seed,
         finding=finding,
+        unit_s=quantities.wait("--time-unit", time_unit),
         sizing=Sizing(cores, pinning_column, reference, host_cores),
     )
     with Progress() as progress:

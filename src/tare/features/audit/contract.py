@@ -24,6 +24,7 @@ from tare.render.words import paragraph, sentence, sentences, text
 from tare.results.message import Message
 from tare.statistics.confirm import Repetitions
 from tare.statistics.platform_size import PlatformSize
+from tare.statistics.time_of_day import Level, TimeOfDay
 
 #: Changes when a field changes its meaning or goes.
 VERSION = 1
@@ -98,6 +99,7 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         **_fields(s, "cov", "cov_robust", "dependence", "reached", "runs_needed"),
         "tick": s.median.tick,
         "repetitions": _repetitions(s.repetitions),
+        "time_of_day": s.over_time and _over_time(s.over_time),
         "assumptions": s.assumptions,
         "verdict": s.trust.verdict,
         "reasons": sentences(s.trust.reasons),
@@ -155,6 +157,35 @@ def _solved(c: SolvedComparison) -> dict[str, Any]:
         "only_a": c.found.only_first,
         "only_b": c.found.only_second,
         "p": c.found.like_these.p,
+    }
+
+
+def _over_time(found: TimeOfDay) -> dict[str, Any]:
+    course, units = found.course, found.units
+    return {
+        "unit_s": units.unit_s,
+        "days": units.days,
+        "start_s": units.start_s,
+        "medians": units.values,
+        "left_out": units.left_out,
+        "daily": found.is_daily,
+        "course": course and _fields(course, "p", "amplitude", "detectable", "lowest", "highest"),
+        "samples": _level(found.samples),
+        "of_medians": _level(found.medians),
+        "shifts": found.changes.points,
+        "stretch": found.stretch,
+        "of_stretch": found.stable and _level(found.stable),
+    }
+
+
+def _level(level: Level) -> dict[str, Any]:
+    return {
+        "n": len(level.values),
+        "median": level.median.estimate,
+        "median_ci": _bounds(level.median),
+        **_fields(level, "dependence", "needed"),
+        "normal": level.normality.ok,
+        "stationary": level.stationarity.verdict,
     }
 
 

@@ -67,6 +67,8 @@ class Question:
         Of all resampling: the same seed gives the same audit.
     finding : str or None
         The one that is wanted: ``overhead``; None: all that the columns allow.
+    unit_s : float
+        Length of the units of time that medians are taken of, in seconds.
     sizing : Sizing
         What makes a study of platforms.
     """
@@ -80,6 +82,7 @@ class Question:
     margin: float = 0.02
     seed: int = 1
     finding: str | None = None
+    unit_s: float = 3600.0
     sizing: Sizing = field(default_factory=Sizing)
 
     def __post_init__(self) -> None:

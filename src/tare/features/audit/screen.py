@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.cli import console
-from tare.experiment.findings import variance
+from tare.experiment.findings import time_of_day, variance
 from tare.features.audit import messages as words
 from tare.features.audit import overhead_messages as costs
 from tare.features.audit.audit import Audit
@@ -73,6 +73,14 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
         _show_reasons(audit, whole)
     if audit.comparisons:
         _show_caveats(audit.comparisons)
+    _show_shared_findings(audit)
+
+
+def _show_shared_findings(audit: Audit) -> None:
+    """Print the findings that experiments have as well: time of day, variance."""
+    for some in audit.timed.values():
+        for said in time_of_day.sentences(some[0]):
+            _line("Hours", sentence(said))
     for v in audit.variance:
         _line("Variance", sentence(variance.sentences(v)[0]))
 

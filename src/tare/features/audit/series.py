@@ -28,6 +28,7 @@ from tare.statistics.quantiles import quantiles
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
+from tare.statistics.time_of_day import TimeOfDay, time_of_day
 from tare.statistics.trust import Trust, Verdict, trust
 
 if TYPE_CHECKING:
@@ -345,6 +346,16 @@ class SeriesAudit:
 
         return assumptions(
             self.trials.values, self.question.precision, self.order, self.changes, self.left
+        )
+
+    @cached_property
+    def over_time(self) -> TimeOfDay | None:
+        """Medians per unit of time; None without times of values, and for fewer than 6 units."""
+        at_s, question = self.series.at_s, self.question
+        if at_s is None:
+            return None
+        return time_of_day(
+            at_s, self.series.values, question.precision, question.confidence, question.unit_s
         )
 
     @cached_property

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.agent.record import Connected, Direction, Ended, Interval
 from tare.errors import StoreError
@@ -226,3 +227,32 @@ def chosen(measured: Measured, direction: Direction | None = None) -> IntervalTa
     others = " or ".join(f"--direction {one}" for one in measured.courses)
     which = f" in the direction {direction!r}" if others else ""
     raise StoreError(f"nothing was measured{which} in {measured.name}", others or None)
+
+
+def groups(measured: Measured) -> list[list[Phase]]:
+    """Return the phases that asked for the same, together; rests are left out."""
+    same: dict[tuple[int, int, int], list[Phase]] = {}
+    for phase in measured.phases.values():
+        if phase.on_ns:
+            key = (phase.on_ns if phase.off_ns else 0, phase.off_ns, phase.write_bytes)
+            same.setdefault(key, []).append(phase)
+    return list(same.values())
+
+
+def sending(course: IntervalTable, phases: Sequence[Phase]) -> NDArray[np.bool_]:
+    """Say which intervals are of some phases and sent for most of what they could."""
+    mine = np.isin(course.phase, [phase.id for phase in phases])
+    on_s = np.where(mine, course.on_s, 0.0)
+    most = float(on_s.max(initial=0.0))
+    return mine & (on_s > 0) & (on_s >= 0.5 * most)
+
+
+def rates(
+    measured: Measured,
+) -> Iterator[tuple[IntervalTable, Sequence[Phase], NDArray[np.bool_]]]:
+    """Yield each direction and pattern that carried data: which intervals sent for most of it."""
+    for course in measured.courses.values():
+        for phases in groups(measured):
+            used = sending(course, phases) & np.isfinite(course.rate_bps)
+            if used.any():
+                yield course, phases, used

@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.features.network.charts.series import Series, named, rate_unit, span_unit
 from tare.features.network.charts.thinning import Thinned, thin
-from tare.features.network.measure.summary import groups, sending
+from tare.networks.recording.folder import groups, sending
 from tare.networks.recording.histogram import Floats
 from tare.render.drawing import (
     SERIES,

@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 import tare
 from tare.errors import StoreError
+from tare.experiment.findings import time_of_day as over_hours
+from tare.experiment.findings.time_of_day import Timed
 from tare.experiment.fingerprints.network.identified import kind_of
 from tare.features.network.charts import identified, over_time, round_trips
 from tare.features.network.charts.series import Group, grouped, series
@@ -17,11 +21,13 @@ from tare.features.network.identify.reading import of_measured
 from tare.features.network.measure import page_tables as tables
 from tare.features.network.measure.caveats import advice, caveats, late, starved
 from tare.features.network.measure.summary import Summary, summaries
-from tare.networks.recording.folder import Measured, read
+from tare.networks.recording.folder import Measured, groups, rates, read
+from tare.networks.recording.lines import pattern
 from tare.render.charts.lines import Line
 from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Said, each, message
 from tare.results.report import Figure, Origin, Report, Section
+from tare.statistics.time_of_day import time_of_day
 from tare.units import quantity
 
 #: Side by side, a page holds no more.
@@ -65,6 +71,7 @@ def of(some: Sequence[Measured], command: str) -> Report:
         _section("bandwidth", "How much does the network carry, and how steadily?",
                  _carried(told), [over_time.bandwidth(courses)], tables.bandwidth(groups)),
         *([] if swept else _shaped(some)),
+        *_by_hour(some),
         _section("latency", "How long do round trips take, idle and under load?",
                  _late(told, groups),
                  [round_trips.figure(courses), over_time.round_trips(courses)],
@@ -196,6 +203,27 @@ def _shaped(some: Sequence[Measured]) -> list[Section]:
             name = f"shape-{len(figures) + 1}"
             figures.append(identified.figure(name, title, reading.trace, found))
     return [_section("shape", "What shapes it?", answers, figures)] if answers else []
+
+
+def _by_hour(some: Sequence[Measured]) -> list[Section]:
+    """Lay out what the time of day does to bandwidth; none: nothing was measured for 6 hours."""
+    timed = []
+    for one in some:
+        for course, phases, used in rates(one):
+            at_s = (one.begun_ns or 0) / 1e9 + course.start_s[used]
+            found = None if one.begun_ns is None else time_of_day(at_s, course.rate_bps[used])
+            if found is not None:
+                parts = (
+                    one.name if len(some) > 1 else "",
+                    course.direction if len(one.courses) > 1 else "",
+                    pattern(phases[0].on_ns, phases[0].off_ns) if len(groups(one)) > 1 else "",
+                )
+                timed.append(Timed(" · ".join(filter(None, parts)), "bits/s", found))
+    finding = over_hours.finding(timed)
+    if finding is None:
+        return []
+    finding = msgspec.structs.replace(finding, charts=(), summary=None)
+    return [Section(finding, tuple(over_hours.figures(timed)))]
 
 
 def _late(told: Sequence[Group], groups: Sequence[Group]) -> Sequence[Message]:

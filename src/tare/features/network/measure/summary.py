@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.agent.record import Direction
-from tare.networks.recording.folder import Measured
+from tare.networks.recording.folder import Measured, groups, sending
 from tare.networks.recording.histogram import Floats, Times
 from tare.networks.recording.intervals import IntervalTable
 from tare.networks.recording.lines import VERSION, Phase, pattern
@@ -115,24 +115,6 @@ def summaries(measured: Measured) -> tuple[Summary, ...]:
             if one is not None:
                 found.append(one)
     return tuple(found)
-
-
-def groups(measured: Measured) -> list[list[Phase]]:
-    """Return the phases that asked for the same, together; rests are left out."""
-    same: dict[tuple[int, int, int], list[Phase]] = {}
-    for phase in measured.phases.values():
-        if phase.on_ns:
-            key = (phase.on_ns if phase.off_ns else 0, phase.off_ns, phase.write_bytes)
-            same.setdefault(key, []).append(phase)
-    return list(same.values())
-
-
-def sending(course: IntervalTable, phases: Sequence[Phase]) -> NDArray[np.bool_]:
-    """Say which intervals are of some phases and sent for most of what they could."""
-    mine = np.isin(course.phase, [phase.id for phase in phases])
-    on_s = np.where(mine, course.on_s, 0.0)
-    most = float(on_s.max(initial=0.0))
-    return mine & (on_s > 0) & (on_s >= 0.5 * most)
 
 
 def largest_change(rates: Floats, start_s: Floats, end_s: Floats) -> float | None:

@@ -1,0 +1,176 @@
+"""Medians per unit of time: a daily course is found, noise is not taken for one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import signal
+
+from tare.errors import InputError
+from tare.statistics.statistic import FloatArray
+from tare.statistics.time_of_day import (
+    DAY_S,
+    HOUR_S,
+    WEEK_S,
+    TimeOfDay,
+    UnitMedians,
+    daily_course,
+    time_of_day,
+    unit_medians,
+)
+
+#: Monday, 4 May 2026, 00:00 UTC.
+MONDAY_S = 1_777_852_800.0
+
+
+def noise(rng: np.random.Generator, n: int, phi: float) -> FloatArray:
+    steps = rng.standard_normal(n + 500) * np.sqrt(1 - phi**2)
+    return np.asarray(signal.lfilter([1], [1, -phi], steps)[500:])
+
+
+def hours(values: FloatArray) -> UnitMedians:
+    return UnitMedians(MONDAY_S + HOUR_S * np.arange(len(values)), values, HOUR_S, 0)
+
+
+def weeks(
+    amplitude: float = 0.0, phi: float = 0.9, step: float = 0.0, seed: int = 1, days: int = 14
+) -> TimeOfDay:
+    """Analyse one sample per minute; the course is highest at 06:00, the step after 10 days."""
+    n = 1440 * days
+    at_s = MONDAY_S + 60.0 * np.arange(n)
+    values = 1 + amplitude * np.sin(2 * np.pi * at_s / DAY_S)
+    values += 0.2 * noise(np.random.default_rng(seed), n, phi) + step * (np.arange(n) >= 14_400)
+    found = time_of_day(at_s, values)
+    assert found is not None
+    return found
+
+
+def test_medians_of_hours_are_those_of_the_values_in_them() -> None:
+    at_s = MONDAY_S + np.array([3700, 10, 20, 30, 7300, 3800, 3900.0])
+    values = np.array([5, 1, 2, 6, 9, 7, 8.0])
+    found = unit_medians(at_s, values)
+    # Of the third hour there is one value, of usually three.
+    assert found.start_s.tolist() == [MONDAY_S, MONDAY_S + 3600]
+    assert (found.values.tolist(), found.left_out) == ([2, 7], 1)
+    by_day = unit_medians(at_s, values, DAY_S)
+    assert (by_day.start_s.tolist(), by_day.values.tolist()) == ([MONDAY_S], [6])
+    with pytest.raises(InputError, match="whole number"):
+        unit_medians(at_s, values, 7 * HOUR_S)
+
+
+def test_units_are_placed_in_days_and_weeks() -> None:
+    units = hours(np.zeros(24 * 8))
+    assert units.folded(DAY_S)[[0, 5, 24, 29]].tolist() == [0, 5, 0, 5]
+    assert units.folded(WEEK_S)[[0, 25, 24 * 7]].tolist() == [0, 25, 0]
+    assert units.days == 8
+
+
+def test_a_planted_course_is_found_with_its_size_and_hours() -> None:
+    found = weeks(amplitude=0.1)
+    assert found.is_daily
+    assert found.course is not None
+    assert found.course.amplitude == pytest.approx(0.1, abs=0.015)
+    assert found.course.highest == pytest.approx(6, abs=1)
+    assert found.course.lowest == pytest.approx(18, abs=1)
+    # The course is no level shift.
+    assert found.is_whole
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9, 1.0])
+def test_noise_is_seldom_taken_for_a_course(phi: float) -> None:
+    rng, alarms = np.random.default_rng(5), 0
+    for _ in range(150):
+        # Of hours: as strongly autocorrelated as no test that shuffles hours could allow for.
+        steps = rng.standard_normal(336)
+        course = daily_course(hours(signal.lfilter([1], [1, -phi], steps)))
+        assert course is not None
+        alarms += course.p < 0.04
+    # Of 150 at 4 %: more than 14 have a probability of .1 %.
+    assert alarms <= 14
+
+
+def test_a_course_is_found_where_hours_are_missing() -> None:
+    rng = np.random.default_rng(2)
+    values = 1 + 0.1 * np.sin(2 * np.pi * np.arange(336) / 24) + 0.05 * rng.standard_normal(336)
+    kept = np.sort(rng.choice(336, 250, replace=False))
+    units = UnitMedians(MONDAY_S + HOUR_S * kept, values[kept], HOUR_S, 0)
+    course = daily_course(units)
+    assert course is not None
+    assert course.p < 1e-6
+    assert course.amplitude == pytest.approx(0.1, abs=0.02)
+
+
+def test_what_would_have_been_found_is_found() -> None:
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(100):
+        values = 1 + 0.1 * rng.standard_normal(168)
+        course = daily_course(hours(values))
+        assert course is not None
+        wave = course.detectable * np.sin(2 * np.pi * (np.arange(168) / 24 + rng.random()))
+        again = daily_course(hours(values + wave))
+        assert again is not None
+        found += again.p < 0.04
+    assert found >= 80
+
+
+def test_too_short_for_a_course_or_for_anything() -> None:
+    rng = np.random.default_rng(4)
+    assert daily_course(hours(rng.standard_normal(71))) is None
+    assert daily_course(hours(np.ones(100))) is None
+    at_s = MONDAY_S + 600.0 * np.arange(30)
+    assert time_of_day(at_s, rng.standard_normal(30)) is None
+    day = time_of_day(MONDAY_S + 600.0 * np.arange(144), rng.normal(1, 0.01, 144))
+    assert day is not None
+    assert day.is_daily is None
+
+
+def test_the_longest_stretch_without_a_shift_has_figures_of_its_own() -> None:
+    found = weeks(step=-0.4)
+    assert not found.is_whole
+    assert found.stretch is not None
+    assert found.stretch[0] == 0
+    assert found.stretch[1] == pytest.approx(240, abs=3)
+    assert found.stable is not None
+    assert found.stable.median.estimate == pytest.approx(1, abs=0.03)
+    # Medians of both levels are no sample of either.
+    assert found.medians.median.half_width > 3 * found.stable.median.half_width
+
+
+def test_medians_cover_where_samples_do_not() -> None:
+    found = [weeks(seed=seed, days=3) for seed in range(30)]
+    covered = {
+        name: sum(getattr(one, name).median.low <= 1 <= getattr(one, name).median.high
+                  for one in found)
+        for name in ("medians", "samples")
+    }  # fmt: skip
+    assert covered["medians"] >= 27
+    assert covered["samples"] <= 22
+    assert all(one.samples.dependence > 5 for one in found)
+
+
+def test_autocorrelated_hours_widen_the_interval_and_say_so() -> None:
+    rng = np.random.default_rng(6)
+    at_s = MONDAY_S + HOUR_S * np.arange(336.0)
+    found = time_of_day(at_s, 1 + 0.2 * noise(rng, 336, 0.9))
+    assert found is not None
+    assert found.medians.independent is False
+    assert found.medians.dependence > 5
+    assert found.medians.median.half_width > 2 * found.samples.median.half_width
+    independent = weeks(phi=0.0)
+    assert independent.medians.independent
+    assert independent.medians.needed is not None
+
+
+def test_scale_and_order_of_rows_change_nothing() -> None:
+    rng = np.random.default_rng(7)
+    at_s = MONDAY_S + 600.0 * np.arange(144 * 5)
+    values = 1 + 0.1 * np.sin(2 * np.pi * at_s / DAY_S) + 0.05 * rng.standard_normal(len(at_s))
+    shuffled = rng.permutation(len(at_s))
+    one, other = time_of_day(at_s, values), time_of_day(at_s[shuffled], 1000 * values[shuffled])
+    assert one is not None
+    assert other is not None
+    assert one.course is not None
+    assert other.course is not None
+    assert other.course.p == pytest.approx(one.course.p, rel=1e-6)
+    assert other.course.amplitude == pytest.approx(one.course.amplitude)
+    assert other.medians.median.estimate == pytest.approx(1000 * one.medians.median.estimate)
