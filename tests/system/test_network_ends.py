@@ -24,6 +24,7 @@ from tare.agent import record
 from tare.agent.client import binary
 from tare.errors import AgentError
 from tare.networks import peering
+from tare.networks.recording.histogram import Times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -311,6 +312,35 @@ class TestShortPhases:
         bits = 8 * sum(one.acked_bytes for one in run.intervals(direction))
         seconds = sum(one.end_ns - one.start_ns for one in run.intervals(direction)) / 1e9
         assert bits / seconds < 1.003 * self.PAYLOAD_BPS
+
+    @pytest.mark.parametrize("direction", ["out", "in"])
+    def test_a_segment_takes_the_time_that_its_queue_takes(
+        self, key: Path, hosts: list[list[str]], direction: str
+    ) -> None:
+        rate_bps, limit_bytes, segment_bytes = 1e6, 30_000, 1448
+        for prefix in hosts:
+            words = "tc qdisc replace dev eth0 root tbf rate 1mbit burst 2000 limit 30000"
+            subprocess.run([*prefix, *words.split()], check=True)
+        end = End(key, "10.79.1.2:0", prefix=hosts[1])
+        run = measure(end, prefix=hosts[0], direction=direction, pings=0, interval_ns=500 * MS)
+        run.send(0, 1500, write_bytes=segment_bytes)
+        run.until(record.PhaseOver)
+        assert run.close().why is None
+        end.close()
+        segments, smoothed = Times(), Times()
+        for one in run.intervals(direction):
+            smoothed.add(one.smoothed_rtt)
+            if one.segment_rtt is not None:
+                segments.add(one.segment_rtt)
+        assert len(segments) > 10
+        median_ns, smoothed_ns = segments.quantile_ns(0.5), smoothed.quantile_ns(0.5)
+        assert median_ns is not None
+        assert smoothed_ns is not None
+        # At least the time of the segment itself at the rate, less the burst of the shaper; at most
+        # that of a full queue; and about what the kernel's own moving average is.
+        assert median_ns > 0.5 * 1e9 * 8 * segment_bytes / rate_bps
+        assert median_ns < 1.5 * 1e9 * 8 * limit_bytes / rate_bps
+        assert 0.4 < median_ns / smoothed_ns < 2.5
 
     def test_phases_of_one_size_follow_without_a_pause(
         self, key: Path, link: list[list[str]]

@@ -43,6 +43,10 @@ class ScriptedEnds:
     #: Shares of the time for which the sender, the receiver, and round trips waited for a CPU, and
     #: for which the sender had nothing under way, at a second.
     waits: Callable[[float], tuple[float, float, float, float]] | None = None
+    #: Round trips of segments at a second; None: the kernel reports none.
+    segment_ns: Callable[[float], list[int]] | None = None
+    #: Facts of both ends besides `FACTS`.
+    facts: tuple[record.EndFact, ...] = ()
     realtime_ns: int = 1_760_000_000_000_000_000
     now_ns: int = 0
     asked: record.Connect | None = None
@@ -88,7 +92,7 @@ class ScriptedEnds:
         self._say(
             record.Connected(
                 at_ns=self.now_ns, realtime_ns=self.realtime_ns + self.now_ns,
-                here=FACTS, there=FACTS,
+                here=(*FACTS, *self.facts), there=(*FACTS, *self.facts),
             )
         )  # fmt: skip
 
@@ -123,6 +127,7 @@ class ScriptedEnds:
         acked = int(self.rate(self.now_ns / 1e9) * on / 8e9)
         loaded = [2_000_000 + 1000 * i for i in range(20)] if on else []
         pings = loaded or [100_000 + 500 * i for i in range(20)]
+        segments = self.segment_ns(self.now_ns / 1e9) if on and self.segment_ns else ()
         sender, receiver, trips, dry = (
             (None,) * 4 if self.waits is None else self.waits(self.now_ns / 1e9)
         )
@@ -133,6 +138,7 @@ class ScriptedEnds:
             smoothed_rtt=of_times(loaded), rtt_variation_ns=1000, window_segments=40.0,
             busy_ns=int((1 - (dry or 0)) * on), receiver_limited_ns=0,
             buffer_limited_ns=int(self.buffer * on),
+            segment_rtt=of_times(segments) if segments else None,
             round_trips=of_times(pings), sender_cpu_ns=int(self.cpu * on),
             receiver_cpu_ns=int(0.3 * on), sender_waited_ns=_of(sender, on),
             receiver_waited_ns=_of(receiver, on), round_trips_waited_ns=_of(trips, sum(pings)),

@@ -13,6 +13,7 @@ from measuring import ScriptedEnds, measure, sending
 from said import args
 from typer.testing import CliRunner
 
+from tare.agent import record
 from tare.errors import StoreError
 from tare.features.network.charts.thinning import MOST_BINS, thin
 from tare.features.network.measure import page as network_page
@@ -156,3 +157,39 @@ def test_what_is_no_measurement_is_called_so(tmp_path: Path) -> None:
         CliRunner().invoke(
             command_line(), ["net", "report", str(tmp_path / "nothing")], catch_exceptions=False
         )
+
+
+def test_segments_at_the_high_rate_and_after_the_fall(tmp_path: Path) -> None:
+    script = ScriptedEnds(
+        rate=lambda s: 1e10 if s < 600 else 1e9,
+        segment_ns=lambda s: [300_000, 500_000, 900_000] if s < 600 else [50_000_000] * 3,
+    )
+    measured = folder.read(measure(tmp_path / "m", script, sending(0, 1200)))
+    (summary,) = summaries(measured)
+    assert summary.segment_rtt is not None
+    assert summary.segment_rtt.n == 3 * 120
+    # Bins are 1/64 wide.
+    assert summary.segment_rtt.p99_ns == pytest.approx(50e6, rel=1 / 64)
+    page = network_page.of([measured], "x")
+    (shape,) = [one.finding for one in page.sections if one.anchor == "shape"]
+    told = args(shape.answer, "net.page.segments")
+    assert told["normal"].value == pytest.approx(500_000, rel=1 / 64)
+    assert told["throttled"].value == pytest.approx(50e6, rel=1 / 64)
+    (latency,) = [one for one in page.sections if one.anchor == "latency"]
+    assert "RTT of each segment: median " in latency.figures[0].alternative
+    assert latency.finding.tables[0].rows[0]["segments"] == 360
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_segments_that_no_kernel_reports_are_absent_with_the_reason(
+    tmp_path: Path, *, refused: bool
+) -> None:
+    facts = (record.EndFact(name="segment_rtt_refused", value="Protocol not available"),)
+    script = ScriptedEnds(facts=facts if refused else ())
+    measured = folder.read(measure(tmp_path / "m", script, sending(0, 100)))
+    (summary,) = some = summaries(measured)
+    assert summary.segment_rtt is None
+    told = [one for one in caveats(measured, some) if one.id == "net.caveat.no_segments"]
+    assert [one.args for one in told] == (
+        [{"here": True, "why": "Protocol not available"}] if refused else []
+    )

@@ -574,6 +574,10 @@ class Interval(Strict, frozen=True, kw_only=True, tag_field="record", tag="inter
     rtt_variation_ns: Int64 | None = None
     #: Payload of a full segment.
     segment_bytes: Int64
+    #: Round trips of single segments, not smoothed: from when the last byte of a write was handed
+    #: to the queueing discipline to its acknowledgement, of at most 10,000 writes a second and
+    #: stream; absent: the kernel reported none.
+    segment_rtt: Histogram | None = None
     #: Segments sent, with those sent again, and those sent again alone.
     segments: Int64 | None = None
     #: CPU time of the processes that send and receive, all their threads.

@@ -285,6 +285,10 @@ pub struct Interval {
     pub min_rtt_ns: Option<u64>,
     /// Smoothed round trip times (tcpi_rtt), one of each stream every `sample_ns` while sending.
     pub smoothed_rtt: Histogram,
+    /// Round trips of single segments, not smoothed: from when the last byte of a write was handed to
+    /// the queueing discipline to its acknowledgement, of at most 10,000 writes a second and stream;
+    /// absent: the kernel reported none.
+    pub segment_rtt: Option<Histogram>,
     /// Mean over the samples of tcpi_rttvar, and of the congestion window in segments.
     pub rtt_variation_ns: Option<u64>,
     pub window_segments: Option<f64>,

@@ -9,5 +9,6 @@ pub mod pattern;
 pub mod phase;
 pub mod pings;
 pub mod sampler;
+pub mod segments;
 pub mod tcp;
 pub mod waits;

@@ -5,7 +5,7 @@ use std::io;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 pub const GREETING: &[u8; 8] = b"TAREPEER";
 pub const NONCE: usize = 32;
 pub const PROOF: usize = 32;

@@ -10,7 +10,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.agent.record import Direction, Interval
+from tare.agent.record import Direction, Histogram, Interval
 from tare.networks.recording.histogram import Floats, Times
 from tare.networks.recording.rows import Rows
 
@@ -21,6 +21,8 @@ _PARTLY = 0.5
 _NAN = float("nan")
 #: Quantiles that are kept of each interval's round trips.
 QUANTILES = (0.5, 0.9, 0.99)
+#: Of an interval whose kernel, or whose tare, reported no segments.
+_NO_TIMES = Histogram(bins=(), sum_ns=0)
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,11 @@ class IntervalTable:
     sender_cpu_ns, receiver_cpu_ns : ndarray
     sender_waited_ns, receiver_waited_ns, round_trips_waited_ns : ndarray
         How long threads waited for a CPU.
-    smoothed_ns, round_trip_ns : ndarray
+    smoothed_ns, segment_rtt_ns, round_trip_ns : ndarray
         Of each interval :data:`QUANTILES` and the maximum; one row an interval.
-    smoothed, round_trips, idle : dict of int to Times
-        By phase: all of its smoothed round trips; its round trips beside the data, while data was
-        to be sent, and while none was.
+    smoothed, segment_rtt, round_trips, idle : dict of int to Times
+        By phase: its smoothed round trips; those of segments; those beside the data, while data
+        was to be sent, and while none was.
     """
 
     direction: Direction
@@ -67,8 +69,10 @@ class IntervalTable:
     receiver_waited_ns: Floats
     round_trips_waited_ns: Floats
     smoothed_ns: Floats
+    segment_rtt_ns: Floats
     round_trip_ns: Floats
     smoothed: dict[int, Times]
+    segment_rtt: dict[int, Times]
     round_trips: dict[int, Times]
     idle: dict[int, Times]
 
@@ -132,6 +136,7 @@ class IntervalColumns:
         self._plain = array("d")
         self._phase = array("q")
         self._smoothed = Rows(QUANTILES)
+        self._segments = Rows(QUANTILES)
         self._round_trips = Rows(QUANTILES)
 
     def add(self, start_s: float, end_s: float, one: Interval) -> None:
@@ -142,6 +147,7 @@ class IntervalColumns:
         if not self._keeps_round_trips:
             return
         self._smoothed.add(one.smoothed_rtt, (one.id, True))
+        self._segments.add(one.segment_rtt or _NO_TIMES, (one.id, True))
         self._round_trips.add(one.round_trips, (one.id, _is_loaded(one)))
 
     def course(self) -> IntervalTable:
@@ -153,8 +159,10 @@ class IntervalColumns:
             direction=self._direction,
             phase=np.array(self._phase, dtype=np.int64),
             smoothed_ns=smoothed,
+            segment_rtt_ns=self._segments.quantiles(),
             round_trip_ns=round_trips,
             smoothed=_of(self._smoothed, loaded=True),
+            segment_rtt=_of(self._segments, loaded=True),
             round_trips=_of(self._round_trips, loaded=True),
             idle=_of(self._round_trips, loaded=False),
             **{name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(names)},

@@ -8,9 +8,10 @@ from tare.agent.record import Connected, Gap, Interval, MeasureOver, PhaseOver
 from tare.decoding import Decoder, Int64
 
 #: Of the trace and of what was asked; raised where an older tare could not read it.
-VERSION = 2
-#: Versions that are read; the first lacks how long threads waited for a CPU.
-READ = (1, VERSION)
+VERSION = 3
+#: Versions that are read; the first lacks how long threads waited for a CPU, the second round trips
+#: of segments.
+READ = (1, 2, VERSION)
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stretch"):
@@ -55,6 +56,7 @@ class QuickInterval(
     """An interval with such histograms."""
 
     smoothed_rtt: UnreadHistogram  # type: ignore[assignment]
+    segment_rtt: UnreadHistogram | None = None  # type: ignore[assignment]
     round_trips: UnreadHistogram  # type: ignore[assignment]
 
 

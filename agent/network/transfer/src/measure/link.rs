@@ -20,7 +20,7 @@ use crate::traffic::histogram::Counter;
 use crate::traffic::phase::Phase;
 use crate::traffic::sampler::Sampler;
 use crate::traffic::waits::Roles;
-use crate::traffic::{facts, flow, pings, tcp};
+use crate::traffic::{facts, flow, pings, segments, tcp};
 use crate::wire::{Side, Task};
 
 /// The other end answers in this time, or is not there.
@@ -142,14 +142,16 @@ impl Link {
             }));
         }
         let [out, _] = stream_counts(asked.direction, asked.streams);
+        let segments = segments::counter();
         let mut outgoing = Vec::new();
         for stream in joined.by_ref().take(out as usize) {
             outgoing.push(stream.try_clone()?);
             let (gate, roles) = (Arc::clone(&gate), Arc::clone(&roles));
+            let times = Arc::clone(&segments);
             threads.push(std::thread::spawn(move || {
                 roles.sending.join();
                 // Only the other end has limits to hold.
-                flow::send(&stream, &gate, &AtomicU64::default())
+                flow::send(&stream, &gate, &AtomicU64::default(), &times)
             }));
         }
         let mut incoming = Vec::new();
@@ -164,7 +166,7 @@ impl Link {
         }
         Ok(Self {
             frames,
-            sampler: Sampler::new(gate, outgoing, incoming, times, roles),
+            sampler: Sampler::new(gate, outgoing, incoming, times, segments, roles),
             here,
             there,
             streams,

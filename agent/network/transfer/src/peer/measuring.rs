@@ -15,10 +15,11 @@ use sys::watch;
 use crate::protocol::frames::{stream_counts, Asked, Begin, Frames, Told, INTERVAL_LEAST_NS};
 use crate::traffic::facts;
 use crate::traffic::gate::Gate;
+use crate::traffic::histogram::Counter;
 use crate::traffic::phase::Phase;
 use crate::traffic::sampler::Sampler;
 use crate::traffic::waits::Roles;
-use crate::traffic::{flow, pings, tcp};
+use crate::traffic::{flow, pings, segments, tcp};
 use crate::wire;
 
 /// Of whoever has been let in, to say what it wants.
@@ -253,6 +254,7 @@ pub struct Measurement {
     begin: Begin,
     gate: Arc<Gate>,
     roles: Arc<Roles>,
+    segments: Arc<Mutex<Counter>>,
     joined: Mutex<Joined>,
 }
 
@@ -281,6 +283,7 @@ impl Measurement {
             begin,
             gate: Arc::default(),
             roles: Arc::default(),
+            segments: segments::counter(),
             joined: Mutex::default(),
         }
     }
@@ -324,7 +327,7 @@ impl Measurement {
         }
         match part {
             Part::Echo(echoed) => pings::echo(stream, echoed),
-            Part::Send(written) => flow::send(stream, &self.gate, written),
+            Part::Send(written) => flow::send(stream, &self.gate, written, &self.segments),
             Part::Receive(received) => flow::receive(stream, &self.gate, received),
         }
     }
@@ -335,7 +338,10 @@ impl Measurement {
             joined.outgoing.iter().map(TcpStream::try_clone).collect();
         let gate = Arc::clone(&self.gate);
         let (incoming, roles) = (joined.incoming.clone(), Arc::clone(&self.roles));
-        Ok(Sampler::new(gate, outgoing?, incoming, None, roles))
+        let segments = Arc::clone(&self.segments);
+        Ok(Sampler::new(
+            gate, outgoing?, incoming, None, segments, roles,
+        ))
     }
 
     /// Looks at what the streams have counted until now; returns what there was in all.

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use netlink::interface;
 use record::network::{EndFact, Ended};
 
-use crate::traffic::tcp;
+use crate::traffic::{segments, tcp};
 
 /// Of this end, as seen from one of its connections.
 pub fn of(stream: &TcpStream) -> Vec<EndFact> {
@@ -28,6 +28,7 @@ pub fn of(stream: &TcpStream) -> Vec<EndFact> {
     add("kernel", line("/proc/sys/kernel/osrelease"));
     let cpus = std::thread::available_parallelism();
     add("cpus", cpus.ok().map(|cpus| cpus.to_string()));
+    add("segment_rtt_refused", segments::refusal(stream));
     add("congestion", tcp::control_congestion(stream, None).ok());
     for name in ["tcp_wmem", "tcp_rmem"] {
         add(name, line(&format!("/proc/sys/net/ipv4/{name}")));

@@ -1,12 +1,15 @@
 //! The data itself: one thread and one buffer a stream, and no more in between than the kernel's
 //! call. The code is the same at both ends, so that directions compare.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::traffic::gate::Gate;
+use crate::traffic::histogram::Counter;
+use crate::traffic::segments::Segments;
 use crate::traffic::tcp;
 use crate::wire::MESSAGE_LIMIT;
 
@@ -15,9 +18,16 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Of one read.
 const READ: usize = 256 << 10;
 
-/// Sends whenever the gate is open, until it is over. `sent`: bytes that were written.
-pub fn send(mut stream: &TcpStream, gate: &Gate, sent: &AtomicU64) -> io::Result<()> {
+/// Sends whenever the gate is open, until it is over. `sent`: bytes that were written; `times`: round
+/// trips of some of the segments.
+pub fn send(
+    stream: &TcpStream,
+    gate: &Gate,
+    sent: &AtomicU64,
+    times: &Mutex<Counter>,
+) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
+    let mut segments = Segments::new(stream, times);
     let buffer = vec![0x5a; MESSAGE_LIMIT as usize];
     let mut total = 0;
     while let Some(write_bytes) = gate.wait() {
@@ -25,7 +35,7 @@ pub fn send(mut stream: &TcpStream, gate: &Gate, sent: &AtomicU64) -> io::Result
         // What a write left over is written before the next.
         let mut left = message;
         while gate.is_open_for(write_bytes) {
-            let written = match stream.write(left) {
+            let written = match segments.write(left) {
                 Ok(written) => written,
                 Err(error) if is_delay(&error) => continue,
                 Err(error) => return Err(error),
@@ -38,6 +48,7 @@ pub fn send(mut stream: &TcpStream, gate: &Gate, sent: &AtomicU64) -> io::Result
                 rest => rest,
             };
         }
+        segments.pause();
     }
     Ok(())
 }
@@ -153,6 +164,7 @@ fn is_delay(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::net::TcpListener;
     use std::sync::Arc;
 

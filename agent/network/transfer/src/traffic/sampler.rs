@@ -26,6 +26,7 @@ pub struct Sampler {
     outgoing: Vec<Outgoing>,
     incoming: Vec<Arc<AtomicU64>>,
     round_trips: Option<Arc<Mutex<Counter>>>,
+    segments: Arc<Mutex<Counter>>,
     rtts: Counter,
     sent: Sent,
     received: u64,
@@ -61,6 +62,7 @@ impl Sampler {
         outgoing: Vec<TcpStream>,
         incoming: Vec<Arc<AtomicU64>>,
         round_trips: Option<Arc<Mutex<Counter>>>,
+        segments: Arc<Mutex<Counter>>,
         roles: Arc<Roles>,
     ) -> Self {
         let mut sampler = Self {
@@ -68,6 +70,7 @@ impl Sampler {
             outgoing: outgoing.into_iter().map(Outgoing::new).collect(),
             incoming,
             round_trips,
+            segments,
             rtts: Counter::new(),
             sent: Sent::default(),
             received: 0,
@@ -94,6 +97,7 @@ impl Sampler {
             self.look();
             self.sent = Sent::default();
             self.rtts.take();
+            lock(&self.segments).take();
             if self.was_used {
                 // Of the first, whoever sends may have begun before this end did.
                 self.received = self.received();
@@ -227,6 +231,7 @@ impl Sampler {
         if !self.outgoing.is_empty() {
             let mut sent = std::mem::take(&mut self.sent);
             sent.smoothed_rtt = self.rtts.take();
+            sent.segment_rtt = lock(&self.segments).take();
             half.sent = Some(sent);
         }
         if !self.incoming.is_empty() {
@@ -327,13 +332,21 @@ mod tests {
     use record::network::Sending;
 
     use super::*;
+    use crate::traffic::segments;
 
     #[test]
     fn what_came_before_this_end_began_is_of_the_first_phase() {
         let incoming = Arc::<AtomicU64>::default();
         let gate = Arc::<Gate>::default();
         let roles = Arc::<Roles>::default();
-        let mut sampler = Sampler::new(gate, Vec::new(), vec![incoming.clone()], None, roles);
+        let mut sampler = Sampler::new(
+            gate,
+            Vec::new(),
+            vec![incoming.clone()],
+            None,
+            segments::counter(),
+            roles,
+        );
         // The other end sends already; this one is late.
         incoming.store(1000, Relaxed);
         let sending = Sending {

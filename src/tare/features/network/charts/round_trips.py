@@ -1,4 +1,4 @@
-"""Round trips, idle against loaded, as shares that take no longer (CLOUDNET, Figure 7)."""
+"""Round trips, idle against loaded, as shares that take no longer (CLOUDNET, Figures 7 and 8)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from tare.results.message import Amount, Message, message
 from tare.results.report import Figure
 
 _GUTTER, _HEIGHT = 64, 240
-_DASHES: tuple[list[int], ...] = ([], [6, 4], [2, 3])
+_DASHES: tuple[list[int], ...] = ([], [6, 4], [2, 3], [8, 3, 2, 3])
 #: What is drawn, in the order of its dashes.
 KINDS = {
     "loaded": "loaded",
     "idle": "idle",
     "smoothed": "smoothed RTT of the stream",
+    "segments": "RTT of each segment",
 }
 #: Points of a curve.
 _MOST = 300
@@ -118,7 +119,12 @@ def _records(one: Series) -> list[dict[str, Any]]:
 def _together(one: Series, kind: str) -> Times:
     """Return all round trips of one kind, of all phases."""
     course = one.course
-    by_phase = {"loaded": course.round_trips, "idle": course.idle, "smoothed": course.smoothed}
+    by_phase = {
+        "loaded": course.round_trips,
+        "idle": course.idle,
+        "smoothed": course.smoothed,
+        "segments": course.segment_rtt,
+    }
     times = Times()
     for some in by_phase[kind].values():
         times.join(some)

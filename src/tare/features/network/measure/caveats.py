@@ -29,7 +29,22 @@ def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[Message, ...]:
         *measured.notes,
         *_limited([one for one in some if one.limit is not None and not one.lacks]),
         *_short(some),
+        *_without_segments(measured),
         *_changed(measured),
+    )
+
+
+def _without_segments(measured: Measured) -> tuple[Message, ...]:
+    """Return why round trips of segments are absent: a sender's kernel refuses its time stamps."""
+    sides = {"out": ("here",), "in": ("there",), "both": ("here", "there")}
+    refused = (
+        (side, measured.facts[side].get("segment_rtt_refused"))
+        for side in sides[measured.asked.direction]
+    )
+    return tuple(
+        message("net.caveat.no_segments", here=side == "here", why=why)
+        for side, why in refused
+        if why is not None
     )
 
 

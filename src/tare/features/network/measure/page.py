@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 import tare
 from tare.errors import StoreError
 from tare.experiment.findings import time_of_day as over_hours
 from tare.experiment.findings.time_of_day import Timed
-from tare.experiment.fingerprints.network.identified import kind_of
+from tare.experiment.fingerprints.network.identified import Identification, kind_of
 from tare.features.network.charts import identified, over_time, round_trips
 from tare.features.network.charts.series import Group, grouped, series
 from tare.features.network.charts.write_sizes import by_write_size
@@ -22,6 +24,7 @@ from tare.features.network.measure import page_tables as tables
 from tare.features.network.measure.caveats import advice, caveats, late, starved
 from tare.features.network.measure.summary import Summary, summaries
 from tare.networks.recording.folder import Measured, groups, rates, read
+from tare.networks.recording.intervals import IntervalTable
 from tare.networks.recording.lines import pattern
 from tare.render.charts.lines import Line
 from tare.results.finding import Finding, Table
@@ -188,7 +191,12 @@ def _shaped(some: Sequence[Measured]) -> list[Section]:
     """Lay out what was found of each measurement and direction; none: nothing was carried."""
     answers: list[Said] = []
     figures: list[Figure | None] = []
-    for reading in (reading for one in some if one.courses for reading in of_measured(one)):
+    for reading, course in (
+        pair
+        for one in some
+        if one.courses
+        for pair in zip(of_measured(one), one.courses.values(), strict=True)
+    ):
         found = identify(reading.trace, reading.key, reading.interface_bps)
         if not found.is_known:
             continue
@@ -197,6 +205,8 @@ def _shaped(some: Sequence[Measured]) -> list[Section]:
         kind = kind_of(found)
         answers.append(message("net.named", name=named, said=kind) if named else kind)
         answers += found.reasons
+        if (segments := _segments(found, course, reading.trace.wire)) is not None:
+            answers.append(segments)
         # Without levels it would be the picture of the bandwidth once more.
         if found.high_gbps is not None:
             title = f"{named}: What shapes it" if named else "What shapes it"
@@ -224,6 +234,23 @@ def _by_hour(some: Sequence[Measured]) -> list[Section]:
         return []
     finding = msgspec.structs.replace(finding, charts=(), summary=None)
     return [Section(finding, tuple(over_hours.figures(timed)))]
+
+
+def _segments(found: Identification, course: IntervalTable, wire: float) -> Message | None:
+    """Compare round trips of segments at the high rate with those after the fall."""
+    if found.low_gbps is None or found.high_gbps is None:
+        return None
+    limit_bps = 1e9 * math.sqrt(found.low_gbps.value * found.high_gbps.value)
+    median_ns = np.where(course.sends, course.segment_rtt_ns[:, 0], np.nan)
+    fast = wire * course.rate_bps >= limit_bps
+    normal, throttled = (some[np.isfinite(some)] for some in (median_ns[fast], median_ns[~fast]))
+    if not len(normal) or not len(throttled):
+        return None
+    return message(
+        "net.page.segments",
+        normal=Amount(float(np.median(normal)), "ns"),
+        throttled=Amount(float(np.median(throttled)), "ns"),
+    )
 
 
 def _late(told: Sequence[Group], groups: Sequence[Group]) -> Sequence[Message]:

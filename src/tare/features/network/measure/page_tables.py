@@ -43,7 +43,12 @@ def latency(groups: Sequence[Group]) -> Table:
         Column(key="p50", title="loaded, median", unit="ns"),
         *(Column(key=key, title=key, unit="ns") for key in ("p90", "p99", "max")),
         Column(key="smoothed", title="smoothed RTT, median", unit="ns"),
+        *(
+            Column(key=f"segment_{q}", title=f"segment RTT, {q}", unit="ns")
+            for q in ("p50", "p90", "p99")
+        ),
         Column(key="n", title="round trips", unit="1"),
+        Column(key="segments", title="segments", unit="1"),
     ]
     rows = []
     for one in groups:
@@ -55,7 +60,12 @@ def latency(groups: Sequence[Group]) -> Table:
                 s.idle and s.idle.p50_ns,
                 *(loaded and getattr(loaded, f"{q}_ns") for q in ("p50", "p90", "p99", "max")),
                 s.smoothed and s.smoothed.p50_ns,
+                *(
+                    s.segment_rtt and getattr(s.segment_rtt, f"{q}_ns")
+                    for q in ("p50", "p90", "p99")
+                ),
                 loaded and loaded.n,
+                s.segment_rtt and s.segment_rtt.n,
             )
         )
     return Table.of("Round trips", heads, rows)

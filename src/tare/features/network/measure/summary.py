@@ -66,6 +66,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     idle: Latency | None
     #: As the kernel smooths them.
     smoothed: Latency | None
+    #: Of single segments of the data streams; None: no sender's kernel reported them.
+    segment_rtt: Latency | None
     #: CPUs that were busy with sending and receiving while data was sent.
     sender_cpus: float | None
     receiver_cpus: float | None
@@ -167,6 +169,7 @@ def _summary(measured: Measured, course: IntervalTable, phases: Sequence[Phase])
         # Rests of any phase are as idle as those of the pattern.
         idle=_latency(course.idle, list(course.idle)),
         smoothed=_latency(course.smoothed, ids),
+        segment_rtt=_latency(course.segment_rtt, ids),
         sender_cpus=cpus[0],
         receiver_cpus=cpus[1],
         busy=busy,
