@@ -32,6 +32,9 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] | None = None
     #: Of other parameters, the values with which it says something; None: always.
     of: Mapping[str, tuple[str, ...]] | None = None
+    #: Its value is the path of a file or folder, which an application has as ``/data/NAME``; an
+    #: empty value: it has none.
+    path: bool = False
 
     def applies(self, values: Mapping[str, str]) -> bool:
         """Whether it says something where other parameters have these values."""

@@ -156,6 +156,7 @@ def test_built_in_applications_are_whole() -> None:
         ("[parameters.mode]", "[parameters.platform]", "parameters.platform"),
         ("[parameters.mode]", "[parameters.timeout]", "parameters.timeout"),
         ("[parameters.mode]", "[parameters.n]", "parameters.n"),
+        ('default = "fast"', 'default = "fast"\npath = true', "parameters.mode.default"),
         ("[parameters.mode]", "[tasks]\n[parameters.mode]", "tasks.results"),
         ("[parameters.mode]", f"{TASKS.format('/etc/x')}[parameters.mode]", "tasks.results"),
         ("[parameters.mode]", f"{TASKS.format('../x')}[parameters.mode]", "tasks.results"),
@@ -172,6 +173,15 @@ def test_what_is_wrong_is_named_by_its_key(folder: Path, was: str, is_: str, key
     assert was in SHOP
     said = refused(folder, SHOP.replace(was, is_, 1))
     assert said.startswith(key), said
+
+
+def test_a_file_is_given_to_what_prepares(folder: Path) -> None:
+    text = SHOP + '[parameters.visit]\nmeaning = "a file"\ndefault = ""\npath = true\n'
+    found = read(folder, text)
+    assert [one.name for one in found.parameters if one.path] == ["visit"]
+    begin = text.index("[prepare]")
+    without = text[:begin] + text[text.index("[run]") :]
+    assert refused(folder, without).startswith("parameters.visit.path")
 
 
 def test_tasks_are_left_in_scratch_space(folder: Path) -> None:

@@ -633,6 +633,35 @@ def test_a_layer_is_made_once_by_all_its_commands(fakes: Path, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("agent")
+def test_a_layer_has_given_files_whose_content_decides_it(fakes: Path, tmp_path: Path) -> None:
+    wanted = application(tmp_path, packages=("one",))
+    image = built(wanted, silent)
+    (tmp_path / "visit.har").write_text("one")
+    (tmp_path / "tool/bin").mkdir(parents=True)
+    program(tmp_path / "tool/bin/run", "#!/bin/sh\n")
+    given = {"visit": tmp_path / "visit.har", "tool": tmp_path / "tool"}
+    commands = [["sh", "-c", "cp $DATA/visit $DATA/copy"]]
+    path, digest = prepared(wanted, image, commands, silent, None, given)
+    assert (path / "copy").read_text() == "one"
+    assert (path / "tool/bin/run").stat().st_mode & 0o777 == 0o755
+    # Another path with the same content is the same layer, other content is not.
+    (tmp_path / "visit.har").rename(tmp_path / "other.har")
+    given["visit"] = tmp_path / "other.har"
+    assert prepared(wanted, image, commands, silent, None, given)[0] == path
+    given["visit"].write_text("two")
+    again, other = prepared(wanted, image, commands, silent, None, given)
+    assert (again / "copy").read_text() == "two"
+    assert other != digest
+    given["visit"] = tmp_path / "nothing"
+    with pytest.raises(ExperimentError, match="cannot read"):
+        prepared(wanted, image, commands, silent, None, given)
+    os.mkfifo(tmp_path / "pipe")
+    given["visit"] = tmp_path / "pipe"
+    with pytest.raises(ExperimentError, match="cannot read"):
+        prepared(wanted, image, commands, silent, None, given)
+
+
+@pytest.mark.usefixtures("agent")
 def test_a_command_that_fails_or_leaves_too_much_is_told_with_its_last_words(
     fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, BinaryIO, cast
 
+from tare import files
 from tare.agent import client, record
 from tare.applications.image import cache, tree
 from tare.applications.image.build import Built, Stage
@@ -35,6 +39,7 @@ def prepared(
     commands: Sequence[Sequence[str]],
     stage: Stage,
     user: record.User | None = None,
+    given: Mapping[str, Path] = MappingProxyType({}),
 ) -> tuple[Path, str]:
     """Return the layer ``/data``, from the cache or made now: its directory and digest.
 
@@ -50,15 +55,20 @@ def prepared(
         Is told what goes on.
     user : User, optional
         Who called sudo, as whom they run; None: as this process.
+    given : mapping
+        Files and folders of this machine that the layer has before they run, by name.
 
     Raises
     ------
     ExperimentError
-        If a command fails, takes too long, or leaves too much.
+        If a command fails, takes too long, or leaves too much; or a file cannot be given.
     """
+    digests = {name: given_digest(path) for name, path in sorted(given.items())}
 
     def make(data: Path) -> tuple[Package, ...]:
         own = data if user is None else _folder_of(user, data)
+        for name, path in given.items():
+            _give(path, own / name, digests[name])
         for number, command in enumerate(commands, 1):
             stage(
                 message(
@@ -78,10 +88,51 @@ def prepared(
 
     # What a user made, others do not use: it need not be what the commands leave.
     who = None if user is None else user.uid
-    name = cache.key("data", built.digest, [list(command) for command in commands], who)
+    content = [digests] if digests else []
+    name = cache.key("data", built.digest, [list(command) for command in commands], who, *content)
     entry, _ = cache.entry(name, make, lambda: stage(message("application.image.waiting")))
     built.held.append(entry)
     return entry.path, entry.about.digest
+
+
+def given_digest(path: Path) -> str:
+    """Return the SHA-256 of a file or folder of this machine.
+
+    Raises
+    ------
+    ExperimentError
+        If it cannot be read, or is too large.
+    """
+    try:
+        if path.is_dir():
+            size = tree.size_bytes(path)
+            found = "" if size > MOST_BYTES else tree.digest(path)
+        else:
+            with files.open_plain(path) as file:
+                size = os.fstat(file.fileno()).st_size
+                found = "" if size > MOST_BYTES else hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ExperimentError(f"cannot read {path}: {error.strerror}") from error
+    if not found:
+        raise ExperimentError(f"{path} has {size:,} bytes, more than {MOST_BYTES:,}")
+    return found
+
+
+def _give(path: Path, to: Path, digest: str) -> None:
+    """Copy a file or folder of this machine, readable to all."""
+    try:
+        if path.is_dir():
+            shutil.copytree(path, to, symlinks=True)
+            tree.make_readable(to)
+        else:
+            with files.open_plain(path) as file, to.open("xb") as copy:
+                shutil.copyfileobj(file, copy)
+            executable = path.stat().st_mode & 0o111
+            to.chmod(0o755 if executable else 0o644)
+    except (OSError, shutil.Error) as error:
+        raise ExperimentError(f"cannot copy {path}: {error}") from error
+    if given_digest(to) != digest:
+        raise ExperimentError(f"{path} was changed while it was copied", "run the command again")
 
 
 def _folder_of(user: record.User, data: Path) -> Path:

@@ -253,6 +253,8 @@ PARAMETER = (
     Key("maximum", kinds.NUMBER, "largest value"),
     Key("choices", kinds.NAMES, "all values that it can have"),
     Key("of", kinds.OF_VALUES, "with which values of other parameters it says something"),
+    Key("path", kinds.FLAG, "`true`: its value is the path of a file or folder of this machine, "
+        "which `prepare` and all trials have as `/data/NAME`; with an empty value there is none"),
 )  # fmt: skip
 
 #: What a printed unit is kept as: the end of the metric's name, and the factor.
@@ -286,6 +288,8 @@ def read(reference: str) -> Application:
         raise file.table("application").error("based_on", f"{base} is based on another one itself")
     if "image" in values:
         raise file.error("image", f"is that of {base}, on which this application is based")
+    if "run" in values:
+        tables = {name: one for name, one in tables.items() if name not in services.DRIVEN}
     return parsed({**tables, **values}, text + above, origin)
 
 
@@ -414,6 +418,9 @@ def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
     prepare: tuple[tuple[str, ...], ...] = ()
     if "prepare" in values:
         prepare = file.table("prepare").read(PREPARE)["commands"]
+    path = next((parameter.name for parameter in parameters if parameter.path), None)
+    if path is not None and not prepare:
+        raise file.error(f"parameters.{path}.path", "needs [prepare], which is given the file")
     check = _check(file.table("check"))
     names = [parameter.name for parameter in parameters]
     # What is prepared is the same for all sizes.
@@ -583,6 +590,8 @@ def _parameter(table: Table) -> Parameter:
         raise table.error(None, "has another meaning in experiments", "choose another name")
     if not isinstance(given["default"], bool | int | float | str):
         raise table.error("default", f"{shown(given['default'])} is not possible")
+    if given.get("path") and given["default"] != "":
+        raise table.error("default", "of a path is empty", 'default = ""')
     found = Parameter(name=name, **given)
     try:
         kinds.of(found).read(found.default)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,7 +86,9 @@ class Roots:
             built = images[application.digest]
             layers: tuple[tuple[str, str], ...] = ()
             if application.prepare:
-                data, _ = image.prepared(application, built, _commands(cell), told, user)
+                given = self._given(application, workloads.parameters(cell.workload, cell.levels()))
+                commands = _commands(cell)
+                data, _ = image.prepared(application, built, commands, told, user, given)
                 layers = ((DATA, str(data)),)
             self._roots[cell.cell] = platforms.Root(
                 path=str(built.path), digest=built.digest, layers=layers
@@ -101,6 +103,19 @@ class Roots:
         root = self._roots.get(cell.cell)
         layers = {} if root is None else dict(root.layers)
         return Path(layers[DATA]) if DATA in layers else None
+
+    def _given(self, application: Application, values: Mapping[str, str]) -> dict[str, Path]:
+        """Return the files that parameters name, and keep their digests as facts."""
+        from tare.applications.image import given_digest
+
+        found = {one.name: Path(values[one.name]).expanduser().absolute()
+                 for one in application.parameters if one.path and values[one.name]}  # fmt: skip
+        for name, path in found.items():
+            called = f"application_{application.name}_{name}_{path.name}"
+            if called not in {fact.name for fact in self.facts}:
+                digest = given_digest(path)
+                self.facts.append(MachineFact(name=called, value=digest, source="image"))
+        return found
 
     def _keep(self, name: str, built: Built, folder: Path) -> None:
         """Keep what an image was made of, from which it can be built again."""
