@@ -58,7 +58,7 @@ def application(
         image=Image(packages=("busybox",)),
         services=(Service(name="web", command=("httpd",), ready=Ready(port=80)),),
         driver=Driver(
-            command=("drive",), load=load, results="/tmp/r.csv", **{**given, **more}
+            **{"command": ("drive",), "load": load, "results": "/tmp/r.csv", **given, **more}
         ),
         parameters=(
             Parameter(name="rate", meaning="requests a second", default=100),

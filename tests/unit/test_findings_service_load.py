@@ -144,6 +144,18 @@ def test_labels_are_told_apart():
     assert errors == {"home": pytest.approx(1 / 3), "post": 0}
 
 
+def test_another_load_generator_than_the_usual_one_is_named():
+    made = served.make(None, Served()).results
+    assert "service_load.stands_for" not in ids(found(made))
+    (spec,) = made.experiment.workloads
+    more = {"command": ("/application/tare-cql", "run"), "stands_for": "cassandra-stress"}
+    spec = msgspec.structs.replace(spec, application=served.application(**more))
+    experiment = msgspec.structs.replace(made.experiment, workloads=(spec,))
+    answer = found(dataclasses.replace(made, experiment=experiment)).answer
+    (said,) = (one for one in each(answer) if one.id == "service_load.stands_for")
+    assert "shop is tare-cql, not cassandra-stress" in text(said)
+
+
 def test_one_label_needs_no_table():
     assert len(found(served.make(None, Served(labels=("page",))).results).tables) == 1
 

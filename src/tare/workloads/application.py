@@ -151,6 +151,8 @@ class Driver(_Strict, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
     #: CPUs of its own, where the machine has as many beyond those of the services.
     cpus: int = 1
+    #: A load generator that others use for these services; None: it is this one.
+    stands_for: str | None = None
     #: ``open``: requests come at a rate, however long answers take. ``closed``: each of a number
     #: of users waits for an answer before the next request.
     load: Literal["open", "closed"]

@@ -8,27 +8,30 @@ use std::time::Duration;
 use lexopt::prelude::*;
 
 use crate::database::Target;
-use crate::schedule::{Arrivals, Load};
+use crate::schedule::{Arrivals, Load, Starts};
 
 pub const USAGE: &str = "\
 tare-cql: load generator for Cassandra
 
   tare-cql load --host ADDRESS [--port PORT] [--keys N]
         create the table and write every key once
-  tare-cql run --host ADDRESS --rate N --seconds N --out FILE
+  tare-cql run --host ADDRESS --rate N|--users N --seconds N --out FILE
         [--port PORT] [--keys N] [--writes PERCENT] [--in-flight N]
         [--arrivals constant|poisson] [--seed N] [--timeout SECONDS] [--warm-up SECONDS]
-        start operations at their intended times, read or write one key each, and write one row
-        an operation to FILE: intended_ns,start_ns,duration_ns,label,error
+        read or write one key in each operation, and write one row per operation to FILE:
+        intended_ns,start_ns,duration_ns,label,error
+  tare-cql collections --host ADDRESS [--port PORT]
+        print the garbage collections that the server has logged so far, as one line of JSON
 
   --host ADDRESS       address of the server, IPv4 or IPv6
   --port PORT          its port (9042)
   --keys N             how many keys there are (10000)
-  --rate N             operations a second
+  --rate N             open load: operations a second, which start at times computed beforehand
+  --users N            closed load: each of N users starts an operation when its last one has ended
   --seconds N          for how long
   --writes PERCENT     how many of them write (25)
-  --in-flight N        how many are under way at most (100); further ones wait, and are late
-  --arrivals KIND      constant (default), or poisson: at random times, as many in all
+  --in-flight N        open load: operations under way at most (100); more of them wait, and are late
+  --arrivals KIND      open load: constant (default), or poisson: at random times, as many in all
   --seed N             of times, kinds and keys (0)
   --timeout SECONDS    after which an operation has failed (10)
   --warm-up SECONDS    for how long operations of the same kinds and rate come before, which are
@@ -43,6 +46,7 @@ pub enum Command {
     Version,
     Load(Target, u32),
     Run(Target, Run),
+    Collections(Target),
 }
 
 /// What a run does, and where it writes what it did.
@@ -63,7 +67,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, S
 fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt::Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut command = None;
-    let (mut host, mut rate, mut seconds, mut out) = (None, None, None, None);
+    let (mut host, mut rate, mut users, mut seconds, mut out) = (None, None, None, None, None);
     let (mut port, mut keys, mut in_flight) = (9042, 10_000, 100);
     let (mut writes, mut seed, mut timeout_s, mut warm_up_s) = (25.0, 0, 10.0, 0.0);
     let mut arrivals = Arrivals::Constant;
@@ -76,6 +80,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
             Long("port") => port = parser.value()?.parse()?,
             Long("keys") => keys = within("--keys", parser.value()?.parse()?, 1, 1 << 31)?,
             Long("rate") => rate = Some(within("--rate", parser.value()?.parse()?, 0.01, 1e6)?),
+            Long("users") => users = Some(within("--users", parser.value()?.parse()?, 1, 10_000)?),
             Long("seconds") => {
                 seconds = Some(within("--seconds", parser.value()?.parse()?, 0.1, 1e6)?);
             }
@@ -108,9 +113,13 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
             target(host)?,
             Run {
                 load: Load {
-                    rate: rate.ok_or("--rate N is missing")?,
+                    starts: match (rate, users) {
+                        (Some(rate), None) => Starts::Open { rate, arrivals },
+                        (None, Some(users)) => Starts::Closed { users },
+                        (None, None) => return Err("--rate N or --users N is missing".into()),
+                        _ => return Err("--rate and --users exclude each other".into()),
+                    },
                     seconds: seconds.ok_or("--seconds N is missing")?,
-                    arrivals,
                     writes: writes / 100.0,
                     keys,
                 },
@@ -120,8 +129,11 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt
                 out: out.ok_or("--out FILE is missing")?,
             },
         )),
-        Some(other) => Err(format!("there is no command {other:?}, but load and run").into()),
-        None => Err("a command is missing: load or run".into()),
+        Some("collections") => Ok(Command::Collections(target(host)?)),
+        Some(other) => {
+            Err(format!("there is no command {other:?}, but load, run and collections").into())
+        }
+        None => Err("a command is missing: load, run or collections".into()),
     }
 }
 
@@ -166,9 +178,11 @@ mod tests {
             run,
             Run {
                 load: Load {
-                    rate: 1000.0,
+                    starts: Starts::Open {
+                        rate: 1000.0,
+                        arrivals: Arrivals::Constant,
+                    },
                     seconds: 2.5,
-                    arrivals: Arrivals::Constant,
                     writes: 0.25,
                     keys: 10_000,
                 },
@@ -192,7 +206,14 @@ mod tests {
         assert_eq!(target.address, "[::1]:9".parse().unwrap());
         assert_eq!(target.timeout, Duration::from_millis(500));
         assert_eq!((run.seed, run.in_flight, run.load.keys), (7, 1, 5));
-        assert_eq!(run.load.arrivals, Arrivals::Poisson);
+        let arrivals = Arrivals::Poisson;
+        assert_eq!(
+            run.load.starts,
+            Starts::Open {
+                rate: 0.5,
+                arrivals
+            }
+        );
         assert_eq!((run.load.writes, run.warm_up_s), (0.0, 3.0));
     }
 
@@ -200,6 +221,15 @@ mod tests {
     fn loading_needs_no_rate() {
         let found = parsed("load --host 10.0.0.1 --keys 20");
         assert!(matches!(found, Ok(Command::Load(_, 20))), "{found:?}");
+    }
+
+    #[test]
+    fn users_are_a_closed_load() {
+        let found = parsed("run --host ::1 --users 100 --seconds 1 --out r");
+        let Ok(Command::Run(_, run)) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!(run.load.starts, Starts::Closed { users: 100 });
     }
 
     #[test]
@@ -213,7 +243,11 @@ mod tests {
             ),
             (
                 "run --host 1.2.3.4 --seconds 1 --out r",
-                "--rate N is missing",
+                "--rate N or --users N is missing",
+            ),
+            (
+                "run --host 1.2.3.4 --rate 1 --users 1 --seconds 1 --out r",
+                "--rate and --users exclude each other",
             ),
             (
                 "run --host 1.2.3.4 --rate 1 --out r",

@@ -15,6 +15,7 @@ use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::Consistency;
 use tokio::task::JoinSet;
 
+use crate::collections::Collections;
 use crate::schedule::Operation;
 
 const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS tare WITH replication = \
@@ -22,6 +23,8 @@ const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS tare WITH replication = \
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS tare.items (key bigint PRIMARY KEY, value blob)";
 const READ: &str = "SELECT value FROM tare.items WHERE key = ?";
 const WRITE: &str = "INSERT INTO tare.items (key, value) VALUES (?, ?)";
+/// The server keeps at most some ten thousand lines of its log there.
+const LOG: &str = "SELECT message FROM system_views.system_logs";
 const VALUE_BYTES: usize = 100;
 /// Creating a table takes long where there is little CPU.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -80,6 +83,35 @@ impl Database {
             true => self.write(key, &value(operation.intended_ns)).await,
             false => self.read(key).await,
         }
+    }
+
+    /// Reads the garbage collections that the server has logged so far; None: it does not log them
+    /// where they can be read, or is no Cassandra that has such a table.
+    pub async fn collections(&self) -> Result<Option<Collections>, String> {
+        let answer = match self.session.query_unpaged(LOG, ()).await {
+            Ok(answer) => answer,
+            Err(ExecutionError::LastAttemptError(RequestAttemptError::DbError(
+                DbError::Invalid | DbError::Unauthorized,
+                _,
+            ))) => return Ok(None),
+            Err(error) => {
+                let why = printable(&error.to_string());
+                return Err(format!("cannot read garbage collections: {why}"));
+            }
+        };
+        let wrong = |why: String| format!("cannot read garbage collections: {}", printable(&why));
+        let rows = answer
+            .into_rows_result()
+            .map_err(|error| wrong(error.to_string()))?;
+        let mut found = None;
+        for row in rows
+            .rows::<(&str,)>()
+            .map_err(|error| wrong(error.to_string()))?
+        {
+            let (line,) = row.map_err(|error| wrong(error.to_string()))?;
+            found.get_or_insert_with(Collections::default).add(line);
+        }
+        Ok(found)
     }
 
     /// Reads a key, which must be there.

@@ -1,7 +1,8 @@
-//! A load generator for Cassandra: operations start at times that are computed beforehand,
-//! whatever became of the earlier ones, and all of them are recorded.
+//! A load generator for Cassandra, all of whose operations are recorded. Those of an open load start
+//! at times that are computed beforehand, those of a closed load when a user's last one has ended.
 
 mod arguments;
+mod collections;
 mod database;
 mod drive;
 mod requests;
@@ -25,6 +26,9 @@ fn main() -> ExitCode {
         }
         Command::Load(target, keys) => alone(database::load(&target, keys)),
         Command::Run(target, run) => measure(&target, &run),
+        Command::Collections(target) => {
+            alone(collections::logged(&target)).map(|found| println!("{{{}}}", found.json()))
+        }
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,9 +40,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(target: &database::Target, run: &Run) -> Result<(), String> {
-    let operations = schedule::compute(&run.load, run.seed)?;
-    let before = schedule::before(&run.load, run.seed, run.warm_up_s)?;
-    let done = alone(drive::run(target, run, &before, &operations))?;
+    let done = alone(drive::run(target, run))?;
     requests::write(&run.out, &done.requests)?;
     if let Some(first) = &done.first_error {
         let failed = done.errors();

@@ -1,10 +1,10 @@
-//! Which operation starts when: computed before the first one, from a seed.
+//! Which operations there are, from a seed; and when those of an open load start, before the first.
 
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// All are kept until the end, with about 70 bytes each.
-const MOST_OPERATIONS: f64 = 5e6;
+pub const MOST_OPERATIONS: usize = 5_000_000;
 const NS: f64 = 1e9;
 
 /// When operations start.
@@ -17,13 +17,20 @@ pub enum Arrivals {
     Poisson,
 }
 
+/// What decides when operations start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Starts {
+    /// A number of operations a second, whatever became of the earlier ones.
+    Open { rate: f64, arrivals: Arrivals },
+    /// Each user starts an operation when its last one has ended.
+    Closed { users: u32 },
+}
+
 /// What is asked of the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Operations a second.
-    pub rate: f64,
+    pub starts: Starts,
     pub seconds: f64,
-    pub arrivals: Arrivals,
     /// Share of operations that write.
     pub writes: f64,
     pub keys: u32,
@@ -38,19 +45,46 @@ pub struct Operation {
     pub writes: bool,
 }
 
-/// Computes all operations, in the order of their times.
-pub fn compute(load: &Load, seed: u64) -> Result<Vec<Operation>, String> {
-    let number = (load.rate * load.seconds).round().max(1.0);
-    if number > MOST_OPERATIONS {
+/// Operations of a closed load, without end: kinds and keys are drawn one by one.
+pub struct Draws {
+    load: Load,
+    random: Pcg64Mcg,
+}
+
+impl Draws {
+    pub fn new(load: Load, seed: u64) -> Self {
+        let random = Pcg64Mcg::seed_from_u64(seed);
+        Self { load, random }
+    }
+
+    /// The next operation, which starts now.
+    pub fn next(&mut self, now_ns: u64) -> Operation {
+        Operation {
+            intended_ns: now_ns,
+            writes: unit(&mut self.random) < self.load.writes,
+            key: below(self.load.keys, &mut self.random),
+        }
+    }
+}
+
+/// Computes all operations of an open load, in the order of their times.
+pub fn compute(
+    load: &Load,
+    rate: f64,
+    arrivals: Arrivals,
+    seed: u64,
+) -> Result<Vec<Operation>, String> {
+    let number = (rate * load.seconds).round().max(1.0);
+    if number > MOST_OPERATIONS as f64 {
         return Err(format!(
-            "{} operations a second for {} s are more than {MOST_OPERATIONS} in all, which is as \
-             many as are kept; lower --rate or --seconds",
-            load.rate, load.seconds
+            "{rate} operations a second for {} s are more than {MOST_OPERATIONS} in all, which is \
+             as many as are kept; lower --rate or --seconds",
+            load.seconds
         ));
     }
     let number = number as usize;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let times = times(load, number, &mut random);
+    let times = times(load.seconds, rate, arrivals, number, &mut random);
     let kinds = kinds(number, load.writes, &mut random);
     let operation = |(intended_ns, writes)| Operation {
         intended_ns,
@@ -70,22 +104,20 @@ fn kinds(number: usize, share: f64, random: &mut Pcg64Mcg) -> Vec<bool> {
     kinds
 }
 
-/// Computes as many operations as come in some seconds before: others than those of the seed.
-pub fn before(load: &Load, seed: u64, seconds: f64) -> Result<Vec<Operation>, String> {
-    if seconds == 0.0 {
-        return Ok(Vec::new());
-    }
-    compute(&Load { seconds, ..*load }, !seed)
-}
-
-fn times(load: &Load, number: usize, random: &mut Pcg64Mcg) -> Vec<u64> {
-    match load.arrivals {
+fn times(
+    seconds: f64,
+    rate: f64,
+    arrivals: Arrivals,
+    number: usize,
+    random: &mut Pcg64Mcg,
+) -> Vec<u64> {
+    match arrivals {
         // From the number of each: errors of a sum would grow.
         Arrivals::Constant => (0..number)
-            .map(|index| (index as f64 * NS / load.rate).round() as u64)
+            .map(|index| (index as f64 * NS / rate).round() as u64)
             .collect(),
         Arrivals::Poisson => {
-            let whole_ns = load.seconds * NS;
+            let whole_ns = seconds * NS;
             let mut times: Vec<u64> = (0..number)
                 .map(|_| (unit(random) * whole_ns) as u64)
                 .collect();
@@ -110,16 +142,19 @@ mod tests {
     use super::*;
 
     const LOAD: Load = Load {
-        rate: 1000.0,
+        starts: Starts::Closed { users: 1 },
         seconds: 10.0,
-        arrivals: Arrivals::Constant,
         writes: 0.25,
         keys: 100,
     };
 
+    fn constant(load: Load, seed: u64) -> Vec<Operation> {
+        compute(&load, 1000.0, Arrivals::Constant, seed).unwrap()
+    }
+
     #[test]
     fn a_constant_rate_has_equal_gaps_to_the_end() {
-        let found = compute(&Load { rate: 3.0, ..LOAD }, 0).unwrap();
+        let found = compute(&LOAD, 3.0, Arrivals::Constant, 0).unwrap();
         assert_eq!(found.len(), 30);
         assert_eq!(found[0].intended_ns, 0);
         assert_eq!(found[1].intended_ns, 333_333_333);
@@ -128,23 +163,16 @@ mod tests {
 
     #[test]
     fn the_seed_decides_everything() {
-        let poisson = Load {
-            arrivals: Arrivals::Poisson,
-            ..LOAD
-        };
-        assert_eq!(compute(&poisson, 1), compute(&poisson, 1));
-        assert_ne!(compute(&poisson, 1), compute(&poisson, 2));
+        let poisson = |seed| compute(&LOAD, 1000.0, Arrivals::Poisson, seed).unwrap();
+        assert_eq!(poisson(1), poisson(1));
+        assert_ne!(poisson(1), poisson(2));
         // Times of a constant rate are the same, kinds and keys are not.
-        assert_ne!(compute(&LOAD, 1), compute(&LOAD, 2));
+        assert_ne!(constant(LOAD, 1), constant(LOAD, 2));
     }
 
     #[test]
     fn random_arrivals_have_exponential_gaps_and_the_rate() {
-        let load = Load {
-            arrivals: Arrivals::Poisson,
-            ..LOAD
-        };
-        let found = compute(&load, 5).unwrap();
+        let found = compute(&LOAD, 1000.0, Arrivals::Poisson, 5).unwrap();
         assert_eq!(found.len(), 10_000);
         assert!(found.is_sorted_by_key(|one| one.intended_ns));
         assert!(found.last().unwrap().intended_ns < 10_000_000_000);
@@ -161,7 +189,7 @@ mod tests {
 
     #[test]
     fn writes_have_their_share_and_keys_are_all_used() {
-        let found = compute(&LOAD, 3).unwrap();
+        let found = constant(LOAD, 3);
         let writes = found.iter().filter(|one| one.writes).count();
         assert_eq!(writes, 2500);
         let early = found[..5000].iter().filter(|one| one.writes).count();
@@ -170,37 +198,37 @@ mod tests {
         found.iter().for_each(|one| uses[one.key as usize] += 1);
         assert!(uses.iter().all(|count| (50..160).contains(count)));
         for (share, expected) in [(0.0, 0), (1.0, 10_000)] {
-            let all = compute(
-                &Load {
-                    writes: share,
-                    ..LOAD
-                },
-                3,
-            )
-            .unwrap();
+            let writes = share;
+            let all = constant(Load { writes, ..LOAD }, 3);
             assert_eq!(all.iter().filter(|one| one.writes).count(), expected);
         }
     }
 
     #[test]
-    fn what_comes_before_has_the_same_rate_and_other_keys() {
-        let before = before(&LOAD, 1, 2.0).unwrap();
-        assert_eq!(before.len(), 2000);
-        let keys = |some: &[Operation]| some.iter().map(|one| one.key).collect::<Vec<_>>();
-        assert_ne!(keys(&before), keys(&compute(&LOAD, 1).unwrap()[..2000]));
-        assert!(super::before(&LOAD, 1, 0.0).unwrap().is_empty());
+    fn a_closed_load_draws_kinds_in_their_share_from_all_keys() {
+        let mut draws = Draws::new(LOAD, 3);
+        let found: Vec<Operation> = (0..10_000).map(|now| draws.next(now)).collect();
+        assert_eq!(found[7].intended_ns, 7);
+        let writes = found.iter().filter(|one| one.writes).count();
+        // The standard deviation of the number is 43.
+        assert!((2300..2700).contains(&writes), "{writes}");
+        let mut uses = [0; 100];
+        found.iter().for_each(|one| uses[one.key as usize] += 1);
+        assert!(uses.iter().all(|count| (50..160).contains(count)));
+        let mut again = Draws::new(LOAD, 3);
+        assert!(found
+            .iter()
+            .enumerate()
+            .all(|(now, one)| again.next(now as u64) == *one));
+        assert!((0..100).any(|now| Draws::new(LOAD, 4).next(now) != found[now as usize]));
     }
 
     #[test]
     fn there_is_at_least_one_and_no_more_than_memory_holds() {
-        let few = Load {
-            rate: 0.01,
-            seconds: 1.0,
-            ..LOAD
-        };
-        assert_eq!(compute(&few, 0).unwrap().len(), 1);
-        let many = Load { rate: 1e6, ..LOAD };
-        assert!(compute(&many, 0)
+        let seconds = 1.0;
+        let few = compute(&Load { seconds, ..LOAD }, 0.01, Arrivals::Constant, 0);
+        assert_eq!(few.unwrap().len(), 1);
+        assert!(compute(&LOAD, 1e6, Arrivals::Constant, 0)
             .unwrap_err()
             .contains("lower --rate or --seconds"));
     }

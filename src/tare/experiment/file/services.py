@@ -117,6 +117,12 @@ DRIVER = (
         "CPUs of its own, where the size leaves as many; 1 by default",
     ),
     Key(
+        "stands_for",
+        kinds.NAME,
+        "load generator that others use for these services, with whose figures those of this one "
+        "are not comparable: results say so",
+    ),
+    Key(
         "load",
         kinds.choice(("open", "closed")),
         "`open`: requests come at a rate; `closed`: users wait for an answer before the next",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
@@ -317,7 +318,16 @@ def _answer(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
 
 
 def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
-    """Say how many CPUs the load generator used, and whether they were its own."""
+    """Say which load generator it was, how many CPUs it used, and whether they were its own."""
+    for workload in results.experiment.workloads:
+        driver = None if workload.application is None else workload.application.driver
+        if driver is not None and driver.stands_for is not None:
+            yield message(
+                "service_load.stands_for",
+                workload=workload.name,
+                program=PurePath(driver.command[0]).name,
+                other=driver.stands_for,
+            )
     used = [value for cell in cells if (value := cell.median("cpus")) is not None]
     shared = [cell for cell in cells if cell.shared]
     if used:
