@@ -43,6 +43,8 @@ class Served:
     #: Of every so many requests one fails; 0: none.
     fails: int = 0
     labels: tuple[str, ...] = ("home", "home", "home", "post")
+    #: Bytes of every answer; None: not counted.
+    answer_bytes: int | None = 2000
     #: CPUs of the load generator's own, and how many it used.
     own_cpus: int | None = 1
     used: float = 0.2
@@ -142,6 +144,7 @@ def _requests(one: Served, rng: np.random.Generator) -> Columns:
     return Columns({
         "intended_ns": intended, "start_ns": intended + one.late_ns, "duration_ns": took,
         "label": labels, "error": objects(errors),
+        "bytes": np.full(n, np.nan) if one.answer_bytes is None else np.full(n, one.answer_bytes),
     })  # fmt: skip
 
 

@@ -139,9 +139,39 @@ def test_labels_are_told_apart():
     table = found(served.make(None, Served(fails=4)).results).tables[1]
     shares = {row["request_label"]: row["request_share"] for row in table.rows}
     errors = {row["request_label"]: row["request_error_share"] for row in table.rows}
-    assert shares == {"home": pytest.approx(0.75), "post": pytest.approx(0.25)}
+    assert shares == {"home": pytest.approx(0.75), "post": pytest.approx(0.25), "TOTAL": 1}
     # Every fourth fails: the first of each four, which is of one label.
-    assert errors == {"home": pytest.approx(1 / 3), "post": 0}
+    assert errors == {"home": pytest.approx(1 / 3), "post": 0, "TOTAL": pytest.approx(0.25)}
+
+
+def test_labels_have_the_figures_of_jmeters_summary_report():
+    made = served.make(None, Served(late_ns=3 * MS, answer_bytes=2500))
+    table = found(made.results).tables[1]
+    docker = {row["request_label"]: row for row in table.rows if row["platform"] == "docker"}
+    trials = driven(made.results)[1].trials
+    rows = [made.results.request_files.read(trial, made.results.request_counts()[trial])
+            for trial in trials]  # fmt: skip
+    for label in ("home", "post", "TOTAL"):
+        row = docker[label]
+        own = [one if label == "TOTAL" else one.where(label=label) for one in rows]
+        times = [one["response_ns"].astype(float) for one in own]
+        assert row["response_min_ns"] == min(one.min() for one in times)
+        assert row["response_max_ns"] == max(one.max() for one in times)
+        # Population standard deviation, as JMeter's.
+        sds = [np.sqrt((one**2).mean() - one.mean() ** 2) for one in times]
+        assert row["response_sd_ns"] == pytest.approx(np.median(sds))
+        ends = [(one["start_ns"] + one["duration_ns"]).max() for one in own]
+        rates = [len(one) / ((end - one["start_ns"].min()) / 1e9)
+                 for one, end in zip(own, ends, strict=True)]  # fmt: skip
+        assert row["requests_per_s"] == pytest.approx(np.median(rates))
+        assert row["received_per_s"] == pytest.approx(2500 * row["requests_per_s"])
+        assert row["received_bytes"] == 2500
+
+
+def test_bytes_that_are_not_counted_are_absent():
+    rows = found(served.make(None, Served(answer_bytes=None)).results).tables[1].rows
+    assert {(row["received_per_s"], row["received_bytes"]) for row in rows} == {(None, None)}
+    assert all(row["requests_per_s"] > 0 for row in rows)
 
 
 def test_another_load_generator_than_the_usual_one_is_named():

@@ -110,6 +110,18 @@ def test_a_jtl_with_intended_starts_counts_from_them() -> None:
     assert requests.load(table).p50_ns == pytest.approx(10e6, rel=1e-3)
 
 
+def test_received_bytes_are_read_where_they_are_counted() -> None:
+    counted = HEAD.replace(b"error", b"error,bytes") + b"1,1,1,a,,300\n2,2,1,a,no,\n"
+    assert requests.read(counted, "requests")["bytes"][0] == 300
+    assert np.isnan(requests.read(counted, "requests")["bytes"][1])
+    assert np.isnan(requests.read(rows((1, 1, 1, "a", "")), "requests")["bytes"]).all()
+    jtl = JTL + f",bytes\n{EPOCH_MS},100,home,200,OK,true,51915\n".encode()
+    assert requests.read(jtl, "jmeter")["bytes"].tolist() == [51915]
+    for wrong in (b"-1", b"9000000000000000000"):
+        with pytest.raises(RowsError):
+            requests.read(counted.replace(b"300", wrong), "requests")
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [

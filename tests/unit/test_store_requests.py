@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import io
 import json
+import math
 import os
 import random
 import re
@@ -39,7 +40,7 @@ from tare.results.columns import Columns, column
 
 GOOD = {
     "intended_ns": [10, 20], "start_ns": [10, 25], "duration_ns": [5, 5], "label": ["a", "b"],
-    "error": [None, "no"],
+    "error": [None, "no"], "bytes": [0, 7],
 }  # fmt: skip
 #: Types of a file of an older version.
 PARQUET = {
@@ -58,6 +59,7 @@ def now(folder: Path, **columns: Any) -> TrialFiles:
 def before(folder: Path, **columns: Any) -> TrialFiles:
     (folder / "requests").mkdir(exist_ok=True)
     values = {"trial": [1] * len(columns.get("label", GOOD["label"])), **GOOD, **columns}
+    del values["bytes"]
     table = pa.table({k: pa.array(v, PARQUET.get(k)) for k, v in values.items()})
     pyarrow.parquet.write_table(table, folder / "requests" / "1.parquet")
     return TrialFiles(folder, REQUESTS)
@@ -85,9 +87,26 @@ def test_response_times_are_added(tmp_path, put):
     rows = put(tmp_path).read(1, Counted(2, 1))
     assert rows.names == (
         "trial", "intended_ns", "start_ns", "duration_ns", "response_ns", "label", "error",
+        "bytes",
     )  # fmt: skip
     assert rows["response_ns"].tolist() == [5, 10]
     assert rows["error"].tolist() == [None, "no"]
+
+
+def test_bytes_are_kept_and_absent_in_files_of_earlier_versions(tmp_path):
+    (tmp_path / "earlier").mkdir()
+    earlier = before(tmp_path / "earlier")
+    assert all(math.isnan(n) for n in earlier.read(1, Counted(2, 1))["bytes"])
+    files = now(tmp_path)
+    assert files.read(1, Counted(2, 1))["bytes"].tolist() == [0, 7]
+    path = of_trial(tmp_path)
+    stored = msgspec.msgpack.decode(zstd.decompress(path.read_bytes()))
+    del stored["columns"]["bytes"]
+    path.write_bytes(zstd.compress(msgspec.msgpack.encode(stored)))
+    assert all(math.isnan(n) for n in files.read(1, Counted(2, 1))["bytes"])
+    del stored["columns"]["error"]
+    path.write_bytes(zstd.compress(msgspec.msgpack.encode(stored)))
+    assert "columns are not" in refused(files)
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,12 @@ _COLUMNS: Mapping[str, Type] = MappingProxyType(
         "intended_ns": "integer", "start_ns": "integer", "duration_ns": "integer",
         #: An absent error: it succeeded.
         "label": "text", "error": "text",
+        #: Received with the answer; absent: the load generator does not count them.
+        "bytes": "integer",
     }
 )  # fmt: skip
+#: No answer has more, in bytes.
+_MOST_ANSWER_BYTES = 1 << 50
 
 
 def read(data: bytes, format_: Literal["requests", "jmeter"]) -> Columns:
@@ -53,8 +57,8 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> Columns:
     Returns
     -------
     Columns
-        ``intended_ns``, ``start_ns``, ``duration_ns``, ``label`` and ``error``, which is None
-        where a request succeeded.
+        ``intended_ns``, ``start_ns``, ``duration_ns``, ``label``, ``error``, which is None where a
+        request succeeded, and ``bytes``, which is NaN where they were not counted.
 
     Raises
     ------
@@ -76,7 +80,7 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> Columns:
 def _pieces(data: bytes, format_: Literal["requests", "jmeter"]) -> Iterator[Columns]:
     if format_ == "jmeter":
         return map(_of_jmeter, csv_pieces(data, _JMETER, _OPTIONAL))
-    return map(_of_requests, csv_pieces(data, _COLUMNS, ()))
+    return map(_of_requests, csv_pieces(data, _COLUMNS, ("bytes",)))
 
 
 class _Texts:
@@ -103,18 +107,16 @@ _JMETER: Mapping[str, Type] = MappingProxyType(
     {
         "timeStamp": "integer", "elapsed": "integer", "label": "text", "success": "text",
         "responseCode": "text", "responseMessage": "text", "failureMessage": "text",
-        "intended": "number",
+        "intended": "number", "bytes": "integer",
     }
 )  # fmt: skip
-_OPTIONAL = frozenset({"responseCode", "responseMessage", "failureMessage", "intended"})
+_OPTIONAL = frozenset({"responseCode", "responseMessage", "failureMessage", "intended", "bytes"})
 _MS = 10**6
 
 
 def _of_requests(found: Columns) -> Columns:
     errors = [error or None for error in found["error"].tolist()]
-    return _rows(
-        found["intended_ns"], found["start_ns"], found["duration_ns"], found["label"], errors
-    )
+    return _rows(found, found["intended_ns"], found["start_ns"], found["duration_ns"], errors)
 
 
 def _of_jmeter(found: Columns) -> Columns:
@@ -129,7 +131,7 @@ def _of_jmeter(found: Columns) -> Columns:
     rows = zip(*(found[name].tolist() if name in found else itertools.repeat("")
                  for name in texts), strict=False)  # fmt: skip
     errors = [None if success.lower() == "true" else _why(*why) for *why, success in rows]
-    return _rows(intended, start, _ns(found["elapsed"]), found["label"], errors)
+    return _rows(found, intended, start, _ns(found["elapsed"]), errors)
 
 
 def _ns(milliseconds: Column) -> Column:
@@ -146,8 +148,13 @@ def _why(code: str, said: str, assertion: str) -> str:
 
 
 def _rows(
-    intended: Column, start: Column, duration: Column, labels: Column, errors: Sequence[str | None]
+    found: Columns,
+    intended: Column,
+    start: Column,
+    duration: Column,
+    errors: Sequence[str | None],
 ) -> Columns:
+    labels = found["label"]
     cut = {text: text[:LONGEST] for text in {*labels.tolist(), *errors} if text is not None}
     return Columns({
         "intended_ns": intended,
@@ -155,6 +162,7 @@ def _rows(
         "duration_ns": duration,
         "label": objects(cut[label] for label in labels),
         "error": objects(error and cut[error] for error in errors),
+        "bytes": found["bytes"] if "bytes" in found else np.full(len(labels), np.nan),
     })  # fmt: skip
 
 
@@ -177,6 +185,9 @@ def check(rows: Columns) -> None:
         # A column with absent values is one of floating-point numbers.
         if values.dtype != np.int64 or not 0 <= values.min() <= values.max() <= most:
             raise RowsError(message("serving.results.value", column=name))
+    received = rows["bytes"][~np.isnan(rows["bytes"])]
+    if len(received) and not 0 <= received.min() <= received.max() <= _MOST_ANSWER_BYTES:
+        raise RowsError(message("serving.results.value", column="bytes"))
     if np.any(rows["start_ns"] < rows["intended_ns"]):
         raise RowsError(message("serving.results.early"))
 
@@ -190,7 +201,8 @@ def failures(rows: Columns) -> np.ndarray:
 REQUESTS = Kind(
     name="requests",
     columns=_COLUMNS,
-    optional=frozenset({"error"}),
+    optional=frozenset({"error", "bytes"}),
+    added=frozenset({"bytes"}),
     check=check,
     failed=lambda rows: int(failures(rows).sum()),
     derived=lambda rows: rows.inserted(rows.names.index("label"), response_ns=response_ns(rows)),

@@ -67,6 +67,8 @@ class Kind:
         Types of the columns of such a file.
     optional : frozenset of str
         Columns in which values may be absent.
+    added : frozenset of str
+        Columns of whole numbers that files of earlier versions of tare do not have: all absent.
     check : callable
         Raises RowsError where values are not possible.
     failed : callable
@@ -81,6 +83,7 @@ class Kind:
     check: Callable[[Columns], None]
     failed: Callable[[Columns], int]
     derived: Callable[[Columns], Columns]
+    added: frozenset[str] = frozenset()
 
 
 def csv_pieces(

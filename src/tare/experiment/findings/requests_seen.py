@@ -116,6 +116,27 @@ class Label:
     mean_ns: list[float] = field(default_factory=list)
     #: Of each trial, those of :data:`~tare.experiment.request_quantiles.QUANTILES`.
     quantiles_ns: list[FloatArray] = field(default_factory=list)
+    least_ns: list[float] = field(default_factory=list)
+    most_ns: list[float] = field(default_factory=list)
+    #: Standard deviation over the requests of a trial, as of a population.
+    sd_ns: list[float] = field(default_factory=list)
+    #: From the first start to the last end of a trial.
+    span_s: list[float] = field(default_factory=list)
+    #: Received bytes; NaN where they are not known of all requests.
+    bytes: list[float] = field(default_factory=list)
+
+    def add(self, rows: Columns, response_ns: FloatArray) -> None:
+        """Add the requests of one trial, of which there is at least one."""
+        end_ns = rows["start_ns"] + rows["duration_ns"]
+        self.requests.append(len(rows))
+        self.failed.append(int(failures(rows).sum()))
+        self.mean_ns.append(float(response_ns.mean()))
+        self.quantiles_ns.append(quantiles(response_ns, [*QUANTILES.values()]))
+        self.least_ns.append(float(response_ns.min()))
+        self.most_ns.append(float(response_ns.max()))
+        self.sd_ns.append(float(response_ns.std()))
+        self.span_s.append((int(end_ns.max()) - int(rows["start_ns"].min())) / 1e9)
+        self.bytes.append(float(rows["bytes"].sum()))
 
 
 @dataclass
@@ -126,6 +147,8 @@ class Seen:
     ----------
     labels : dict
         By cell and label, the most frequent ones of each trial.
+    totals : dict
+        By cell, all labels together.
     histograms, courses : dict
         By cell.
     errors : Counter
@@ -135,6 +158,7 @@ class Seen:
     """
 
     labels: dict[int, dict[str, Label]] = field(default_factory=dict)
+    totals: dict[int, Label] = field(default_factory=dict)
     histograms: dict[int, Histogram] = field(default_factory=dict)
     courses: dict[int, Course] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
@@ -168,18 +192,15 @@ def _add(found: Seen, cell: Driven, rows: Columns) -> None:
             found.errors[on_one_line(error)] += times
     if len(found.errors) > 2 * _MOST_ERRORS:
         found.errors = Counter(dict(found.errors.most_common(_MOST_ERRORS)))
-    failed = failures(rows)
+    found.totals.setdefault(cell.cell, Label()).add(rows, response)
     of_rows, labels = codes(rows["label"])
     by_size = np.argsort(-np.bincount(of_rows, minlength=len(labels)), kind="stable")
     found.more_labels |= len(labels) > MOST_LABELS
     of_cell = found.labels.setdefault(cell.cell, {})
     for kind in by_size[:MOST_LABELS]:
         mine = of_rows == kind
-        own, label = response[mine], of_cell.setdefault(on_one_line(labels[kind]), Label())
-        label.requests.append(len(own))
-        label.failed.append(int(failed[mine].sum()))
-        label.mean_ns.append(float(own.mean()))
-        label.quantiles_ns.append(quantiles(own, [*QUANTILES.values()]))
+        label = of_cell.setdefault(on_one_line(labels[kind]), Label())
+        label.add(rows.rows(mine), response[mine])
 
 
 def names(found: Mapping[int, Mapping[str, Label]]) -> list[str]:

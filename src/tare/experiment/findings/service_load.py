@@ -510,19 +510,23 @@ def _by_label(
             _ERRORS,
             _DRIVER,
             *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
+            *_SUMMARY,
             Column(key="requests", title="requests a trial", unit="1"),
         ),
         rows=tuple(
             {
                 **{f: cell.levels[f] for f in factors},
                 **_conditions(cell),
-                "request_label": name or "–",
-                **_label_values(own[name], sum(sum(label.requests) for label in own.values())),
+                "request_label": name,
+                **_label_values(label, sum(requests.totals[cell.cell].requests)),
             }
             for cell in cells
-            for own in (requests.labels.get(cell.cell, {}),)
-            for name in labels[:_MOST_LABELS]
-            if name in own
+            if cell.cell in requests.totals
+            for own in (requests.labels[cell.cell],)
+            for name, label in (
+                *((name or "–", own[name]) for name in labels[:_MOST_LABELS] if name in own),
+                (_TOTAL, requests.totals[cell.cell]),
+            )
         ),
         note=message(
             "service_load.labels.note",
@@ -533,11 +537,26 @@ def _by_label(
     )
 
 
+#: What JMeter's summary report has of each label beside the mean and the share of errors.
+_SUMMARY = (
+    Column(key="response_min_ns", title="min", unit="ns"),
+    Column(key=METRICS["longest"], title="max", unit="ns"),
+    Column(key="response_sd_ns", title="SD", unit="ns"),
+    Column(key="requests_per_s", title="requests/s", unit="1"),
+    Column(key="received_per_s", title="received", unit="B/s"),
+    Column(key="received_bytes", title="per request", unit="bytes"),
+)
+#: All labels together, as JMeter calls them.
+_TOTAL = "TOTAL"
+
+
 def _label_values(label: requests_seen.Label, total: int) -> dict[str, float | None]:
     count = sum(label.requests)
     requests = float(np.median(label.requests))
     quantiles = np.median(np.vstack(label.quantiles_ns), axis=0).tolist()
     by_name = dict(zip(QUANTILES, quantiles, strict=True))
+    spans, received = np.array(label.span_s), np.array(label.bytes)
+    timed, counted = bool((spans > 0).all()), bool(np.isfinite(received).all())
     return {
         "request_share": count / total,
         "request_error_share": sum(label.failed) / count,
@@ -546,6 +565,12 @@ def _label_values(label: requests_seen.Label, total: int) -> dict[str, float | N
             METRICS[name]: value if requests >= requests_needed(name) else None
             for name, value in by_name.items()
         },
+        "response_min_ns": min(label.least_ns),
+        METRICS["longest"]: max(label.most_ns),
+        "response_sd_ns": float(np.median(label.sd_ns)),
+        "requests_per_s": float(np.median(label.requests / spans)) if timed else None,
+        "received_per_s": float(np.median(received / spans)) if timed and counted else None,
+        "received_bytes": float(received.sum()) / count if counted else None,
         "requests": requests,
     }
 

@@ -119,7 +119,7 @@ def read(file: BinaryIO, kind: Kind, trial: int) -> Columns:
         raise RefusedError(f"it is of version {stored.version}, this tare reads {VERSION}")
     if stored.trial != trial:
         raise RefusedError(f"it has {kind.name} of another trial")
-    if stored.columns.keys() != kind.columns.keys():
+    if stored.columns.keys() | kind.added != kind.columns.keys():
         raise RefusedError(f"its columns are not {', '.join(kind.columns)}")
     if stored.rows <= 0:
         raise RefusedError(f"it has {stored.rows:,} rows")
@@ -129,6 +129,8 @@ def read(file: BinaryIO, kind: Kind, trial: int) -> Columns:
 
 def _column(kind: Kind, name: str, stored: _Stored) -> Column:
     """Return a column with the type that it has in memory; its values are checked by its kind."""
+    if name not in stored.columns:
+        return np.full(stored.rows, np.nan)
     type_, data = kind.columns[name], stored.columns[name]
     dtype = np.dtype(_STORED[type_])
     if len(data) != stored.rows * dtype.itemsize:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
+
 from tare import extras, files
 from tare.applications.rows import LONGEST, MOST_BYTES, Kind, RowsError
 from tare.errors import StoreError, TareError
@@ -116,31 +118,33 @@ def _of_parquet(file: BinaryIO, kind: Kind, trial: int) -> Columns:
     text_type = pa.dictionary(pa.int32(), pa.string())
     types = {"integer": pa.types.is_integer, "flag": pa.types.is_boolean,
              "text": text_type.equals, "number": pa.types.is_floating}  # fmt: skip
-    texts = [name for name, type_ in kind.columns.items() if type_ == "text"]
+    stored = {name: type_ for name, type_ in kind.columns.items() if name not in kind.added}
+    texts = [name for name, type_ in stored.items() if type_ == "text"]
     try:
         found = pyarrow.parquet.ParquetFile(
             file, read_dictionary=texts, thrift_string_size_limit=_MOST_METADATA,
             thrift_container_size_limit=_MOST_METADATA,
         )  # fmt: skip
         schema = found.schema_arrow
-        if schema.names != ["trial", *kind.columns] or not all(
-            types[type_](schema.field(name).type) for name, type_ in kind.columns.items()
+        if schema.names != ["trial", *stored] or not all(
+            types[type_](schema.field(name).type) for name, type_ in stored.items()
         ):
-            raise RefusedError(f"its columns are not trial, {', '.join(kind.columns)}")
+            raise RefusedError(f"its columns are not trial, {', '.join(stored)}")
         groups = [found.metadata.row_group(i) for i in range(found.num_row_groups)]
         if sum(group.total_byte_size for group in groups) > row_file.MOST_UNPACKED:
             raise RefusedError("unpacked, it is too large")
         table = found.read().unify_dictionaries()
         # Indices of dictionaries may be out of range, and texts not UTF-8.
         table.validate(full=True)
-        columns = {name: _values(table[name], kind, name) for name in ("trial", *kind.columns)}
+        columns = {name: _values(table[name], kind, name) for name in ("trial", *stored)}
     except KeyError as error:
         raise RefusedError(f"its columns lack {error.args[0]!r}") from None
     except pa.ArrowException as error:
         raise RefusedError(_short(error)) from None
     if set(columns["trial"]) != {trial}:
         raise RefusedError(f"it has {kind.name} of another trial")
-    return Columns(columns)
+    absent = np.full(len(columns["trial"]), np.nan)
+    return Columns(columns | dict.fromkeys(kind.added, absent))
 
 
 def _values(column: pa.ChunkedArray, kind: Kind, name: str) -> Any:
