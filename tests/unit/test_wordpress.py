@@ -1,11 +1,14 @@
-"""The blog's application: when JMeter's requests were due, which its results do not say."""
+"""The blog's application: what users do, and when JMeter's requests were due."""
 
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 import subprocess
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +90,7 @@ def test_open_and_closed_load_have_one_image():
     assert closed.prepare == opened.prepare
     assert closed.services == opened.services
     assert (closed.driver.load, opened.driver.load) == ("closed", "open")
-    assert {one.name for one in opened.parameters} == {"rate", "seconds"}
+    assert {one.name for one in opened.parameters} == {"rate", "seconds", "visit"}
     assert closed.digest != opened.digest
 
 
@@ -95,3 +98,126 @@ def test_all_files_are_in_the_image():
     found = application.read("wordpress")
     named = {*found.image.files, found.image.artefact_list, "application.toml"}
     assert named == {path.name for path in FOLDER.iterdir()}
+
+
+def _visit(tmp_path: Path, content: Any) -> subprocess.CompletedProcess[str]:
+    """Have the plans made of a visit."""
+    path = tmp_path / "visit.har"
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return subprocess.run(
+        ["perl", FOLDER / "visit.pl", path, FOLDER, tmp_path],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def _entry(url: str = "http://blog/", **more: Any) -> dict[str, Any]:
+    return {"request": {"method": "GET", "url": url, **more.pop("request", {})}, **more}
+
+
+def _archive(*entries: Any) -> dict[str, Any]:
+    return {"log": {"version": "1.2", "entries": [*entries]}}
+
+
+def _walked(tmp_path: Path, plan: str, group: str) -> list[dict[str, str]]:
+    """Return what a group of JMeter's threads does: each request with its properties."""
+    threads = ElementTree.parse(tmp_path / f"{plan}.jmx").getroot().find("hashTree/hashTree")
+    assert threads is not None
+    children = [*threads]
+    at = next(i for i, one in enumerate(children) if one.get("testname") == group)
+    tree = children[at + 1]
+    if plan == "open" and group == "arrivals":
+        tree = tree[-1]
+    found: list[dict[str, str]] = []
+    for one, below in zip(tree, [*tree][1:], strict=False):
+        if one.tag == "HTTPSamplerProxy":
+            texts = {prop.get("name", ""): prop.text or "" for part in (one, below)
+                     for prop in part.iter("stringProp")}  # fmt: skip
+            found.append({"label": one.get("testname", ""), **texts})
+    return found
+
+
+@needs_perl
+def test_a_visit_is_in_the_order_of_starts_and_of_one_host(tmp_path):
+    done = _visit(tmp_path, _archive(
+        _entry("http://blog/late", startedDateTime="2026-03-01T12:00:09Z"),
+        _entry("https://elsewhere/ad.js", startedDateTime="2026-03-01T12:00:01Z"),
+        _entry("http://blog", startedDateTime="2026-03-01T14:00:00+02:00"),
+    ))  # fmt: skip
+    assert done.stdout == "a visit of 2 requests\n"
+    assert (tmp_path / "steps").read_text() == "2\n"
+    paths = [one["HTTPSampler.path"] for one in _walked(tmp_path, "closed", "users")]
+    assert paths == ["/", "/late"]
+
+
+@needs_perl
+def test_the_plans_have_each_request_in_order(tmp_path):
+    done = _visit(tmp_path, _archive(
+        _entry("http://blog/a?p=1&q=2#x", comment="first", startedDateTime="2026-03-01T12:00:01Z",
+               time=250),
+        _entry("http://blog/b", startedDateTime="2026-03-01T12:00:04.000+00:00", time=20,
+               _expect="<b>&", request={
+                   "method": "POST", "postData": {"text": "a=1&b=\n2", "mimeType": "x/y"}}),
+        # Started before the one above was answered, as browsers do: the user does not wait.
+        _entry("http://blog/c", comment="a\nb" + "é" * 300,
+               startedDateTime="2026-03-01T14:00:04.010+0200"),
+        _entry("http://blog/d", _think_ms=7, startedDateTime="2026-03-01T12:00:05Z"),
+    ))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for plan, group, thinks in (
+        ("closed", "users", [None, "2750", None, "7"]),
+        ("closed", "warm-up", [None] * 4),
+        ("open", "arrivals", [None] * 4),
+        ("open", "warm-up", [None] * 4),
+    ):
+        steps = _walked(tmp_path, plan, group)
+        assert [one["HTTPSampler.path"] for one in steps] == ["/a?p=1&q=2", "/b", "/c", "/d"]
+        assert [one["HTTPSampler.method"] for one in steps] == ["GET", "POST", "GET", "GET"]
+        assert [one["label"] for one in steps][:2] == ["first", "POST /b"]
+        assert steps[2]["label"] == "a b" + "é" * 197
+        assert (steps[1]["Argument.value"], steps[1]["Header.value"]) == ("a=1&b=\n2", "x/y")
+        assert steps[1]["0"] == "<b>&"
+        assert [one.get("ConstantTimer.delay") for one in steps] == thinks
+
+
+@needs_perl
+def test_the_default_visit_is_two_requests_at_once(tmp_path):
+    assert _visit(tmp_path, (FOLDER / "visit.har").read_bytes()).returncode == 0
+    for plan, group in (("closed", "users"), ("open", "arrivals")):
+        home, post = _walked(tmp_path, plan, group)
+        assert (home["label"], home["HTTPSampler.path"], home["0"]) == ("home", "/", "<title>tare")
+        assert (post["label"], post["HTTPSampler.path"]) == ("post", "/?p=101")
+        assert "ConstantTimer.delay" not in {**home, **post}
+
+
+@needs_perl
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "no HTTP Archive"),
+        (b"[" * 100_000, "no HTTP Archive"),
+        (b'{"log": 3}', "no HTTP Archive"),
+        (_archive(), "no HTTP Archive"),
+        (_archive(3), "entry 1 has no request"),
+        (_archive({"request": []}), "entry 1 has no request"),
+        (_archive(_entry("ftp://blog/")), "no url of HTTP"),
+        (_archive(_entry("http://blog/ /")), "no url of HTTP"),
+        (_archive(_entry("http://blog/" + "a" * 9000)), "no url of HTTP"),
+        (_archive(_entry(request={"method": "TRACE"})), "another method"),
+        (_archive(_entry(_think_ms=4e6)), "more than an hour"),
+        (_archive(_entry(_think_ms=-1)), "_think_ms of entry 1 is no time"),
+        (_archive(_entry(_think_ms="1e99")), "_think_ms of entry 1 is no time"),
+        (_archive(_entry(startedDateTime="2026-02-30T00:00:00Z")), "is no day"),
+        (_archive(_entry(startedDateTime="yesterday")), "no time of ISO 8601"),
+        (_archive(_entry(comment=["x"])), "label of entry 1 is no text"),
+        # JMeter would run what a function has.
+        (_archive(_entry(comment="${__groovy(1)}")), "has a ${"),
+        (_archive(_entry("http://blog/?a=${__env(HOME)}")), "has a ${"),
+        (_archive(_entry(_expect="\0")), "control characters"),
+        (_archive(*[_entry()] * 201), "more than 200 requests"),
+    ],
+)
+def test_what_is_no_visit_is_refused(tmp_path, content, why):
+    done = _visit(tmp_path, content)
+    assert done.returncode == 1
+    assert why in done.stderr
+    assert not (tmp_path / "closed.jmx").exists()

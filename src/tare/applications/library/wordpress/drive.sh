@@ -13,7 +13,7 @@ schedule() { echo "pause($ready s) rate($1/s) random_arrivals($2 s) pause($3 s)"
 
 case $kind in
 closed)
-    requests=$((2 * $3))
+    requests=$(($(cat /data/steps) * $3))
     set -- closed -Jusers="$3" -Jramp="$4"
     ;;
 open)
@@ -41,7 +41,7 @@ java "$archive" -Xshare:auto -Xlog:disable -Xlog:all=error:stderr -Xmx192m -Xss5
     -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.awt.headless=true \
     -Djava.util.prefs.userRoot=/tmp -Djmeter.home=/data/jmeter -cp "${path#:}" \
     org.apache.jmeter.NewDriver -n -d /data/jmeter -p $here/jmeter.properties -i $here/log4j2.xml \
-    -j /tmp/jmeter.log -t "$here/$plan.jmx" -Jhost="$host" -Jresults=$results "$@" &
+    -j /tmp/jmeter.log -t "/data/$plan.jmx" -Jhost="$host" -Jresults=$results "$@" &
 java=$!
 trap 'kill $java 2> /dev/null' TERM INT
 

@@ -1,7 +1,11 @@
 #!/bin/sh
-# Leaves in /data: the database with a blog in it, the site, JMeter's home, and its classes.
+# Leaves in /data: the database with a blog in it, the site, the plans of JMeter, its home and classes.
 set -eu
 here=/application
+
+visit=/data/visit
+if [ ! -e $visit ]; then visit=$here/visit.har; fi
+perl $here/visit.pl $visit $here /data
 
 # JMeter's own settings are in a jar.
 mkdir -p /data/jmeter/lib/ext /data/jmeter/lib/junit
