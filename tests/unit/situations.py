@@ -48,6 +48,12 @@ CALIBRATION = {
     "calibration_r_squared": 0.99951,
 }
 CALM, BUSY = 0.02, 1.3
+#: How often threads were on a CPU for some 4 ms, and waited for some 33 ms.
+STRETCHES = {
+    ("on_cpu_ns", "perf_cpu"): 2e8,
+    ("on_cpu_stretches_22", "perf_cpu"): 40.0,
+    ("off_cpu_blocked_stretches_25", "perf_cpu"): 3.0,
+}
 
 
 def disturbed(levels: dict[str, str]) -> Behaviour:
@@ -251,7 +257,9 @@ _SITUATIONS: dict[str, Callable[[], Results]] = {
             emulated=("vm",),
         )
     ),
-    "starts": lambda: with_starts(synthetic.make(trials=8), bare=2, docker=300),
+    "starts": lambda: with_starts(
+        synthetic.make(trials=8, more=lambda _: STRETCHES), bare=2, docker=300
+    ),
     "quotas": lambda: with_quotas(0.5, 1.0),
     "sweep": lambda: sweeps.make(sweeps.h90(), quotas=[0.1 * n for n in range(1, 41)]),
     "sweep by platform": lambda: sweeps.make(platforms=("bare", "docker")),

@@ -21,6 +21,10 @@ pub struct Source {
     pub meaning: &'static str,
 }
 
+/// Of the number of stretches of one length.
+const NO_STRETCHES: &str = "there was none of this length; or switches between threads are not \
+                            watched, or a descendant outlived the trial";
+
 const EMULATED: &str = "the queueing disciplines that shape what leaves each host";
 
 /// Every metric, in order of name.
@@ -292,6 +296,13 @@ pub const METRICS: &[Metric] = &[
         sources: SWITCHES,
     },
     Metric {
+        name: "off_cpu_blocked_stretches_K",
+        unit: Some("1"),
+        meaning: "number of times that threads of the tree waited for something, by length: a metric for each K from 10 to 30, with those of 2^K ns to less than 2^(K+1) ns; 10 has shorter ones too, 30 longer ones. No call stacks: perf and BCC's offcputime have them",
+        absence: NO_STRETCHES,
+        sources: SWITCHES,
+    },
+    Metric {
         name: "off_cpu_preempted_ns",
         unit: Some("ns"),
         meaning: "time in which threads of the tree could have run but were off their CPU: taken away for others, held back by a quota, or not yet given one",
@@ -299,10 +310,24 @@ pub const METRICS: &[Metric] = &[
         sources: SWITCHES,
     },
     Metric {
+        name: "off_cpu_preempted_stretches_K",
+        unit: Some("1"),
+        meaning: "the same of times in which threads could have run but were off their CPU",
+        absence: NO_STRETCHES,
+        sources: SWITCHES,
+    },
+    Metric {
         name: "on_cpu_ns",
         unit: Some("ns"),
         meaning: "time in which threads of the tree were on a CPU",
         absence: "switches between threads are not watched, or a descendant outlived the trial",
+        sources: SWITCHES,
+    },
+    Metric {
+        name: "on_cpu_stretches_K",
+        unit: Some("1"),
+        meaning: "the same of times for which threads were on a CPU without a break, as BCC's cpudist has them",
+        absence: NO_STRETCHES,
         sources: SWITCHES,
     },
     Metric {

@@ -115,6 +115,11 @@ fn the_time_of_a_process_goes_where_its_truth_says() {
     let [on, preempted, blocked] = shares(&asleep)[0];
     assert_eq!(on + preempted + blocked, wall);
     assert!(blocked >= 29 * MS && asleep.get("switches_blocked", "perf_cpu") >= 1);
+    adds_up(&asleep);
+    // The sleep of 30 ms, which a busy machine ends late: 2^24 ns are 17 ms.
+    let long = (24..=30)
+        .filter_map(|k| asleep.find(&format!("off_cpu_blocked_stretches_{k}"), "perf_cpu"));
+    assert!(long.sum::<i64>() >= 1);
     let (launched, awake) = observed(command(&["spin", "60"]), json!({})).unwrap();
     let [on, preempted, blocked] = shares(&awake)[0];
     assert_eq!(on + preempted + blocked, awake.get("wall_ns", "perf_cpu"));
@@ -125,6 +130,34 @@ fn the_time_of_a_process_goes_where_its_truth_says() {
         "{on} on a CPU, {preempted} preempted, {blocked} blocked, of {around}"
     );
     agrees(&launched, &awake);
+    adds_up(&awake);
+}
+
+/// Whether the stretches of each state, by their lengths, can add up to its time.
+fn adds_up(collected: &Answer) {
+    for (state, total) in [
+        ("on_cpu_stretches_", "on_cpu_ns"),
+        ("off_cpu_preempted_stretches_", "off_cpu_preempted_ns"),
+        ("off_cpu_blocked_stretches_", "off_cpu_blocked_ns"),
+    ] {
+        let (mut least, mut most) = (0, 0);
+        for bucket in 10..=30u32 {
+            let count = collected
+                .find(&format!("{state}{bucket}"), "perf_cpu")
+                .unwrap_or(0);
+            least += if bucket > 10 { count << bucket } else { 0 };
+            most += if bucket < 30 {
+                count << (bucket + 1)
+            } else {
+                count << 50
+            };
+        }
+        let spent = collected.get(total, "perf_cpu");
+        assert!(
+            least <= spent && spent <= most,
+            "{state}: {least} ≤ {spent} ≤ {most}"
+        );
+    }
 }
 
 /// The kernel's own counts of the same, by other clocks and from before the exec on.

@@ -189,14 +189,33 @@ impl Observer {
         ];
         let spent = shares.map(spent).into_iter().flatten();
         let spent = spent.map(|(metric, value)| (metric, "perf_cpu", Some(value)));
+        let worker = Some(marker.worker);
+        let (iteration, phase) = (marker.iteration, marker.phase);
         for (metric, source, value) in figures.into_iter().chain(spent) {
             let Some(value) = value else { continue };
-            let worker = Some(marker.worker);
-            let (iteration, phase) = (marker.iteration, marker.phase);
             let sample = sample(id, trial, worker, iteration, phase, metric, source, value);
             self.records.add(&sample);
         }
+        for (metric, value) in shares.into_iter().flat_map(stretches) {
+            let source = "perf_cpu";
+            let sample = sample(id, trial, worker, iteration, phase, &metric, source, value);
+            self.records.add(&sample);
+        }
     }
+}
+
+/// The lengths of stretches of a tree's threads: a metric for each bucket that is not empty.
+fn stretches(shares: &Shares) -> impl Iterator<Item = (String, i64)> + '_ {
+    [
+        ("on_cpu_stretches", &shares.on_cpu),
+        ("off_cpu_preempted_stretches", &shares.off_preempted),
+        ("off_cpu_blocked_stretches", &shares.off_blocked),
+    ]
+    .into_iter()
+    .flat_map(|(name, lengths)| {
+        let buckets = lengths.counted();
+        buckets.map(move |(bucket, count)| (format!("{name}_{bucket}"), count))
+    })
 }
 
 /// Where the time of a tree's threads went.

@@ -196,9 +196,9 @@ impl Tracker {
             launchers.remove(&pid);
         }
         let gone = self.threads.end(tid, time_ns);
-        if let Some((number, state, ns)) = gone {
+        if let Some((number, spent)) = gone {
             if let Some(course) = self.courses.get_mut(&number) {
-                course.shares.spend(state, ns);
+                course.shares.spend(spent);
             }
         }
         let Some(member) = self.members.get_mut(&pid) else {
@@ -227,8 +227,8 @@ impl Tracker {
             return;
         };
         if let Some(course) = self.courses.get_mut(&number) {
-            for (state, ns) in spent {
-                course.shares.spend(state, ns);
+            for one in spent.into_iter().flatten() {
+                course.shares.spend(one);
             }
             course.shares.count(to);
         }

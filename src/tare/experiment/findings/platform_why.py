@@ -121,7 +121,18 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(_table(some, results, str(basis)),),
-        caveats=tuple(filter(None, [_absent(recorded), message("platform_why.overlap"), apart])),
+        caveats=tuple(
+            filter(
+                None,
+                [
+                    _absent(recorded),
+                    message("platform_why.overlap"),
+                    message("platform_why.stacks"),
+                    apart,
+                ],
+            )
+        ),
+        charts=("stretches",),
     )
 
 

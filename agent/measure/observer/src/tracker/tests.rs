@@ -1,5 +1,6 @@
 use record::Phase;
 
+use super::shares::Lengths;
 use super::*;
 
 const NONCE: u32 = 5;
@@ -136,6 +137,18 @@ fn a_launch_that_failed_has_no_start() {
     assert_eq!(only(&tracker).start_ns, None);
 }
 
+/// Time on a CPU, preempted and blocked; times that it was preempted, and blocked.
+fn totals(course: &Course) -> [i64; 5] {
+    let all = course.shares().unwrap();
+    [
+        all.on_cpu_ns,
+        all.preempted_ns,
+        all.blocked_ns,
+        all.preempted,
+        all.blocked,
+    ]
+}
+
 #[test]
 fn the_time_of_a_thread_is_divided_without_rest() {
     let tracker = follow(&[
@@ -151,19 +164,9 @@ fn the_time_of_a_thread_is_divided_without_rest() {
         (101, -1, -1, OUT),
     ]);
     let course = only(&tracker);
-    let shares = Shares {
-        on_cpu_ns: 16,
-        preempted_ns: 4,
-        blocked_ns: 70,
-        preempted: 1,
-        blocked: 1,
-    };
-    assert_eq!(course.shares(), Some(&shares));
+    assert_eq!(totals(&course), [16, 4, 70, 1, 1]);
     let wall = course.end_ns.unwrap() - course.start_ns.unwrap();
-    assert_eq!(
-        shares.on_cpu_ns + shares.preempted_ns + shares.blocked_ns,
-        wall
-    );
+    assert_eq!(totals(&course)[..3].iter().sum::<i64>(), wall);
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn a_switch_that_is_read_late_changes_nothing() {
         (5, 9, 9, PREEMPTED),
         (100, 9, 9, What::Ended),
     ];
-    let shares = only(&follow(&before)).shares().copied();
+    let shares = only(&follow(&before)).shares().cloned();
     assert_eq!(shares.map(|shares| shares.on_cpu_ns), Some(90));
 }
 
@@ -208,14 +211,8 @@ fn the_time_of_all_descendants_is_in_it() {
     let mut tracker = follow(&begun);
     assert_eq!(only(&tracker).shares(), None);
     feed(&mut tracker, &[(57, 40, 40, What::Ended)]);
-    let shares = Shares {
-        on_cpu_ns: 10 + 10 + 30 + 1,
-        preempted_ns: 5 + 7,
-        blocked_ns: 20,
-        preempted: 0,
-        blocked: 1,
-    };
-    assert_eq!(only(&tracker).shares(), Some(&shares));
+    let on_cpu = 10 + 10 + 30 + 1;
+    assert_eq!(totals(&only(&tracker)), [on_cpu, 5 + 7, 20, 0, 1]);
 }
 
 /// The same where process 2 is an agent.
@@ -275,5 +272,51 @@ fn what_is_measured_cannot_mark_itself_again() {
         assert_eq!((course.start_ns, course.end_ns), (Some(10), Some(50)));
         assert_eq!(course.tree_end(), Some(50));
         assert!(tracker.courses(8).is_empty());
+    }
+}
+
+/// (K, stretches) of a state.
+fn buckets(lengths: &Lengths) -> Vec<(u32, i64)> {
+    lengths.counted().collect()
+}
+
+/// A program that is on a CPU and asleep for times that it knows.
+#[test]
+fn stretches_are_counted_by_their_length() {
+    let us = 1_000;
+    let mut happenings = vec![(0, 9, 9, marked(7)), (0, 9, 9, exec())];
+    let (mut now, mut on, mut off) = (0, 0, 0);
+    for (ran, slept) in [(3 * us, 5 * us), (3 * us, 70_000 * us), (100, 5 * us)] {
+        happenings.push((now + ran, 9, 9, OUT));
+        happenings.push((now + ran + slept, 9, 9, What::SwitchedIn));
+        (now, on, off) = (now + ran + slept, on + ran, off + slept);
+    }
+    happenings.push((now + 3_000_000 * us, 9, 9, What::Ended));
+    on += 3_000_000 * us;
+    let course = only(&follow(&happenings));
+    let shares = course.shares().unwrap();
+    // 2^11 ns ≤ 3 µs < 2^12 ns; 100 ns are in the first bucket, 3 s in the last.
+    assert_eq!(buckets(&shares.on_cpu), [(10, 1), (11, 2), (30, 1)]);
+    assert_eq!(buckets(&shares.off_blocked), [(12, 2), (26, 1)]);
+    assert_eq!(buckets(&shares.off_preempted), []);
+    assert_eq!((shares.on_cpu_ns, shares.blocked_ns), (on, off));
+}
+
+#[test]
+fn a_stretch_that_is_read_late_has_its_own_length() {
+    let happenings = [
+        (0, 9, 9, marked(7)),
+        (0, 9, 9, exec()),
+        (5_000, 9, 9, PREEMPTED),
+        (9_500, 9, 9, What::SwitchedIn),
+        (12_000, 9, 9, What::Ended),
+    ];
+    let mut late = happenings;
+    late.swap(2, 3);
+    for read in [happenings, late] {
+        let course = only(&follow(&read));
+        let shares = course.shares().unwrap();
+        assert_eq!(buckets(&shares.on_cpu), [(11, 1), (12, 1)]);
+        assert_eq!(buckets(&shares.off_preempted), [(12, 1)]);
     }
 }

@@ -1,0 +1,108 @@
+"""How long threads are on a CPU, and off it, at a time: histograms as BCC's cpudist draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.level_names import at_levels
+from tare.experiment.findings.platform_cells import named
+from tare.experiment.results import Results
+from tare.registry import Description
+from tare.render.charts.by_size import by_size
+from tare.render.drawing import Chart
+from tare.render.words import text
+from tare.results.finding import Finding
+from tare.results.message import Chosen, Message, message
+
+#: Metrics by state, without their K; and of each the buckets that the agent has.
+STATES = ("on_cpu", "off_cpu_preempted", "off_cpu_blocked")
+BUCKETS = range(10, 31)
+#: Where the lengths are from.
+SOURCE = "perf_cpu"
+#: Lines in a panel.
+_MOST = 8
+
+
+def histogram(results: Results, state: str, trials: np.ndarray) -> dict[int, float]:
+    """Return the mean number of stretches per execution in each bucket that has some, by its K.
+
+    Empty where an execution of these trials has no such record at all.
+    """
+    known = results.sample_table.of("on_cpu_ns", SOURCE)
+    executions = int(np.isin(known["trial"], trials).sum())
+    if not executions or not np.isin(trials, known["trial"]).all():
+        return {}
+    found = {}
+    for bucket in BUCKETS:
+        counts = results.sample_table.of(f"{state}_stretches_{bucket}", SOURCE)
+        total = float(counts["value"][np.isin(counts["trial"], trials)].sum())
+        if total:
+            found[bucket] = total / executions
+    return found
+
+
+def _first_levels(results: Results) -> dict[str, str]:
+    """Return the level at which factors other than platform and pinning are drawn."""
+    others = [f for f in results.varied if f not in ("platform", "pinning")]
+    return {factor: results.levels(factor)[0] for factor in others}
+
+
+def _lines(results: Results) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield each platform with its pinning, and its good trials."""
+    good = results.good.where(**_first_levels(results))
+    for platform in results.levels("platform"):
+        for pinning in results.levels("pinning") if "pinning" in results.factors else ["none"]:
+            own = good.where(platform=platform)
+            own = own.where(pinning=pinning) if "pinning" in results.factors else own
+            if len(own):
+                yield text(named(platform, pinning)), own["trial"]
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
+    """Draw a panel for each state, with a line for each platform."""
+    rows = [
+        {
+            "panel": text(message(f"chart.stretches.{state}")),
+            "series": name,
+            "x": 2.0 ** (bucket - BUCKETS[0]),
+            "at": count,
+            "low": None,
+            "high": None,
+        }
+        for state in STATES
+        for name, trials in [*_lines(results)][:_MOST]
+        for bucket, count in histogram(results, state, trials).items()
+    ]
+    if not rows:
+        return None
+    sizes = text(message("chart.stretches.lengths"))
+    return by_size(rows, "stretches per execution", sizes=sizes, logarithmic=True)
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
+    """Say what is drawn, and which length of stretch is most frequent."""
+    levels = _first_levels(results)
+    where = at_levels(levels, [*levels]) if levels else None
+    said = [message("chart.stretches.marks", where=where)]
+    for name, trials in [*_lines(results)][:2]:
+        counts = histogram(results, "on_cpu", trials)
+        if counts:
+            most = max(counts, key=lambda bucket: counts[bucket])
+            low, high = (Chosen(2.0**k, "ns") for k in (most, most + 1))
+            said.append(message("chart.stretches.most", name=name, low=low, high=high))
+    return tuple(said)
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="stretches",
+        title="Lengths of stretches on and off the CPU",
+        question="Why does a platform cost what it costs?",
+        source="PINNING: cpudist and offcputime of BCC",
+    ),
+    draw=draw,
+    alternative=alternative,
+)
