@@ -62,7 +62,9 @@ from = "stderr"
 absent = "wrong"
 """
 #: Those that are asked over a network.
-SERVICES = ("wordpress", "wordpress-open", "cassandra")
+SERVICES = ("wordpress", "wordpress-open", "cassandra", "cassandra-closed")
+#: A recorded visit to the blog, with think times.
+VISIT = Path(__file__).parents[2] / "examples/applications/visit.har"
 #: What of it is printed where nothing else is.
 COUNTED = """\
 [[check.output]]
@@ -238,7 +240,7 @@ def test_ffmpeg_encodes_on_bare(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", ["1c", "2c"])
 @pytest.mark.parametrize(
     "application",
-    ["ffmpeg", "mpi-prime", "mpi-search", "wordpress", "wordpress-open", "cassandra"],
+    ["ffmpeg", "mpi-prime", "mpi-search", *SERVICES],
 )
 @pytest.mark.parametrize(
     "platform",
@@ -251,14 +253,15 @@ def test_every_application_is_right_everywhere(
         "ffmpeg": ("video=320x180", "seconds=1", "preset=ultrafast"),
         "mpi-prime": ("end=100000",),
         "mpi-search": ("count=1000000",),
-        "wordpress": ("users=5", "ramp=1"),
+        "wordpress": ("users=5", "ramp=1", f"visit={VISIT}"),
         "wordpress-open": ("rate=1", "seconds=5"),
         "cassandra": ("rate=20", "seconds=3", "warm_up=2"),
+        "cassandra-closed": ("users=2", "seconds=3", "warm_up=2"),
     }
     given = [word for one in less[application] for word in ("--set", one)]
     if platform == "vm/docker" and application in SERVICES:
         pytest.skip("a container in a virtual machine is no host of a network")
-    if platform == "vm" and application == "cassandra":
+    if platform == "vm" and application.startswith("cassandra"):
         # More than a guest has by default: Cassandra maps 683 MiB at once.
         size += "4g"
     where = ["-p", platform, "--size", size, "-n", "2"]
