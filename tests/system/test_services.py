@@ -74,6 +74,8 @@ case $2 in
   local) exec httpd -f -p 127.0.0.1:8080 -h /tmp;;
   stays) trap "" INT;;
   stops) (sleep 1; kill -STOP $PPID) & ;;
+  busy) (while :; do :; done) & ;;
+  disk) (while :; do dd if=/bin/busybox of=/dev/null iflag=direct bs=4k; done) 2> /dev/null & ;;
 esac
 touch /tmp/left-by-web
 exec httpd -f -p $1:8080 -h /tmp
@@ -90,6 +92,8 @@ test $2 = late && sleep 5
 # As long as its file says.
 test $2 = slow && sleep 1
 test $2 = stops && sleep 2
+test $2 = busy && sleep 1
+test $2 = disk && sleep 1
 test $2 = missing && rm /tmp/rows.csv && echo made 5 && exit 0
 for ms in 1 2 3 4 100; do
   page=$(wget -q -O - http://$1:8080/index.html) || exit 5
@@ -112,7 +116,18 @@ echo made $made
 def make(folder: Path) -> Path:
     """Make the folder of an application that serves pages, with busybox as its image."""
     busybox_image.make(
-        folder / "root", "sh", "cat", "rm", "sleep", "touch", "wget", "httpd", "kill", "head", "tr"
+        folder / "root",
+        "sh",
+        "cat",
+        "rm",
+        "sleep",
+        "touch",
+        "wget",
+        "httpd",
+        "kill",
+        "head",
+        "tr",
+        "dd",
     )
     (folder / "root" / "application" / "web").write_text(WEB)
     (folder / "root" / "application" / "drive").write_text(DRIVE)
@@ -154,6 +169,49 @@ def test_every_platform_serves_and_what_its_driver_saw_is_kept(
     times = results.requests().groupby("trial")["duration_ns"].agg(["size", "sum"])
     rows = [(trial, *found) for trial, *found in times.itertuples()]
     assert rows == [(trial, 5, sum(TRUTH_MS) * 10**6) for trial in (1, 2)]
+
+
+def test_a_service_at_its_quota_is_throttled_while_it_is_under_load(
+    pages: Path, tmp_path: Path
+) -> None:
+    """It computes without end on a quarter of a CPU, and is held back three times as long."""
+    given = ("-p", "bare", "-p", "runc", "-n", "1", "--size", "0.25c", "--set", "fault=busy")
+    done, results = run(pages, tmp_path / "out", *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    sources = {"cpu": "perf_cpu", "preempted": "perf_cpu", "throttled": "host_cgroup"}
+    found = {
+        what: results.values(f"service_{what}_ns", source)["value"]
+        for what, source in sources.items()
+    }
+    assert [len(values) for values in found.values()] == [2, 2, 2]
+    # Neither its start nor its end is in it, so that it is no more than of the whole trial.
+    whole = results.values("throttled_ns", "host_cgroup")["value"]
+    assert (found["throttled"] <= whole).all()
+    # Whoever is throttled could have run; neighbours that leave it less only add to that.
+    assert (found["preempted"] > 2 * found["cpu"]).all()
+    starved = found["cpu"] < 0.2 * (found["cpu"] + found["preempted"])
+    assert ((found["throttled"] > 0) | starved).all()
+
+
+def test_a_service_that_reads_a_disk_waits_for_its_disk_while_it_is_under_load(
+    pages: Path, tmp_path: Path
+) -> None:
+    given = ("-p", "bare", "-n", "1", "--set", "rate=100")
+    waits = {}
+    for fault in ("none", "disk"):
+        done, results = run(pages, tmp_path / fault, *given, "--set", f"fault={fault}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        waits[fault] = {
+            what: results.values(f"service_{what}_ns", "perf_cpu")["value"]
+            for what in ("disk", "network", "blocked")
+        }
+    if not len(waits["disk"]["disk"]):
+        pytest.skip("the kernel hides where its functions are")
+    for found in waits.values():
+        assert found["disk"] + found["network"] <= found["blocked"]
+    # Its server waits for requests in both.
+    assert all(found["network"] > 0 for found in waits.values())
+    assert waits["disk"]["disk"] > waits["none"]["disk"]
 
 
 REASONS = {

@@ -221,6 +221,9 @@ class BlindObserver:
         if self.closed:
             raise AgentError("the observer was closed")
 
+    def load(self, begins: bool) -> None:
+        pass
+
     def collect(self, trial: int) -> list[record.Record]:
         return []
 

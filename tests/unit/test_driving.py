@@ -72,7 +72,8 @@ def trial(found: Application, capture_bytes: int = 0, load: Any = None) -> Itera
     )
     hosts: Any = SimpleNamespace(emulator=emulator, drivers=SimpleNamespace(discard=lambda _: None))
     asked = serving.asked(found, {"rate": "10"})
-    driving = Driving(hosts, found, SimpleNamespace(), 1, asked)  # type: ignore[arg-type]
+    resident: Any = SimpleNamespace()
+    driving = Driving(hosts, found, resident, 1, asked, lambda begins: None)
     driving._load = lambda: load(run) if load else None  # type: ignore[method-assign]
     base = record.Command(
         argv=("supervise",), environment={"PATH": os.environ["PATH"]}, directory=None, input=None,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+import served
 from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
 
@@ -357,6 +359,58 @@ def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
         Amount(*[pytest.approx(80 * MS), "ns"], *[pytest.approx(80 * MS)] * 2),
     )
     assert (cpu["name"], cpu["time"].unit) == ("CPU time", "ns")
+
+
+def served_with(more: Callable[[dict[str, str]], dict[tuple[str, str], float]]) -> Results:
+    """Trials of 300 requests of 5 ms on bare and 8 ms in a container, and what else they have."""
+
+    def how(levels: dict[str, str]) -> served.Served:
+        return served.Served(median_ns=(8 if levels["platform"] == "docker" else 5) * MS)
+
+    return served.make(None, how, more=more).results
+
+
+def test_what_a_service_does_under_load_is_named_per_request() -> None:
+    """In docker each of 300 requests is throttled for 2 ms and waits 0.6 ms for a disk."""
+
+    def more(levels: dict[str, str]) -> dict[tuple[str, str], float]:
+        slow = levels["platform"] == "docker"
+        times = {
+            "throttled": 2 * slow, "cpu": 1, "preempted": 2 * slow, "disk": 1 + 0.6 * slow,
+            "network": 50 + 9 * slow, "blocked": 60,
+        }  # fmt: skip
+        sources = {"throttled": "host_cgroup"}
+        return {
+            (f"service_{what}_ns", sources.get(what, "perf_cpu")): 300 * ms * MS
+            for what, ms in times.items()
+        }
+
+    found = ask("platform_why", served_with(more))
+    known = {e.name: e.value for e in found.estimates}
+    assert known["extra time"] == pytest.approx(3 * MS, rel=0.1)
+    assert known["more throttled time per request"] == pytest.approx(2 * MS)
+    assert known["more disk wait per request"] == pytest.approx(0.6 * MS)
+    assert known["more CPU time per request"] == 0
+    (said,) = each(found.answer)
+    # The socket wait has grown most, but is named last, and at most two are.
+    names = [one.args["name"] for one in args(said, "platform_why.extra")["parts"]]
+    assert names == ["throttled time per request", "preempted time per request"]
+    assert "platform_why.requests" in ids(found.caveats)
+    assert "platform_why.absent" not in ids(found.caveats)
+
+
+def test_where_only_the_socket_wait_of_a_service_grows_it_is_named_and_what_is_absent_too() -> None:
+    def more(levels: dict[str, str]) -> dict[tuple[str, str], float]:
+        slow = levels["platform"] == "docker"
+        return {("service_network_ns", "perf_cpu"): (900 + 600 * slow) * MS}
+
+    found = ask("platform_why", served_with(more))
+    (said,) = each(found.answer)
+    (named,) = args(said, "platform_why.extra")["parts"]
+    assert named.args["name"] == "socket wait per request"
+    assert named.args["time"].value == pytest.approx(2 * MS)
+    missing = args(found.caveats, "platform_why.absent")["missing"]
+    assert "disk wait per request" in missing
 
 
 def test_where_no_platform_is_shown_to_take_longer_nothing_is_measured_of_why() -> None:

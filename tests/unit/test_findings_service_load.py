@@ -229,7 +229,7 @@ def test_findings_that_speak_of_commands_are_silent():
     results = served.make(None).results
     names = {one.name for one in all_findings(results, SUPPLIES.findings())}
     assert "service_load" in names
-    assert not names & {"platform_why", "network_spending", "network_repetitions"}
+    assert not names & {"network_spending", "network_repetitions"}
 
 
 def test_nobody_is_asked_who_does_not_serve():

@@ -15,7 +15,7 @@ pub struct Metric {
 }
 
 /// Where a metric's value was had from.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 pub struct Source {
     pub name: &'static str,
     pub meaning: &'static str,
@@ -434,6 +434,54 @@ pub const METRICS: &[Metric] = &[
         sources: DRIVEN,
     },
     Metric {
+        name: "service_blocked_ns",
+        unit: Some("ns"),
+        meaning: "time in which threads of the services waited for something while they were under load, until they had a CPU again; threads that have nothing to do are in it",
+        absence: UNWATCHED,
+        sources: LOADED,
+    },
+    Metric {
+        name: "service_cpu_ns",
+        unit: Some("ns"),
+        meaning: "CPU time of the services while they were under load",
+        absence: UNWATCHED,
+        sources: &[
+            source(
+                "host_cgroup",
+                "the instance's group, read by the observer from the host",
+            ),
+            LOADED[0],
+        ],
+    },
+    Metric {
+        name: "service_disk_ns",
+        unit: Some("ns"),
+        meaning: "part of service_blocked_ns: waits for a block device, and for a file system to reach it",
+        absence: "as for service_blocked_ns, or the kernel hides where its functions are",
+        sources: LOADED,
+    },
+    Metric {
+        name: "service_network_ns",
+        unit: Some("ns"),
+        meaning: "part of service_blocked_ns: waits for sockets, and for one of several descriptors: for answers, and idly for requests",
+        absence: "as for service_disk_ns",
+        sources: LOADED,
+    },
+    Metric {
+        name: "service_preempted_ns",
+        unit: Some("ns"),
+        meaning: "time in which threads of the services could have run but were off their CPU while they were under load; time in which a quota held them back is in it",
+        absence: UNWATCHED,
+        sources: LOADED,
+    },
+    Metric {
+        name: "service_throttled_ns",
+        unit: Some("ns"),
+        meaning: "time in which a CPU quota held the services back while they were under load, added up over CPUs where the kernel does so",
+        absence: "the group cannot be seen from the host, or the workload is no application that serves",
+        sources: HOST_GROUP,
+    },
+    Metric {
         name: "services_ready_ns",
         unit: Some("ns"),
         meaning: "from the start of the first service until all are ready",
@@ -636,6 +684,13 @@ const WINDOW: &[Source] = &[
 const SWITCHES: &[Source] = &[source(
     "perf_cpu",
     "the kernel's records of switches on all CPUs, of every thread from the root's exec to its end",
+)];
+
+const UNWATCHED: &str = "the workload is no application that serves, or switches between its threads are not watched: a VM and gVisor have kernels of their own";
+
+const LOADED: &[Source] = &[source(
+    "perf_cpu",
+    "the kernel's records of switches on all CPUs, from when services are ready until the load generator has ended, without the process that starts them",
 )];
 
 const DISKS: &[Source] = &[source(

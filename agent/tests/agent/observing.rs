@@ -8,6 +8,11 @@ const MS: i64 = 1_000_000;
 
 /// What the agent and the observer say of the same trial; nothing where perf is refused.
 fn observed(workload: Value, more: Value) -> Option<(Answer, Answer)> {
+    observed_as(workload, more, false)
+}
+
+/// The same; if it is a load, the whole trial is.
+fn observed_as(workload: Value, more: Value, load: bool) -> Option<(Answer, Answer)> {
     let mut observer = Session::observe();
     let own = observer.ask(json!({"job": "measure_self", "id": 1}));
     if let Some(why) = own.fact("observer_perf") {
@@ -23,7 +28,13 @@ fn observed(workload: Value, more: Value) -> Option<(Answer, Answer)> {
     observer.ask(json!({
         "job": "watch", "id": 2, "trial": trial, "nonce": nonce(), "groups": groups,
     }));
+    if load {
+        observer.ask(json!({"job": "load", "id": 4, "begins": true}));
+    }
     let launched = agent.ask(job);
+    if load {
+        observer.ask(json!({"job": "load", "id": 5, "begins": false}));
+    }
     let collected = observer.ask(json!({"job": "collect", "id": 3, "trial": trial}));
     assert!(collected.faults().is_empty(), "{:?}", collected.faults());
     Some((launched, collected))
@@ -210,4 +221,63 @@ fn disks_are_told_where_there_are_some() {
         .any(|disk| disk.path().join("device").exists());
     let told = collected.find("disk_reads", "diskstats").is_some();
     assert_eq!(told, own);
+}
+
+/// What a shell's child does under load, which is what the child of a service's supervisor does.
+fn under_load(child: &str) -> Option<Answer> {
+    let words = ["sh", "-c", &format!("{child} & wait")];
+    let more = json!({"workload": {
+        "kind": "command", "argv": words, "environment": {"PATH": std::env::var("PATH").unwrap()},
+        "directory": env!("CARGO_TARGET_TMPDIR"), "input": null, "capture": null,
+    }});
+    let (launched, collected) = observed_as(json!(null), more, true)?;
+    assert!(launched.faults().is_empty(), "{:?}", launched.faults());
+    Some(collected)
+}
+
+#[test]
+fn what_services_wait_for_under_load_is_told_apart() {
+    let Some(asleep) = under_load("sleep 0.2") else {
+        return;
+    };
+    let blocked = asleep.get("service_blocked_ns", "perf_cpu");
+    assert!(blocked >= 199 * MS);
+    // The shell waits as long, and is none of the services.
+    assert!(blocked <= asleep.get("wall_ns", "perf_cpu"));
+    let Some(kinds) = asleep.find("service_network_ns", "perf_cpu") else {
+        assert!(!sys::perf::waits::known(), "the kernel shows its functions");
+        return;
+    };
+    // Neither of it is a disk's or a socket's, but for reading the program from a disk.
+    assert_eq!(kinds, 0);
+    assert!(asleep.get("service_disk_ns", "perf_cpu") <= blocked - 199 * MS);
+    // Each block is on the disk before the next is written.
+    let write = "dd if=/dev/zero of=synchronous bs=4k count=50 oflag=sync 2>/dev/null";
+    let busy = under_load(write).unwrap();
+    let [blocked, disk] =
+        ["service_blocked_ns", "service_disk_ns"].map(|metric| busy.get(metric, "perf_cpu"));
+    assert!(disk <= blocked);
+    if blocked > 5 * MS {
+        // It waits for nothing else; the rest is its start.
+        assert!(disk >= blocked / 2, "{disk} of {blocked}");
+    }
+    // A server without a client, which gives up after 0.2 s.
+    let accept = "import socket, struct
+s = socket.create_server(('127.0.0.1', 0))
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('ll', 0, 200000))
+try:
+    s.accept()
+except BlockingIOError:
+    pass";
+    let idle = under_load(&format!("python3 -c \"{accept}\"")).unwrap();
+    let network = idle.get("service_network_ns", "perf_cpu");
+    assert!(network >= 199 * MS && network <= idle.get("service_blocked_ns", "perf_cpu"));
+}
+
+#[test]
+fn services_have_no_figures_of_a_load_without_one() {
+    let Some((_, collected)) = observed(command(&["sleep", "5"]), json!({})) else {
+        return;
+    };
+    assert_eq!(collected.find("service_blocked_ns", "perf_cpu"), None);
 }

@@ -409,6 +409,16 @@ class Collect(Strict, frozen=True, kw_only=True, tag_field="job", tag="collect")
     trial: Int64
 
 
+class Load(Strict, frozen=True, kw_only=True, tag_field="job", tag="load"):
+    """Observer only: the load on the trial's services begins, or it has ended.
+
+    What services do between the two is answered apart by `Collect`.
+    """
+
+    begins: bool
+    id: Int64
+
+
 class Probe(Strict, frozen=True, kw_only=True, tag_field="job", tag="probe"):
     """Measure the machine: one round of one probe, in a process of its own, answered by
     readings."""
@@ -977,7 +987,7 @@ Ended = BeyondLimit | EndFull | PortClosed | EndSilent | EndUnreachable | EndMut
 
 
 #: What the front asks of a resident agent.
-Job = Trial | MeasureSelf | Watch | Collect | Probe | ReadClocks | MeetHost
+Job = Trial | MeasureSelf | Watch | Collect | Load | Probe | ReadClocks | MeetHost
 
 
 #: What the front asks of `tare-agent measure`, carried out one after another. At the end of

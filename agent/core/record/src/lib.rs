@@ -34,6 +34,9 @@ pub enum Job {
     Watch(Watch),
     /// Observer only: the trial is over; answer with what the kernel stamped meanwhile.
     Collect { id: u64, trial: u64 },
+    /// Observer only: the load on the trial's services begins, or it has ended. What services do
+    /// between the two is answered apart by `Collect`.
+    Load { id: u64, begins: bool },
     /// Measure the machine: one round of one probe, in a process of its own, answered by readings.
     Probe(Probe),
     /// Read the clocks, once and at once, answered by their stamps.

@@ -2,13 +2,14 @@
 //! counts nothing, but brings records of names taken, forks, ends and switches.
 
 mod happening;
+pub mod waits;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::mapping::Mapping;
-use happening::{parse, RECORD};
+use happening::{parse, RECORD, STACK};
 pub use happening::{Happening, What};
 
 const PAGE: usize = 4096;
@@ -39,9 +40,11 @@ struct Attributes {
 }
 
 const SOFTWARE: u32 = 1;
+const CONTEXT_SWITCHES: u64 = 3;
 const DUMMY: u64 = 9;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_CALLCHAIN: u64 = 1 << 5;
 
 const FORMAT_LOST: u64 = 1 << 4;
 
@@ -52,6 +55,7 @@ const COMM: u64 = 1 << 9;
 const TASK: u64 = 1 << 13;
 const WATERMARK: u64 = 1 << 14;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
+const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
 const COMM_EXEC: u64 = 1 << 24;
 const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
@@ -110,13 +114,39 @@ impl Event {
         })
     }
 
+    /// Also records, until what is returned is dropped, in which functions of the kernel tasks leave
+    /// this event's CPU: as [`What::Waits`], before each [`What::SwitchedOut`].
+    pub fn record_waits(&self, cpu: u32) -> io::Result<Waits> {
+        let mut attributes = Attributes {
+            kind: SOFTWARE,
+            size: std::mem::size_of::<Attributes>() as u32,
+            config: CONTEXT_SWITCHES,
+            sample_period: 1,
+            sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_CALLCHAIN,
+            read_format: FORMAT_LOST,
+            flags: EXCLUDE_HYPERVISOR
+                | WATERMARK
+                | SAMPLE_ID_ALL
+                | EXCLUDE_CALLCHAIN_USER
+                | USE_CLOCKID,
+            clockid: libc::CLOCK_MONOTONIC,
+            sample_max_stack: STACK as u16,
+            ..Attributes::default()
+        };
+        let file = open(&mut attributes, -1, cpu)?;
+        // Into the same pages, so that both kinds of records come in order.
+        // SAFETY: both descriptors are open.
+        let set = unsafe { libc::ioctl(file.as_raw_fd(), SET_OUTPUT, self.file.as_raw_fd()) };
+        if set != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let counts_lost = attributes.read_format != 0;
+        Ok(Waits { file, counts_lost })
+    }
+
     /// Records that found no room so far; nothing where the kernel does not count them.
     pub fn lost(&self) -> Option<u64> {
-        let mut counts = [0_u64; 2];
-        let size = std::mem::size_of_val(&counts);
-        // SAFETY: reads at most two numbers into room for two.
-        let read = unsafe { libc::read(self.file.as_raw_fd(), counts.as_mut_ptr().cast(), size) };
-        (self.counts_lost && read == size as isize).then_some(counts[1])
+        lost(&self.file, self.counts_lost)
     }
 
     /// Hands over everything that was recorded since the last time.
@@ -155,6 +185,28 @@ impl Event {
     }
 }
 
+/// An event that records in which functions tasks leave a CPU.
+#[derive(Debug)]
+pub struct Waits {
+    file: OwnedFd,
+    counts_lost: bool,
+}
+
+impl Waits {
+    /// Records that found no room so far; nothing where the kernel does not count them.
+    pub fn lost(&self) -> Option<u64> {
+        lost(&self.file, self.counts_lost)
+    }
+}
+
+fn lost(file: &OwnedFd, counted: bool) -> Option<u64> {
+    let mut counts = [0_u64; 2];
+    let size = std::mem::size_of_val(&counts);
+    // SAFETY: reads at most two numbers into room for two.
+    let read = unsafe { libc::read(file.as_raw_fd(), counts.as_mut_ptr().cast(), size) };
+    (counted && read == size as isize).then_some(counts[1])
+}
+
 impl AsRawFd for Event {
     fn as_raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
@@ -185,6 +237,9 @@ fn open(attributes: &mut Attributes, pid: libc::pid_t, cpu: u32) -> io::Result<O
         }
     }
 }
+
+/// _IO('$', 5)
+const SET_OUTPUT: libc::c_ulong = 0x2405;
 
 /// Offsets of the ring's ends.
 const HEAD: usize = 1024;

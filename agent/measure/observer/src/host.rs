@@ -15,6 +15,8 @@ struct Watched {
     worker: Option<u32>,
     counters: Counters,
     before: cgroup::Reading,
+    /// As the load on services began, and what was counted until it ended.
+    load: (Option<cgroup::Reading>, Option<cgroup::Reading>),
     peak: Option<Peak>,
 }
 
@@ -34,6 +36,17 @@ impl Host {
         }
     }
 
+    pub fn load(&mut self, begins: bool) {
+        for group in &mut self.groups {
+            let now = group.counters.read();
+            if begins {
+                group.load = (Some(now), None);
+            } else if let (Some(before), counted) = &mut group.load {
+                *counted = Some(now.since(before));
+            }
+        }
+    }
+
     pub fn collect(&self) -> Vec<Figure> {
         self.groups.iter().flat_map(Watched::collect).collect()
     }
@@ -49,6 +62,7 @@ impl Watched {
         Self {
             worker,
             before: counters.read(),
+            load: (None, None),
             counters,
             peak,
         }
@@ -58,12 +72,15 @@ impl Watched {
         let counted = self.counters.read().since(&self.before);
         // Without a quota there are no periods, and none of them was cut short.
         let quota = counted.periods.filter(|periods| *periods > 0);
+        let load = self.load.1.unwrap_or_default();
         let figures = [
             ("cpu_ns", counted.cpu_ns),
             ("throttled_ns", counted.throttled_ns),
             ("throttled_periods", quota.and(counted.throttled_periods)),
             ("periods", quota),
             ("memory_bytes", self.peak.as_ref().and_then(Peak::read)),
+            ("service_cpu_ns", load.cpu_ns),
+            ("service_throttled_ns", load.throttled_ns),
         ];
         figures
             .into_iter()

@@ -78,6 +78,10 @@ impl Observer {
                 self.collect(id, trial);
                 id
             }
+            Ok(Job::Load { id, begins }) => {
+                self.load(begins);
+                id
+            }
             Ok(
                 Job::Trial(Trial { id, .. })
                 | Job::Probe(Probe { id, .. })
@@ -115,6 +119,20 @@ impl Observer {
         self.watched = Some((Host::watch(watch), self.machine.watch()));
     }
 
+    fn load(&mut self, begins: bool) {
+        // What reading the counters takes is outside of the load.
+        if let Some((host, _)) = self.watched.as_mut().filter(|_| !begins) {
+            host.load(begins);
+        }
+        if let Ok(recorder) = &self.recorder {
+            let mut recorder = recorder.lock().expect("the recorder does not panic");
+            recorder.load(begins);
+        }
+        if let Some((host, _)) = self.watched.as_mut().filter(|_| begins) {
+            host.load(begins);
+        }
+    }
+
     fn collect(&mut self, id: u64, trial: u64) {
         // The counters first: reading the records takes the host's CPUs as well.
         if let Some((host, machine)) = self.watched.take() {
@@ -136,10 +154,11 @@ impl Observer {
         let Ok(recorder) = &self.recorder else {
             return;
         };
-        let (courses, lost, switches) = {
+        let (courses, lost, switches, waits) = {
             let mut recorder = recorder.lock().expect("the recorder does not panic");
             let courses = recorder.collect(trial);
-            (courses, recorder.lost(), recorder.knows_switches())
+            let (switches, waits) = (recorder.knows_switches(), recorder.knows_waits());
+            (courses, recorder.lost(), switches, waits)
         };
         if let Some(lost) = lost {
             // What is missing may be any start or end, so nothing of the trial is stamped.
@@ -157,11 +176,11 @@ impl Observer {
             return;
         }
         for course in courses {
-            self.tell(id, trial, &course, switches);
+            self.tell(id, trial, &course, switches, waits);
         }
     }
 
-    fn tell(&mut self, id: u64, trial: u64, course: &Course, switches: bool) {
+    fn tell(&mut self, id: u64, trial: u64, course: &Course, switches: bool, waits: bool) {
         let (Some(start), Some(end)) = (course.start_ns, course.end_ns) else {
             return;
         };
@@ -188,9 +207,12 @@ impl Observer {
             ),
         ];
         let spent = shares.map(spent).into_iter().flatten();
+        let load = course.load.as_ref().filter(|_| switches);
+        let load = load.map(|load| served(load, waits)).into_iter().flatten();
         let spent = spent.map(|(metric, value)| (metric, "perf_cpu", Some(value)));
         let worker = Some(marker.worker);
         let (iteration, phase) = (marker.iteration, marker.phase);
+        let spent = spent.chain(load.map(|(metric, value)| (metric, "perf_cpu", value)));
         for (metric, source, value) in figures.into_iter().chain(spent) {
             let Some(value) = value else { continue };
             let sample = sample(id, trial, worker, iteration, phase, metric, source, value);
@@ -226,6 +248,17 @@ fn spent(shares: &Shares) -> [(&'static str, i64); 5] {
         ("off_cpu_blocked_ns", shares.blocked_ns),
         ("switches_preempted", shares.preempted),
         ("switches_blocked", shares.blocked),
+    ]
+}
+
+/// The same of services under load, and what they waited for where that is known.
+fn served(load: &Shares, waits: bool) -> [(&'static str, Option<i64>); 5] {
+    [
+        ("service_cpu_ns", Some(load.on_cpu_ns)),
+        ("service_preempted_ns", Some(load.preempted_ns)),
+        ("service_blocked_ns", Some(load.blocked_ns)),
+        ("service_disk_ns", waits.then_some(load.disk_ns)),
+        ("service_network_ns", waits.then_some(load.network_ns)),
     ]
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use sys::clock;
-use sys::perf::{self, Event, Happening, Target, What};
+use sys::perf::{self, waits, Event, Happening, Target, Waits, What};
 
 use super::tracker::{Course, Tracker};
 
@@ -19,6 +19,11 @@ const TRIES: u32 = 20;
 pub struct Recorder {
     events: Vec<(u32, Event)>,
     switches: bool,
+    /// What threads wait for is recorded while services are under load: it takes some time at
+    /// every switch.
+    waits: Vec<Waits>,
+    /// Whether nothing of that was missed.
+    knows_waits: bool,
     /// Not yet in order with what other CPUs recorded.
     pending: Vec<(u32, Happening)>,
     tracker: Tracker,
@@ -56,6 +61,8 @@ impl Recorder {
         let recorder = Arc::new(Mutex::new(Self {
             events,
             switches,
+            waits: Vec::new(),
+            knows_waits: false,
             pending: Vec::new(),
             tracker: Tracker::default(),
             lost_before: 0,
@@ -68,7 +75,8 @@ impl Recorder {
             if sys::watch::poll_all(&files, None).is_err() {
                 return;
             }
-            shared.lock().expect("the observer does not panic").drain();
+            let mut recorder = shared.lock().expect("the observer does not panic");
+            recorder.drain();
         });
         drained.map_err(|error| format!("cannot start the thread that drains: {error}"))?;
         Ok(recorder)
@@ -76,9 +84,33 @@ impl Recorder {
 
     /// A trial is about to start, in which these agents launch.
     pub fn begin(&mut self, nonce: u32, agents: impl Iterator<Item = u32>) {
+        self.waits.clear();
         self.drain();
         self.tracker.begin(nonce, launchers(agents));
         self.lost_before = self.lost_so_far();
+    }
+
+    /// The load on the trial's services begins or has ended.
+    pub fn load(&mut self, begins: bool) {
+        if begins && self.switches && waits::known() {
+            let events = self.events.iter();
+            let opened = events.map(|(cpu, event)| event.record_waits(*cpu));
+            // Without the right to, what threads wait for is not known.
+            self.waits = opened.collect::<Result<_, _>>().unwrap_or_default();
+        }
+        let now = self.drain();
+        self.tracker.load(begins, now);
+        if !begins {
+            let mut events = self.waits.iter();
+            self.knows_waits =
+                !self.waits.is_empty() && events.all(|event| event.lost().unwrap_or(0) == 0);
+            self.waits.clear();
+        }
+    }
+
+    /// Whether it is known what threads waited for under load.
+    pub fn knows_waits(&self) -> bool {
+        self.knows_waits
     }
 
     /// What became of the trial's processes.
@@ -108,9 +140,9 @@ impl Recorder {
         counted.unwrap_or(self.lost_recorded)
     }
 
-    /// Empties all rings. What is newer than the beginning is held back: something older may
+    /// Empties all rings, up to a time that is returned. What is newer than the beginning is held back: something older may
     /// have come to a ring after that was emptied.
-    fn drain(&mut self) {
+    fn drain(&mut self) -> i64 {
         let now = clock::monotonic();
         for (cpu, event) in &self.events {
             event.drain(|happening| {
@@ -127,5 +159,6 @@ impl Recorder {
         for (cpu, happening) in self.pending.drain(..ripe) {
             self.tracker.take(cpu, &happening);
         }
+        now
     }
 }

@@ -8,7 +8,7 @@ use record::marker::Marker;
 use sys::perf::{Happening, What};
 
 pub use shares::Shares;
-use shares::{State, Threads};
+use shares::{Owner, Spent, State, Threads};
 
 /// As much of a nonce or a trial's number as a marker holds.
 const MARKED: u32 = 0xff_ffff;
@@ -26,6 +26,9 @@ pub struct Course {
     pub gone_ns: Option<i64>,
     last_ns: Option<i64>,
     shares: Shares,
+    /// The same while services were under load, of all processes but the first, which only starts
+    /// them; none where there was no load.
+    pub load: Option<Shares>,
     /// Processes of its tree that have not ended.
     living: u32,
 }
@@ -65,6 +68,8 @@ pub struct Tracker {
     /// The thread on each CPU, as far as switches told.
     running: HashMap<u32, i32>,
     threads: Threads,
+    /// Whether services are under load.
+    loaded: bool,
 }
 
 /// A process of a tree.
@@ -82,6 +87,20 @@ impl Tracker {
         self.courses.clear();
         self.dying.clear();
         self.threads.clear();
+        self.loaded = false;
+    }
+
+    /// Everything up to a time has been taken in, when the load on services begins or ends.
+    pub fn load(&mut self, begins: bool, time_ns: i64) {
+        for (owner, spent) in self.threads.settle(time_ns) {
+            self.spend(owner, spent);
+        }
+        self.loaded = begins;
+        if begins {
+            for course in self.courses.values_mut() {
+                course.load = Some(Shares::default());
+            }
+        }
     }
 
     /// Whether nothing more is to come of the trial's processes.
@@ -122,6 +141,7 @@ impl Tracker {
                 let tid = if tid > 0 { Some(tid) } else { left };
                 self.switched_out(tid, preempted, time_ns);
             }
+            What::Waits(wait) => self.threads.waits(tid, wait),
             What::Lost(_) => {}
         }
     }
@@ -132,7 +152,8 @@ impl Tracker {
                 return;
             };
             // Of many threads the one that executes is left, with the first one's number.
-            self.threads.begin(pid, number, State::Running, time_ns);
+            let owner = self.owner(number, pid);
+            self.threads.begin(pid, owner, State::Running, time_ns);
             let course = self.courses.get_mut(&number);
             if let Some(course) = course.filter(|course| course.pid == pid) {
                 // A chain of execs counts from the first.
@@ -151,6 +172,7 @@ impl Tracker {
                 gone_ns: None,
                 last_ns: None,
                 shares: Shares::default(),
+                load: self.loaded.then(Shares::default),
                 living: 1,
             };
             self.courses.insert(self.next, course);
@@ -176,8 +198,8 @@ impl Tracker {
         }
         if let Some(member) = self.members.get(&parent) {
             // Who is new would like to run.
-            self.threads
-                .begin(tid, member.course, State::Preempted, time_ns);
+            let owner = self.owner(member.course, pid);
+            self.threads.begin(tid, owner, State::Preempted, time_ns);
         }
         if parent == pid {
             if let Some(member) = self.members.get_mut(&pid) {
@@ -195,11 +217,8 @@ impl Tracker {
         if let Some(launchers) = self.launchers.as_mut().filter(|_| pid == tid) {
             launchers.remove(&pid);
         }
-        let gone = self.threads.end(tid, time_ns);
-        if let Some((number, spent)) = gone {
-            if let Some(course) = self.courses.get_mut(&number) {
-                course.shares.spend(spent);
-            }
+        if let Some((owner, spent)) = self.threads.end(tid, time_ns) {
+            self.spend(owner, spent);
         }
         let Some(member) = self.members.get_mut(&pid) else {
             return;
@@ -223,23 +242,40 @@ impl Tracker {
 
     /// A thread is in another state from now on.
     fn goes(&mut self, tid: i32, to: State, time_ns: i64) {
-        let Some((number, spent)) = self.threads.go(tid, to, time_ns) else {
+        let Some((owner, spent)) = self.threads.go(tid, to, time_ns) else {
             return;
         };
-        if let Some(course) = self.courses.get_mut(&number) {
-            for one in spent.into_iter().flatten() {
-                course.shares.spend(one);
-            }
+        for one in spent.into_iter().flatten() {
+            self.spend(owner, one);
+        }
+        if let Some(course) = self.courses.get_mut(&owner.course) {
             course.shares.count(to);
+        }
+    }
+
+    fn owner(&self, course: u64, pid: i32) -> Owner {
+        let first = self.courses.get(&course).is_some_and(|one| one.pid == pid);
+        Owner { course, first }
+    }
+
+    fn spend(&mut self, owner: Owner, spent: Spent) {
+        let Some(course) = self.courses.get_mut(&owner.course) else {
+            return;
+        };
+        course.shares.spend(spent);
+        let load = course.load.as_mut();
+        if let Some(load) = load.filter(|_| self.loaded && !owner.first) {
+            load.spend(spent);
         }
     }
 
     fn switched_out(&mut self, tid: Option<i32>, preempted: bool, time_ns: i64) {
         if let Some(tid) = tid {
+            let wait = self.threads.wait(tid);
             let to = if preempted {
                 State::Preempted
             } else {
-                State::Blocked
+                State::Blocked(wait)
             };
             self.goes(tid, to, time_ns);
         }

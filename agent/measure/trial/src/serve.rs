@@ -82,7 +82,11 @@ impl Resident {
                 self.introduce(id)?;
                 id
             }
-            Ok(Job::Watch(record::Watch { id, .. }) | Job::Collect { id, .. }) => {
+            Ok(
+                Job::Watch(record::Watch { id, .. })
+                | Job::Collect { id, .. }
+                | Job::Load { id, .. },
+            ) => {
                 let why = "only an observer can watch: tare-agent observe".to_string();
                 self.records.add(&refusal(id, why));
                 id

@@ -14,7 +14,7 @@ from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import unit_of, where
 from tare.experiment.findings.platform_cells import cost_basis
-from tare.experiment.metrics import DRIVER, OF_WORKLOAD, ranked
+from tare.experiment.metrics import DRIVER, ranked
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
@@ -45,8 +45,19 @@ _BESIDE = (
     ("minor_faults", "minor faults"),
     ("major_faults", "major faults"),
 )
-#: What is given with its interval.
-_TIMES = (*_PARTS, _BESIDE[0])
+#: The same of applications that serve: while they are under load, of all their threads.
+_SERVICE_PARTS = (
+    ("service_throttled_ns", "throttled time per request"),
+    ("service_cpu_ns", "CPU time per request"),
+    ("service_preempted_ns", "preempted time per request"),
+    ("service_disk_ns", "disk wait per request"),
+    ("service_network_ns", "socket wait per request"),
+)
+_SERVICE_BESIDE = (("service_blocked_ns", "blocked time per request"),)
+#: Idle servers wait for a socket as well, so that it is a cause only where nothing else is.
+_LAST_NAMED = "service_network_ns"
+#: What is given with its interval, of commands and of services.
+_TIMES = (*_PARTS, _BESIDE[0], *_SERVICE_PARTS, *_SERVICE_BESIDE)
 _METHOD = "Hodges–Lehmann median of paired differences on common blocks, signed-rank interval"
 #: What is smaller than this share of the extra time is not named.
 _NOTABLE = 0.1
@@ -81,18 +92,31 @@ class Extra:
     pair: Pair
     time: Part
     parts: dict[str, Part]
+    #: Whether its workload is an application that serves.
+    serves: bool
+
+    @property
+    def known_parts(self) -> tuple[tuple[str, str], ...]:
+        """Times that may grow with its time: metric and name."""
+        return _SERVICE_PARTS if self.serves else _PARTS
+
+    @property
+    def beside(self) -> tuple[tuple[str, str], ...]:
+        """What else is compared."""
+        return _SERVICE_BESIDE if self.serves else _BESIDE
 
     @property
     def named(self) -> list[tuple[str, Part]]:
         """What there surely is more of, and enough to be named; the largest first."""
         found = [
-            (name, part)
-            for metric, name in _PARTS
+            (metric, name, part)
+            for metric, name in self.known_parts
             if (part := self.parts.get(metric)) is not None
             and part.sure
             and part.value >= _NOTABLE * self.time.value
         ]
-        return sorted(found, key=lambda one: -one[1].value)
+        found.sort(key=lambda one: (one[0] == _LAST_NAMED, -one[2].value))
+        return [(name, part) for _, name, part in found]
 
 
 def find(results: Results) -> Finding | None:
@@ -102,14 +126,14 @@ def find(results: Results) -> Finding | None:
     basis = cost_basis(results)
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
-    # What is counted is of whole trials: of all requests, and of starting and ending services.
-    if basis.unit != "ns" or basis.source in (DRIVER, OF_WORKLOAD):
+    if basis.unit != "ns":
         return None
     some = _extras(results, basis)
     apart = emulated_cpu.note(results)
     if not some:
         return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
-    recorded = {metric for one in some for metric in one.parts}
+    requests = message("platform_why.requests") if any(one.serves for one in some) else None
+    overlap, stacks = message("platform_why.overlap"), message("platform_why.stacks")
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -121,36 +145,38 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(_table(some, results, str(basis)),),
-        caveats=tuple(
-            filter(
-                None,
-                [
-                    _absent(recorded),
-                    message("platform_why.overlap"),
-                    message("platform_why.stacks"),
-                    apart,
-                ],
-            )
-        ),
+        caveats=tuple(filter(None, [_absent(some), overlap, requests, stacks, apart])),
         charts=("stretches",),
     )
 
 
 def _extras(results: Results, basis: Basis) -> list[Extra]:
     """Compare every real platform with bare, on the same cells and common blocks."""
-    return [
-        Extra(pair, part(pair.trial_values[1] - pair.trial_values[0]), _parts(results, pair))
-        for pair in cells_of(results, basis).pairs("platform")
-    ]
+    serving = {one.name for one in results.experiment.workloads if one.serves}
+    found = []
+    for pair in cells_of(results, basis).pairs("platform"):
+        serves = pair.levels["workload"] in serving
+        time = part(pair.trial_values[1] - pair.trial_values[0])
+        found.append(Extra(pair, time, _parts(results, pair, serves), serves))
+    return found
 
 
-def _parts(results: Results, pair: Pair) -> dict[str, Part]:
-    """Return the difference in each metric, from the best source that all these trials have."""
+def _parts(results: Results, pair: Pair, serves: bool) -> dict[str, Part]:
+    """Return the difference in each metric, from the best source that all these trials have.
+
+    What services do is divided by the requests of the trial, as their response time is of one.
+    """
     found: dict[str, Part] = {}
-    for metric in sorted({m for m, *_ in (*_PARTS, *_BESIDE)}):
+    metrics = (*_SERVICE_PARTS, *_SERVICE_BESIDE) if serves else (*_PARTS, *_BESIDE)
+    requests = [
+        results.values_of("requests", DRIVER, trials) if serves else np.ones(len(trials))
+        for trials in pair.row_trials
+    ]
+    for metric, _ in sorted(metrics):
         for source in ranked(metric, results.sample_table.sources(metric)):
             first, second = (
-                results.values_of(metric, source, trials) for trials in pair.row_trials
+                results.values_of(metric, source, trials) / each
+                for trials, each in zip(pair.row_trials, requests, strict=True)
             )
             if np.isfinite(first).all() and np.isfinite(second).all():
                 found[metric] = part(second - first)
@@ -215,8 +241,10 @@ def _estimates(one: Extra) -> list[Estimate]:
     ]
 
 
-def _absent(recorded: set[str]) -> Message | None:
-    missing = [name for metric, name in _PARTS if metric not in recorded]
+def _absent(some: Sequence[Extra]) -> Message | None:
+    recorded = {metric for one in some for metric in one.parts}
+    looked_for = dict.fromkeys(known for one in some for known in one.known_parts)
+    missing = [name for metric, name in looked_for if metric not in recorded]
     return message("platform_why.absent", missing=missing) if missing else None
 
 
@@ -227,7 +255,8 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
         Column(key="n", title="common blocks"),
         *interval_columns("extra", "extra time", "ns"),
     ]
-    for metric, title in [*_PARTS, *_BESIDE]:
+    compared = dict.fromkeys(known for one in some for known in (*one.known_parts, *one.beside))
+    for metric, title in compared:
         columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))
     rows: list[dict[str, Any]] = []
     for one in some:
@@ -240,10 +269,7 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
                 "extra": one.time.value,
                 "low": one.time.low,
                 "high": one.time.high,
-                **{
-                    m: one.parts[m].value if m in one.parts else None
-                    for m, _ in (*_PARTS, *_BESIDE)
-                },
+                **{m: one.parts[m].value if m in one.parts else None for m, _ in compared},
             }
         )
     return Table(

@@ -11,7 +11,7 @@ import contextlib
 import selectors
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -149,6 +149,8 @@ class Driving:
     trial : int
     asked : AskedLoad
         The load.
+    loaded : callable
+        Is told when the load begins (True), and when it has ended.
     """
 
     hosts: Hosts
@@ -156,6 +158,7 @@ class Driving:
     resident: DriverInstance
     trial: int
     asked: serving.AskedLoad
+    loaded: Callable[[bool], object]
     #: What the load generator's agent said of it.
     records: list[record.Record] = field(default_factory=list)
     #: It ended by itself, and its file is to be read.
@@ -249,7 +252,11 @@ class Driving:
         fail = self._control.fail
         try:
             if self._control.ready():
-                self._load()
+                self.loaded(True)
+                try:
+                    self._load()
+                finally:
+                    self.loaded(False)
         except (TareError, DecodeError) as error:
             fail(Why.of_error(error) if isinstance(error, TareError) else Why(str(error)))
         with contextlib.suppress(AgentError, DecodeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from tare.agent import client, record
@@ -38,6 +39,8 @@ class Observer:
         #: Whether there is none, or its last answer was none.
         self._lost = True
         self._agent: client.Agent | None = None
+        #: What drives services asks from a thread of its own.
+        self._asking = threading.Lock()
         self.facts: list[MachineFact] = []
         self._living(None)
 
@@ -101,6 +104,16 @@ class Observer:
             )
         )
 
+    def load(self, begins: bool) -> None:
+        """Note that the load on the trial's services begins, or that it has ended.
+
+        Raises
+        ------
+        AgentError
+            If it has ended meanwhile.
+        """
+        self._ask(record.Load(id=client.Agent.next_id(), begins=begins))
+
     def collect(self, trial: int) -> list[record.Record]:
         """Return what was stamped and counted since ``watch``.
 
@@ -114,7 +127,8 @@ class Observer:
     def _ask(self, job: record.Job) -> list[record.Record]:
         assert self._agent is not None
         try:
-            return self._agent.ask(job, ANSWER_S)
+            with self._asking:
+                return self._agent.ask(job, ANSWER_S)
         except AgentError as error:
             self._lost = True
             raise AgentError(f"the observer is lost: {error.message}") from error

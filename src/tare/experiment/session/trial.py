@@ -126,7 +126,7 @@ class Conductor:
     def __post_init__(self) -> None:
         self._services = Services(
             self.experiment, self.machine, self.folder, self.hosts, self.roots, self.reading,
-            self.outputs,
+            self.outputs, self.observer.load,
         )  # fmt: skip
         self._clusters = Clusters(
             self.experiment, self.pool, self.hosts, str(self.shared), self.user,

@@ -1,5 +1,7 @@
 //! What the kernel writes into the pages of an event.
 
+use super::waits::{self, Wait};
+
 /// Something that the kernel stamped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Happening {
@@ -25,12 +27,16 @@ pub enum What {
     SwitchedOut {
         preempted: bool,
     },
+    /// What a thread that is about to leave its CPU waits for, if it is not preempted.
+    Waits(Wait),
     /// So many records found no room.
     Lost(u64),
 }
 
 /// Longer than any record of these kinds.
-pub const RECORD: usize = 96;
+pub const RECORD: usize = 40 + 8 * STACK;
+/// Innermost functions of the kernel in a record: those of a wait and its system call.
+pub const STACK: usize = 14;
 
 /// Reads a record; nothing where it is of no interest.
 pub fn parse(record: &[u8]) -> Option<Happening> {
@@ -38,6 +44,17 @@ pub fn parse(record: &[u8]) -> Option<Happening> {
     let number = |at| word(at).map(i32::from_ne_bytes);
     let long = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
     let misc = u16::from_ne_bytes([record[4], record[5]]);
+    if number(0)? == SAMPLED {
+        let depth = long(24)? as usize;
+        // The first stands for "in the kernel".
+        let chain = (1..depth.min(STACK + 1)).filter_map(|at| long(32 + 8 * at));
+        return Some(Happening {
+            time_ns: long(16)? as i64,
+            pid: number(8)?,
+            tid: number(12)?,
+            what: What::Waits(waits::of(chain)),
+        });
+    }
     // Every record ends with pid, tid and time of the task that it happened to.
     let end = record.len().checked_sub(16)?;
     let (pid, tid) = (number(end)?, number(end + 4)?);
@@ -79,6 +96,7 @@ const LOST: i32 = 2;
 const NAMED: i32 = 3;
 const ENDED: i32 = 4;
 const FORKED: i32 = 7;
+const SAMPLED: i32 = 9;
 const SWITCHED: i32 = 15;
 const BY_EXEC: u16 = 1 << 13;
 const OUT: u16 = 1 << 13;
@@ -126,6 +144,15 @@ mod tests {
         assert_eq!((got.pid, got.what), (11, blocked));
         let got = parse(&record(SWITCHED, OUT | PREEMPTED, &ids)).unwrap();
         assert_eq!(got.what, What::SwitchedOut { preempted: true });
+        let mut sampled = SAMPLED.to_ne_bytes().to_vec();
+        sampled.extend([0, 0, 48, 0]);
+        sampled.extend(ids.iter());
+        for number in [776_u64, 1, u64::MAX - 127] {
+            sampled.extend(number.to_ne_bytes());
+        }
+        let got = parse(&sampled).unwrap();
+        assert_eq!((got.pid, got.tid, got.time_ns), (7, 8, 776));
+        assert_eq!(got.what, What::Waits(Wait::Other));
         let lost = [1_u64.to_ne_bytes(), 9_u64.to_ne_bytes()].concat();
         assert_eq!(parse(&record(LOST, 0, &lost)).unwrap().what, What::Lost(9));
     }

@@ -2,12 +2,17 @@
 
 use std::collections::HashMap;
 
+use sys::perf::waits::Wait;
+
 /// The time of all threads of a tree, how often they left a CPU, and for how long at a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shares {
     pub on_cpu_ns: i64,
     pub preempted_ns: i64,
     pub blocked_ns: i64,
+    /// Parts of it; 0 also where nothing tells what threads wait for.
+    pub disk_ns: i64,
+    pub network_ns: i64,
     pub preempted: i64,
     pub blocked: i64,
     pub on_cpu: Lengths,
@@ -43,7 +48,15 @@ pub enum State {
     /// Off its CPU though it could have gone on.
     Preempted,
     /// Until it has a CPU again: that it was woken before is not told by switches.
-    Blocked,
+    Blocked(Wait),
+}
+
+/// Whose a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    pub course: u64,
+    /// Whether it is of the course's first process.
+    pub first: bool,
 }
 
 /// Every living thread of the trees, and since when it is as it is.
@@ -52,8 +65,10 @@ pub struct Threads(HashMap<i32, Thread>);
 
 #[derive(Debug)]
 struct Thread {
-    course: u64,
+    owner: Owner,
     state: State,
+    /// What it waits for when it next leaves its CPU by itself.
+    wait: Wait,
     since_ns: i64,
     begun_ns: i64,
     /// Of the present stretch, the part that is spent already.
@@ -74,7 +89,14 @@ impl Shares {
         let (total, lengths) = match spent.state {
             State::Running => (&mut self.on_cpu_ns, &mut self.on_cpu),
             State::Preempted => (&mut self.preempted_ns, &mut self.off_preempted),
-            State::Blocked => (&mut self.blocked_ns, &mut self.off_blocked),
+            State::Blocked(wait) => {
+                match wait {
+                    Wait::Disk => self.disk_ns += spent.ns,
+                    Wait::Network => self.network_ns += spent.ns,
+                    Wait::Other => {}
+                }
+                (&mut self.blocked_ns, &mut self.off_blocked)
+            }
         };
         *total += spent.ns;
         if let Some(ns) = spent.stretch_ns {
@@ -86,7 +108,7 @@ impl Shares {
         match to {
             State::Running => {}
             State::Preempted => self.preempted += 1,
-            State::Blocked => self.blocked += 1,
+            State::Blocked(_) => self.blocked += 1,
         }
     }
 }
@@ -97,10 +119,11 @@ impl Threads {
     }
 
     /// Follows a thread, unless it is followed already.
-    pub fn begin(&mut self, tid: i32, course: u64, state: State, since_ns: i64) {
+    pub fn begin(&mut self, tid: i32, owner: Owner, state: State, since_ns: i64) {
         self.0.entry(tid).or_insert(Thread {
-            course,
+            owner,
             state,
+            wait: Wait::Other,
             since_ns,
             begun_ns: since_ns,
             stretch_ns: 0,
@@ -113,7 +136,7 @@ impl Threads {
     /// That it left one CPU may be read after that it is on another: a virtual CPU that is held up
     /// between stamping a record and publishing it is late. It was off then, not on, since the one
     /// and until the other.
-    pub fn go(&mut self, tid: i32, to: State, time_ns: i64) -> Option<(u64, [Option<Spent>; 2])> {
+    pub fn go(&mut self, tid: i32, to: State, time_ns: i64) -> Option<(Owner, [Option<Spent>; 2])> {
         let thread = self.0.get_mut(&tid)?;
         if time_ns < thread.begun_ns {
             return None;
@@ -131,7 +154,7 @@ impl Threads {
         if ns < 0 && state == State::Running {
             thread.stretch_ns = 0;
             return Some((
-                thread.course,
+                thread.owner,
                 [ended(state, ns, stretch_ns), ended(to, -ns, -ns)],
             ));
         }
@@ -143,13 +166,13 @@ impl Threads {
                 ns,
                 stretch_ns: None,
             };
-            return Some((thread.course, [Some(spent), None]));
+            return Some((thread.owner, [Some(spent), None]));
         }
         thread.stretch_ns = 0;
-        Some((thread.course, [ended(state, ns, stretch_ns), None]))
+        Some((thread.owner, [ended(state, ns, stretch_ns), None]))
     }
 
-    pub fn end(&mut self, tid: i32, time_ns: i64) -> Option<(u64, Spent)> {
+    pub fn end(&mut self, tid: i32, time_ns: i64) -> Option<(Owner, Spent)> {
         let thread = self.0.remove(&tid)?;
         let ns = time_ns - thread.since_ns;
         let stretch_ns = Some(thread.stretch_ns + ns);
@@ -158,6 +181,37 @@ impl Threads {
             ns,
             stretch_ns,
         };
-        Some((thread.course, spent))
+        Some((thread.owner, spent))
+    }
+
+    /// A thread is about to leave its CPU, to wait for this if it does so by itself.
+    pub fn waits(&mut self, tid: i32, wait: Wait) {
+        if let Some(thread) = self.0.get_mut(&tid) {
+            thread.wait = wait;
+        }
+    }
+
+    /// What a thread that leaves its CPU now waits for.
+    pub fn wait(&mut self, tid: i32) -> Wait {
+        let wait = self.0.get_mut(&tid).map(|thread| &mut thread.wait);
+        wait.map_or(Wait::Other, |wait| std::mem::replace(wait, Wait::Other))
+    }
+
+    /// What each thread has spent so far; from a time on it is counted anew, its stretch goes on.
+    pub fn settle(&mut self, time_ns: i64) -> Vec<(Owner, Spent)> {
+        let threads = self.0.values_mut();
+        let earlier = threads.filter(|thread| thread.since_ns <= time_ns);
+        earlier
+            .map(|thread| {
+                let spent = Spent {
+                    state: thread.state,
+                    ns: time_ns - thread.since_ns,
+                    stretch_ns: None,
+                };
+                thread.since_ns = time_ns;
+                thread.stretch_ns += spent.ns;
+                (thread.owner, spent)
+            })
+            .collect()
     }
 }

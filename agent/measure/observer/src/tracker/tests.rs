@@ -1,4 +1,5 @@
 use record::Phase;
+use sys::perf::waits::Wait;
 
 use super::shares::Lengths;
 use super::*;
@@ -319,4 +320,61 @@ fn a_stretch_that_is_read_late_has_its_own_length() {
         assert_eq!(buckets(&shares.on_cpu), [(11, 1), (12, 1)]);
         assert_eq!(buckets(&shares.off_preempted), [(12, 1)]);
     }
+}
+
+#[test]
+fn what_services_do_under_load_is_apart_from_their_start_and_end() {
+    let mut tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (11, 20, 20, What::Forked { parent: 9 }),
+        (12, 9, 9, OUT),
+        (13, 20, 20, What::SwitchedIn),
+        // It starts up for 7, and then waits for requests.
+        (19, 20, 20, What::Waits(Wait::Network)),
+        (20, 20, 20, OUT),
+    ]);
+    tracker.load(true, 100);
+    feed(
+        &mut tracker,
+        &[
+            // Two requests: 5 of CPU time each, for the first 30 of a disk.
+            (110, 20, 20, What::SwitchedIn),
+            (113, 20, 20, What::Waits(Wait::Disk)),
+            (113, 20, 20, OUT),
+            (143, 20, 20, What::SwitchedIn),
+            (145, 20, 20, What::Waits(Wait::Network)),
+            (145, 20, 20, OUT),
+            (150, 20, 20, What::SwitchedIn),
+            // What it would have waited for does not count where it is preempted.
+            (152, 20, 20, What::Waits(Wait::Disk)),
+            (152, 20, 20, PREEMPTED),
+            (156, 20, 20, What::SwitchedIn),
+            (159, 20, 20, OUT),
+            // What starts the services is not one of them.
+            (160, 9, 9, What::SwitchedIn),
+            (170, 9, 9, OUT),
+        ],
+    );
+    tracker.load(false, 200);
+    feed(
+        &mut tracker,
+        &[
+            (250, 20, 20, What::SwitchedIn),
+            (260, 20, 20, What::Ended),
+            (270, 9, 9, What::Ended),
+        ],
+    );
+    let course = only(&tracker);
+    let load = course.load.as_ref().unwrap();
+    assert_eq!(
+        (load.on_cpu_ns, load.preempted_ns, load.blocked_ns),
+        (10, 4, 86)
+    );
+    assert_eq!((load.disk_ns, load.network_ns), (30, 10 + 5));
+    let whole = course.shares().unwrap();
+    assert_eq!((whole.disk_ns, whole.on_cpu_ns), (30, 7 + 10 + 10 + 12));
+    // All threads' time is somewhere, with or without a load.
+    let all = whole.on_cpu_ns + whole.preempted_ns + whole.blocked_ns;
+    assert_eq!(all, (270 - 10) + (260 - 11));
 }
