@@ -259,8 +259,6 @@ def test_every_application_is_right_everywhere(
         "cassandra-closed": ("users=2", "seconds=3", "warm_up=2"),
     }
     given = [word for one in less[application] for word in ("--set", one)]
-    if platform == "vm/docker" and application in SERVICES:
-        pytest.skip("a container in a virtual machine is no host of a network")
     if platform == "vm" and application.startswith("cassandra"):
         # More than a guest has by default: Cassandra maps 683 MiB at once.
         size += "4g"

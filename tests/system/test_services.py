@@ -147,7 +147,14 @@ def run(pages: Path, out: Path, *words: str) -> tuple[subprocess.CompletedProces
     return done, tare.open(out) if out.exists() else None
 
 
-@pytest.mark.parametrize("platform", layers.each(PLATFORMS))
+@pytest.mark.parametrize(
+    "platform",
+    [
+        *layers.each(PLATFORMS),
+        # Emulated, an engine takes minutes to start.
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("vm", "vm/docker")),
+    ],
+)
 def test_every_platform_serves_and_what_its_driver_saw_is_kept(
     pages: Path, tmp_path: Path, platform: str
 ) -> None:

@@ -64,7 +64,12 @@ def asked(stack: str) -> Experiment:
 
 @pytest.mark.parametrize(
     ("stack", "layer"),
-    [("ssh:box", "ssh"), ("vm/docker", "docker"), ("docker/gvisor", "gvisor")],
+    [
+        ("ssh:box", "ssh"),
+        ("docker/gvisor", "gvisor"),
+        ("docker/docker", "docker"),
+        ("vm/gvisor", "gvisor"),
+    ],
 )
 def test_others_are_refused_before_anything_starts(stack: str, layer: str) -> None:
     found = _outside(asked(stack), stack)
@@ -86,6 +91,7 @@ def test_others_are_refused_before_anything_starts(stack: str, layer: str) -> No
         ("docker/bubblewrap", "container"),
         ("gvisor", "own_namespace"),
         ("vm/runc", "tap"),
+        ("vm/docker", "tap"),
     ],
 )
 def test_what_can_be_a_host_is_not_refused(

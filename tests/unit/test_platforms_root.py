@@ -112,6 +112,18 @@ def test_a_container_in_a_guest_shows_what_the_guest_carries(place: platforms.Pl
         assert [(one.name, one.linkname) for one in archive] == [("tare", ""), ("bin", "usr/bin")]
 
 
+def test_a_container_in_a_guest_shares_the_interface_of_the_guest(place: platforms.Place) -> None:
+    port = platforms.Port(interface="tap0", address="10.77.0.3", prefix=24, host_file="/hosts")
+    for given, network in ((None, "none"), (port, "host")):
+        made = stack._Stacked("vm/docker", msgspec.structs.replace(place, port=given))
+        words = made.layers[1].wrap(["agent"], made.views[1], made.places[1])
+        assert f"--network={network}" in words
+    # An engine that is reached from a container is not in the container's network.
+    elsewhere = stack._Stacked("docker/docker", msgspec.structs.replace(place, port=port))
+    words = elsewhere.layers[1].wrap(["agent"], elsewhere.views[1], elsewhere.places[1])
+    assert "--network=host" not in words
+
+
 def test_the_machine_itself_enters_it(place: platforms.Place) -> None:
     assert place.root is not None
     words = bare._entering(msgspec.structs.replace(place, network="/run/netns/some"))

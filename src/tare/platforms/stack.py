@@ -169,18 +169,31 @@ def showing(stack: str) -> str | None:
 
 def network_end(stack: str) -> NetworkEnd:
     """Return how what is inside of all layers is in a network that tare made."""
-    ends = [one.network_end for one in layers(stack) if one.network_end != "host"]
+    ends = [one.network_end for one in _network_ends(stack)]
     return ends[0] if len(ends) == 1 else "none" if ends else "host"
+
+
+def _network_ends(stack: str) -> list[Layer]:
+    """Return the layers of a stack that are not in the network around them, outside-in.
+
+    A container whose engine runs in a virtual machine of tare's is in the machine's network.
+    """
+    found: list[Layer] = []
+    for layer in layers(stack):
+        in_machine = any(one.network_end == "tap" for one in found)
+        if layer.network_end != "host" and not (in_machine and layer.engine):
+            found.append(layer)
+    return found
 
 
 def network_needs_root(stack: str) -> bool:
     """Tell whether a stack cannot be in a network that an ordinary user made."""
-    return any(one.network_end != "host" or one.many_users for one in layers(stack))
+    return bool(_network_ends(stack)) or any(one.many_users for one in layers(stack))
 
 
 def own_network(stack: str) -> str | None:
     """Return the layer of a stack that keeps what is inside out of such a network, if any."""
-    ends = [one for one in layers(stack) if one.network_end != "host"]
+    ends = _network_ends(stack)
     # An end of a network leads into one layer, and no further.
     outside = [one for one in ends if one.network_end == "none"] or ends[1:]
     return outside[0].description.name if outside else None

@@ -65,7 +65,9 @@ class Nested(Layer):
         before: tuple[tuple[str, ...], ...] = ()
         if image is None:
             before = ((*client, "import", f"{folder}/empty.tar", own),)
-        words = [*client, "run", *options(outer, place, settings["network"])]
+        # The machine is the host of the network; the container shares its interface and address.
+        shares = outer.own_machine and place.port is not None
+        words = [*client, "run", *options(outer, place, "host" if shares else settings["network"])]
         words += shown
         words += ["--read-only"] if settings["read_only"] else []
         words += ["--entrypoint", argv[0], image or own, *argv[1:]]
