@@ -38,7 +38,7 @@ _LEAST_FILLED = 0.5
 #: Waves of a day, half a day and a third of a day are tested, each against this many frequencies
 #: on either side, which noise of any smooth spectrum fills alike.
 _HARMONICS, _NEIGHBOURS = 3, 6
-#: Level of the test [alarms in 14 days of noise: 4.0 to 4.7 %].
+#: Level of the test, below the 5 % that are claimed, as scores of ranks are only nearly normal.
 ALPHA = 0.04
 #: Standard deviations of one component of a wave that 90 % of estimates exceed from below.
 _POWER_90 = 1.2816 / math.sqrt(2)
