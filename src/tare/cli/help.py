@@ -23,7 +23,7 @@ GROUPS = {
     ),
     "Columns": (
         "format", "value", "group", "compare", "order", "trial", "block", "drop_missing", "time",
-        "unit", "cores", "pinning_column", "reference", "quota",
+        "time_unit", "unit", "cores", "pinning_column", "reference", "quota",
     ),
     "How many": (
         "trials", "parallel", "precision", "confidence", "budget", "duration", "timeout", "quick",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
@@ -21,12 +22,14 @@ from tare.statistics.dependence import dependence_times
 from tare.statistics.downsample import sample
 from tare.statistics.interim_analysis import FIRST_LOOK
 from tare.statistics.intervals import Interval, quantile_interval
-from tare.statistics.normality import Normality, normality
 from tare.statistics.order import normal_scores, order_of
 from tare.statistics.quantiles import quantiles
 from tare.statistics.series_intervals import series_interval
 from tare.statistics.stationarity import Stationarity, stationarity
 from tare.statistics.statistic import FloatArray, IndexArray, median
+
+if TYPE_CHECKING:
+    from tare.statistics.normality import Normality
 
 HOUR_S, DAY_S, WEEK_S = 3600.0, 86_400.0, 604_800.0
 #: Medians below which nothing is said: their interval needs as many.
@@ -257,6 +260,9 @@ class Level:
     @cached_property
     def normality(self) -> Normality:
         """Test of a normal distribution."""
+        # Only tables have it, and scipy.stats takes long to load.
+        from tare.statistics.normality import normality
+
         return normality(self.values)
 
     @cached_property
