@@ -102,7 +102,8 @@ def _first(data: Any, paths: Sequence[Sequence[str]]) -> str | None:
 
 def _firmware(files: KernelFiles, cloud: str | None = None) -> str | None:
     """Return product and vendor as the firmware has them; only of ``cloud``, where it is given."""
-    vendor, product = (files.read(f"{_DMI}/{name}") for name in ("sys_vendor", "product_name"))
-    if not vendor or not product or cloud not in (None, vendor):
+    product = files.read(f"{_DMI}/product_name")
+    vendor = files.read(f"{_DMI}/sys_vendor") if product else None
+    if not vendor or cloud not in (None, vendor):
         return None
     return f"{product} ({vendor})"[:100]
