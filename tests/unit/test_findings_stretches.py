@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import vega_lite
-from said import args, ids
+from said import args
 from synthetic import make
 
 from tare import registry
@@ -74,4 +74,3 @@ def test_it_belongs_to_why_a_platform_takes_longer(results: Results) -> None:
     assert found is not None
     assert found.charts == ("stretches",)
     assert "stretches" in SUPPLIES.charts()
-    assert "platform_why.stacks" in ids(found.caveats)

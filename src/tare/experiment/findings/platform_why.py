@@ -133,7 +133,7 @@ def find(results: Results) -> Finding | None:
     if not some:
         return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
     requests = message("platform_why.requests") if any(one.serves for one in some) else None
-    overlap, stacks = message("platform_why.overlap"), message("platform_why.stacks")
+    overlap = message("platform_why.overlap")
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -145,7 +145,7 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(_table(some, results, str(basis)),),
-        caveats=tuple(filter(None, [_absent(some), overlap, requests, stacks, apart])),
+        caveats=tuple(filter(None, [_absent(some), overlap, requests, apart])),
         charts=("stretches",),
     )
 
