@@ -66,6 +66,9 @@ const INHERIT_THREAD: u64 = 1 << 35;
 pub enum Target {
     /// Everything on one CPU.
     Cpu { cpu: u32, switches: bool },
+    /// In which functions of the kernel tasks leave one CPU: [`What::Waits`] before each
+    /// [`What::SwitchedOut`] of another event.
+    Waits { cpu: u32 },
     /// A process and its threads, while they are on one CPU.
     Task { pid: libc::pid_t, cpu: u32 },
 }
@@ -82,6 +85,7 @@ impl Event {
     pub fn open(target: Target, pages: usize) -> io::Result<Self> {
         let (pid, cpu, flags) = match target {
             Target::Cpu { cpu, switches } => (-1, cpu, if switches { CONTEXT_SWITCH } else { 0 }),
+            Target::Waits { cpu } => (-1, cpu, 0),
             // An inherited event needs a CPU, and is cloned only for threads, not for children.
             Target::Task { pid, cpu } => (pid, cpu, INHERIT | INHERIT_THREAD),
         };
@@ -104,6 +108,14 @@ impl Event {
             clockid: libc::CLOCK_MONOTONIC,
             ..Attributes::default()
         };
+        if matches!(target, Target::Waits { .. }) {
+            attributes.config = CONTEXT_SWITCHES;
+            attributes.sample_period = 1;
+            attributes.sample_type |= SAMPLE_CALLCHAIN;
+            attributes.sample_max_stack = STACK as u16;
+            attributes.flags &= !(EXCLUDE_KERNEL | COMM | TASK | COMM_EXEC);
+            attributes.flags |= EXCLUDE_CALLCHAIN_USER;
+        }
         let file = open(&mut attributes, pid, cpu)?;
         let counts_lost = attributes.read_format != 0;
         let map = Mapping::shared(file.as_fd(), (1 + pages) * PAGE)?;
@@ -114,39 +126,13 @@ impl Event {
         })
     }
 
-    /// Also records, until what is returned is dropped, in which functions of the kernel tasks leave
-    /// this event's CPU: as [`What::Waits`], before each [`What::SwitchedOut`].
-    pub fn record_waits(&self, cpu: u32) -> io::Result<Waits> {
-        let mut attributes = Attributes {
-            kind: SOFTWARE,
-            size: std::mem::size_of::<Attributes>() as u32,
-            config: CONTEXT_SWITCHES,
-            sample_period: 1,
-            sample_type: SAMPLE_TID | SAMPLE_TIME | SAMPLE_CALLCHAIN,
-            read_format: FORMAT_LOST,
-            flags: EXCLUDE_HYPERVISOR
-                | WATERMARK
-                | SAMPLE_ID_ALL
-                | EXCLUDE_CALLCHAIN_USER
-                | USE_CLOCKID,
-            clockid: libc::CLOCK_MONOTONIC,
-            sample_max_stack: STACK as u16,
-            ..Attributes::default()
-        };
-        let file = open(&mut attributes, -1, cpu)?;
-        // Into the same pages, so that both kinds of records come in order.
-        // SAFETY: both descriptors are open.
-        let set = unsafe { libc::ioctl(file.as_raw_fd(), SET_OUTPUT, self.file.as_raw_fd()) };
-        if set != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let counts_lost = attributes.read_format != 0;
-        Ok(Waits { file, counts_lost })
-    }
-
     /// Records that found no room so far; nothing where the kernel does not count them.
     pub fn lost(&self) -> Option<u64> {
-        lost(&self.file, self.counts_lost)
+        let mut counts = [0_u64; 2];
+        let size = std::mem::size_of_val(&counts);
+        // SAFETY: reads at most two numbers into room for two.
+        let read = unsafe { libc::read(self.file.as_raw_fd(), counts.as_mut_ptr().cast(), size) };
+        (self.counts_lost && read == size as isize).then_some(counts[1])
     }
 
     /// Hands over everything that was recorded since the last time.
@@ -185,28 +171,6 @@ impl Event {
     }
 }
 
-/// An event that records in which functions tasks leave a CPU.
-#[derive(Debug)]
-pub struct Waits {
-    file: OwnedFd,
-    counts_lost: bool,
-}
-
-impl Waits {
-    /// Records that found no room so far; nothing where the kernel does not count them.
-    pub fn lost(&self) -> Option<u64> {
-        lost(&self.file, self.counts_lost)
-    }
-}
-
-fn lost(file: &OwnedFd, counted: bool) -> Option<u64> {
-    let mut counts = [0_u64; 2];
-    let size = std::mem::size_of_val(&counts);
-    // SAFETY: reads at most two numbers into room for two.
-    let read = unsafe { libc::read(file.as_raw_fd(), counts.as_mut_ptr().cast(), size) };
-    (counted && read == size as isize).then_some(counts[1])
-}
-
 impl AsRawFd for Event {
     fn as_raw_fd(&self) -> RawFd {
         self.file.as_raw_fd()
@@ -237,9 +201,6 @@ fn open(attributes: &mut Attributes, pid: libc::pid_t, cpu: u32) -> io::Result<O
         }
     }
 }
-
-/// _IO('$', 5)
-const SET_OUTPUT: libc::c_ulong = 0x2405;
 
 /// Offsets of the ring's ends.
 const HEAD: usize = 1024;

@@ -1,13 +1,14 @@
 //! One event per CPU for the whole session, drained as they fill up and before every answer.
 
 use std::collections::HashSet;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use sys::clock;
-use sys::perf::{self, waits, Event, Happening, Target, Waits, What};
+use sys::perf::{self, waits, Event, Happening, Target, What};
 
 use super::tracker::{Course, Tracker};
 
@@ -21,8 +22,8 @@ pub struct Recorder {
     switches: bool,
     /// What threads wait for is recorded while services are under load: it takes some time at
     /// every switch.
-    waits: Vec<Waits>,
-    /// Whether nothing of that was missed.
+    waits: Vec<(u32, Event)>,
+    /// Whether none of that was lost.
     knows_waits: bool,
     /// Not yet in order with what other CPUs recorded.
     pending: Vec<(u32, Happening)>,
@@ -85,6 +86,7 @@ impl Recorder {
     /// A trial is about to start, in which these agents launch.
     pub fn begin(&mut self, nonce: u32, agents: impl Iterator<Item = u32>) {
         self.waits.clear();
+        self.knows_waits = false;
         self.drain();
         self.tracker.begin(nonce, launchers(agents));
         self.lost_before = self.lost_so_far();
@@ -92,18 +94,17 @@ impl Recorder {
 
     /// The load on the trial's services begins or has ended.
     pub fn load(&mut self, begins: bool) {
-        if begins && self.switches && waits::known() {
-            let events = self.events.iter();
-            let opened = events.map(|(cpu, event)| event.record_waits(*cpu));
+        self.drain();
+        if begins && self.switches && self.tracker.sees_launchers() && waits::known() {
+            let cpus = self.events.iter().map(|(cpu, _)| *cpu);
+            let opened = cpus.map(|cpu| Ok((cpu, Event::open(Target::Waits { cpu }, PAGES)?)));
             // Without the right to, what threads wait for is not known.
-            self.waits = opened.collect::<Result<_, _>>().unwrap_or_default();
+            self.waits = opened.collect::<io::Result<_>>().unwrap_or_default();
+            self.knows_waits = !self.waits.is_empty();
         }
         let now = self.drain();
         self.tracker.load(begins, now);
         if !begins {
-            let mut events = self.waits.iter();
-            self.knows_waits =
-                !self.waits.is_empty() && events.all(|event| event.lost().unwrap_or(0) == 0);
             self.waits.clear();
         }
     }
@@ -150,6 +151,12 @@ impl Recorder {
                     self.lost_recorded += count;
                 }
                 self.pending.push((*cpu, happening));
+            });
+        }
+        for (cpu, event) in &self.waits {
+            event.drain(|happening| match happening.what {
+                What::Lost(_) => self.knows_waits = false,
+                _ => self.pending.push((*cpu, happening)),
             });
         }
         self.pending.sort_by_key(|(_, happening)| happening.time_ns);

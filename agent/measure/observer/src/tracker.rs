@@ -90,6 +90,11 @@ impl Tracker {
         self.loaded = false;
     }
 
+    /// Whether the agents that launch are seen: not those of platforms with kernels of their own.
+    pub fn sees_launchers(&self) -> bool {
+        self.launchers.is_some()
+    }
+
     /// Everything up to a time has been taken in, when the load on services begins or ends.
     pub fn load(&mut self, begins: bool, time_ns: i64) {
         for (owner, spent) in self.threads.settle(time_ns) {
