@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use record::services::Ready;
 use regex_lite::Regex;
@@ -11,7 +11,8 @@ use regex_lite::Regex;
 use crate::listening;
 use crate::log::Log;
 
-/// For a connection and for each answer: then it is asked again.
+/// For a connection, and for the first answer: then it is asked again, and twice as long is waited,
+/// as an emulated CPU may need much longer for a page.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Read of a page.
 const PAGE: u64 = 4 << 20;
@@ -24,6 +25,7 @@ pub enum Readiness {
         address: SocketAddr,
         path: String,
         body: Option<Regex>,
+        patience: Duration,
     },
     Command(Command),
 }
@@ -45,6 +47,7 @@ impl Readiness {
                     address,
                     path,
                     body,
+                    patience: PATIENCE,
                 };
                 (http, None)
             }
@@ -72,8 +75,8 @@ impl Readiness {
         Some(*address)
     }
 
-    /// Whether it is; otherwise what is seen instead.
-    pub fn check(&mut self, log: &Log) -> Result<(), String> {
+    /// Whether it is; otherwise what is seen instead. It is not waited for longer than is left.
+    pub fn check(&mut self, log: &Log, left: Duration) -> Result<(), String> {
         match self {
             Self::Log if log.shown() => Ok(()),
             Self::Log => Err("no line of its output has the expression".to_string()),
@@ -84,7 +87,15 @@ impl Readiness {
                 address,
                 path,
                 body,
-            } => page(*address, path).and_then(|page| answers(&page, body.as_ref())),
+                patience,
+            } => {
+                let (limit, began) = ((*patience).min(left.max(PATIENCE)), Instant::now());
+                let page = page(*address, path, limit);
+                if page.is_err() && began.elapsed() >= limit {
+                    *patience = patience.saturating_mul(2);
+                }
+                page.and_then(|page| answers(&page, body.as_ref()))
+            }
             Self::Command(command) => match command.status() {
                 Ok(status) if status.success() => Ok(()),
                 Ok(status) => Err(format!("its command ended with {status}")),
@@ -117,10 +128,10 @@ fn built(words: &[String]) -> Result<Command, String> {
 }
 
 /// What a server answers, its head included. Of HTTP 1.0 no answer comes in chunks.
-fn page(address: SocketAddr, path: &str) -> Result<Vec<u8>, String> {
+fn page(address: SocketAddr, path: &str, patience: Duration) -> Result<Vec<u8>, String> {
     let read = || {
         let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         write!(
             stream,
@@ -157,7 +168,35 @@ fn answers(page: &[u8], body: Option<&Regex>) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
     use super::*;
+
+    #[test]
+    fn a_slow_page_is_waited_for_longer_each_time() {
+        let door = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut readiness = Readiness::Http {
+            address: door.local_addr().unwrap(),
+            path: "/".to_string(),
+            body: None,
+            patience: Duration::from_millis(1),
+        };
+        thread::spawn(move || {
+            for stream in door.incoming() {
+                thread::sleep(Duration::from_millis(20));
+                // Whoever asked may have given up.
+                let mut stream = stream.unwrap();
+                let _ = stream.read(&mut [0; 512]);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+            }
+        });
+        let log = Log::default();
+        let day = Duration::from_secs(86_400);
+        let asked = (0..30).position(|_| readiness.check(&log, day).is_ok());
+        // The first answer takes longer than that is waited for.
+        assert!(asked.unwrap() > 0);
+    }
 
     #[test]
     fn an_empty_page_with_200_is_not_ready() {

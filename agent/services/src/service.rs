@@ -54,7 +54,8 @@ impl<'a> Running<'a> {
             _ => TICK,
         };
         loop {
-            let seen = self.readiness.check(&self.log);
+            let left = deadline.saturating_duration_since(Instant::now());
+            let seen = self.readiness.check(&self.log, left);
             // What has ended is not ready, whoever answers.
             if let Some(how) = self.ended() {
                 return Err(how);
