@@ -7,14 +7,17 @@ from typing import Any
 
 import msgspec
 import pytest
+import served
 
 from tare import platforms
 from tare.errors import ExperimentError, PlatformError, TrialError
-from tare.experiment import availability_filter
-from tare.experiment.availability_filter import fitted
+from tare.experiment import availability_filter, plan
+from tare.experiment.availability_filter import _Trying, fitted
 from tare.experiment.placement import Machine
 from tare.experiment.specification import Experiment
 from tare.registry import Availability
+from tare.render.words import text
+from tare.workloads.application import Needs
 from tare.workloads.specification import WorkloadSpec
 
 HERE = Machine(
@@ -40,7 +43,7 @@ def works(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, plat
             tried.append((stack, held))
             if refuse(stack, held):
                 return Availability(name=stack, works=False, why="too small", fix="more")
-            return Availability(name=stack, works=True)
+            return Availability(name=stack, works=True, emulated=stack.startswith("vm"))
 
         monkeypatch.setattr(availability_filter.platforms, "availability", availability)
         return tried
@@ -142,3 +145,23 @@ def test_a_level_that_is_missing_is_named_once(monkeypatch: pytest.MonkeyPatch) 
     found = fitted(asked(platform=("bare", "vm")), HERE, skip=True)
     (note,) = [one for one in found.notes if one.detail]
     assert note.detail == {"platform": "vm", "why": "this machine has no KVM", "fix": "modprobe"}
+
+
+def test_what_no_emulated_cpu_runs_is_left_out_before_anything_is_tried(works: Any) -> None:
+    works(lambda stack, held: False)
+    slow = served.application(name="slow")
+    slow = msgspec.structs.replace(slow, needs=Needs(native="it does not start within 3 min"))
+    experiment = msgspec.structs.replace(
+        asked(platform=("bare", "vm", "vm/docker")),
+        workloads=(
+            *asked().workloads,
+            WorkloadSpec(name="slow", command=("true",), application=slow, of_agent=True),
+        ),
+    )
+    kept = plan.cells(experiment, HERE, _Trying(experiment, HERE).refuse)
+    assert [(c.workload.name, c.platform) for c in kept] == [
+        ("null", "bare"), ("null", "vm"), ("null", "vm/docker"), ("slow", "bare"),
+    ]  # fmt: skip
+    (one, other) = plan.left_out(experiment, HERE, _Trying(experiment, HERE).refuse)
+    assert (one.levels["platform"], other.levels["platform"]) == (("vm",), ("vm/docker",))
+    assert text(one.why) == "the CPU of vm is emulated here: it does not start within 3 min"

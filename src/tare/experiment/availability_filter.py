@@ -125,6 +125,14 @@ class _Trying:
                 why=message("unfit.no_shared_memory"),
                 fix='instances = "shared", so that they stand in one',
             )
+        application = cell.workload.application
+        native = application.needs.native if application else None
+        if native and self.stack(cell.platform).emulated:
+            return plan.LeftOut(
+                levels=(*levels, ("workload", cell.workload.name)),
+                why=message("unfit.emulated", platform=cell.platform, why=native),
+                fix="a machine with KVM",
+            )
         held = _held(self._experiment, cell)
         if held == platforms.NOT_HELD or (found := self._holds(cell.platform, held)).works:
             return None

@@ -181,10 +181,12 @@ class Tasks(_Strict, frozen=True, kw_only=True):
 
 
 class Needs(_Strict, frozen=True, kw_only=True):
-    """The least that a size must give."""
+    """The least that a size must give, and whether the CPU must be a real one."""
 
     cores: float | None = None
     memory_bytes: int | None = None
+    #: Why it cannot be measured on an emulated CPU; None: it can.
+    native: str | None = None
 
 
 class Application(_Strict, frozen=True, kw_only=True):

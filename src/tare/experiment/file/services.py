@@ -53,6 +53,11 @@ def _results(value: Any) -> str:
 NEEDS = (
     Key("cores", kinds.CPUS, "CPUs that a size must give at least"),
     Key("memory", kinds.SIZE, "memory that a size must give at least", field="memory_bytes"),
+    Key(
+        "native",
+        kinds.TEXT,
+        "why it cannot be measured where the CPU of a platform is emulated; absent: it can",
+    ),
 )
 RESET = (
     Key(
