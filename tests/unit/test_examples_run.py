@@ -51,6 +51,11 @@ REQUESTS = """intended_ns,start_ns,duration_ns,label,error
 {ms}000000,{ms}000000,{took_ms}000000,read,"""
 JMETER = """timeStamp,elapsed,label,responseCode,responseMessage,success
 {ms},{took_ms},home,200,OK,true"""
+#: What Cassandra's load generator prints besides.
+CQL_METRICS = (
+    "late", "rate", "partitions", "partitions_read", "partitions_written",
+    "collections", "collection_ms", "collection_bytes",
+)  # fmt: skip
 EPOCH_MS, REQUESTS_SENT = 1_700_000_000_000, 100
 #: Cells of an example that are run, of each of its workloads as many; and trials of each.
 MOST_CELLS, MOST_OF_WORKLOAD, TRIALS = 12, 6, 6
@@ -114,7 +119,9 @@ class Script:
             case "sh -c":
                 return Execution({}, out=self._requests if argv[-1].endswith(".csv") else "")
             case "tare-cql":
-                return self._loaded(job, float(argv[argv.index("--rate") + 1]), REQUESTS)
+                open_ = "--rate" in argv
+                rate = float(argv[argv.index("--rate") + 1]) if open_ else 10.0
+                return self._loaded(job, rate, REQUESTS)
             case "sh /application/drive.sh":
                 open_ = argv[2] == "open"
                 return self._loaded(job, float(argv[4]) if open_ else 10.0, JMETER)
@@ -144,7 +151,9 @@ class Script:
             at_ms = EPOCH_MS + round(1000 * number / rate)
             self._requests += "\n" + row.format(ms=at_ms, took_ms=took_ms)
         times = {("wall_ns", "around"): 1e9 * REQUESTS_SENT / rate, ("cpu_ns", "self"): 1e7}
-        said = json.dumps({"operations": REQUESTS_SENT, "late": 0.0}, separators=(",", ":"))
+        said = json.dumps(
+            {"operations": REQUESTS_SENT, **dict.fromkeys(CQL_METRICS, 1.0)}, separators=(",", ":")
+        )
         jmeter = f"summary = {REQUESTS_SENT} in 2s\nstarted late: median 1 ms\n"
         return Execution(times, said if form is REQUESTS else jmeter)
 
