@@ -29,7 +29,8 @@ from tare.wiring import SUPPLIES
 CHARTS = sorted(SUPPLIES.charts())
 #: Situations that show every chart together.
 SHOWING = ("platforms", "comparison", "sizes", "sweep", "sweep by platform", "network",
-           "long network", "budgets", "two weeks", "services", "tasks", "limits", "starts")  # fmt: skip
+           "long network", "budgets", "two weeks", "services", "tasks", "limits",
+           "starts")  # fmt: skip
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"&|`*_"
 
 

@@ -46,6 +46,7 @@ _QUANTILE = re.compile(
     r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)|([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%|(0?\.[0-9]{1,8})|(median)"
 )
 _TIME, _RATE, _AMOUNT, _SHARE, _QUANTILE_NAMED = "90s", "200Mbit/s", "10Gbit", "5%", "p99"
+_SIZE = "512MiB"
 _COUNT, _FREQUENCY, _FACTOR = "20", "3.5GHz", "1.5"
 
 
@@ -131,7 +132,7 @@ def rate(text: str) -> int:
     raise _not_known(unit, _RATE)
 
 
-def bits(text: str) -> int:
+def bits(text: str, example: str = _AMOUNT) -> int:
     """Return an amount of data in bits: ``10Gbit``, ``1MB``, ``12.5 GiB``.
 
     Raises
@@ -139,20 +140,20 @@ def bits(text: str) -> int:
     QuantityError
         If it is no amount.
     """
-    number, unit = _with_unit(text, _AMOUNT)
+    number, unit = _with_unit(text, example)
     if "/" in unit or unit in _PER_SECOND:
-        raise QuantityError("is a rate, not an amount", _AMOUNT)
+        raise QuantityError("is a rate, not an amount", example)
     found = _bits(unit)
     if found is None and unit in BYTES:
         found = 8 * BYTES[unit]
     if found is None:
-        raise _not_known(unit, _AMOUNT)
+        raise _not_known(unit, example)
     return _bounded(number * found)
 
 
 def size(text: str) -> int:
     """Return whole bytes: ``512 MiB``, ``1.5GB``, ``100Mbit``, as :func:`bits` reads them."""
-    return math.ceil(bits(text) / 8)
+    return math.ceil(bits(text, _SIZE) / 8)
 
 
 def share(text: str, least: float = 0.0, most: float = 1.0, example: str = _SHARE) -> float:

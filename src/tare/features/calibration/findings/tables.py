@@ -22,7 +22,8 @@ _STEPS = {
     "memory": "CPU that comes with it",
 }
 _LINES_NOTE = (
-    "Slope, intercept, R² and p: ordinary least squares with HC3 errors over all trials. Verdict "
+    "Slope, intercept and R²: ordinary least squares over all trials, intervals with HC3 errors; "
+    "p: plain errors, as in CALIBRATE and R's lm, so that it may contradict the interval. Verdict "
     "and largest error: the best of one, two and three lines through the means (1.5 × BIC), "
     "weighted by how errors grow; charts show these. A high R² does not mean linear."
 )
