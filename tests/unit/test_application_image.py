@@ -644,6 +644,8 @@ def test_a_layer_has_given_files_whose_content_decides_it(fakes: Path, tmp_path:
     path, digest = prepared(wanted, image, commands, silent, None, given)
     assert (path / "copy").read_text() == "one"
     assert (path / "tool/bin/run").stat().st_mode & 0o777 == 0o755
+    # Who may not read what was given may not read the copy either.
+    assert path.parent.stat().st_mode & 0o007 == 0
     # Another path with the same content is the same layer, other content is not.
     (tmp_path / "visit.har").rename(tmp_path / "other.har")
     given["visit"] = tmp_path / "other.har"
@@ -658,6 +660,10 @@ def test_a_layer_has_given_files_whose_content_decides_it(fakes: Path, tmp_path:
     os.mkfifo(tmp_path / "pipe")
     given["visit"] = tmp_path / "pipe"
     with pytest.raises(ExperimentError, match="cannot read"):
+        prepared(wanted, image, commands, silent, None, given)
+    (tmp_path / "pipe").rename(tmp_path / "tool/pipe")
+    given["visit"] = tmp_path / "tool"
+    with pytest.raises(ExperimentError, match="/pipe is neither a file nor a directory"):
         prepared(wanted, image, commands, silent, None, given)
 
 

@@ -19,7 +19,7 @@ from tare.applications.image import cache, tree
 from tare.applications.image.build import Built, Stage
 from tare.applications.image.lock import Package
 from tare.applications.image.running import contained, ending, identity, last_lines, remove
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, PlatformError
 from tare.results.message import message
 from tare.workloads import ENVIRONMENT
 from tare.workloads.application import DATA, Application
@@ -66,6 +66,8 @@ def prepared(
     digests = {name: given_digest(path) for name, path in sorted(given.items())}
 
     def make(data: Path) -> tuple[Package, ...]:
+        if given:
+            _hide(data.parent, user)
         own = data if user is None else _folder_of(user, data)
         for name, path in given.items():
             _give(path, own / name, digests[name])
@@ -105,6 +107,7 @@ def given_digest(path: Path) -> str:
     """
     try:
         if path.is_dir():
+            tree.require_plain(path)
             size = tree.size_bytes(path)
             found = "" if size > MOST_BYTES else tree.digest(path)
         else:
@@ -113,6 +116,8 @@ def given_digest(path: Path) -> str:
                 found = "" if size > MOST_BYTES else hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ExperimentError(f"cannot read {path}: {error.strerror}") from error
+    except PlatformError as error:
+        raise ExperimentError(f"{path}: {error.message}", "leave it out of the folder") from error
     if not found:
         raise ExperimentError(f"{path} has {size:,} bytes, more than {MOST_BYTES:,}")
     return found
@@ -133,6 +138,13 @@ def _give(path: Path, to: Path, digest: str) -> None:
         raise ExperimentError(f"cannot copy {path}: {error}") from error
     if given_digest(to) != digest:
         raise ExperimentError(f"{path} was changed while it was copied", "run the command again")
+
+
+def _hide(entry: Path, user: record.User | None) -> None:
+    """Let nobody else into an entry: others may not be allowed to read what was given."""
+    if user is not None:
+        os.chown(entry, -1, user.gid)
+    entry.chmod(0o710)
 
 
 def _folder_of(user: record.User, data: Path) -> Path:

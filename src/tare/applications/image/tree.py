@@ -165,13 +165,25 @@ def make_readable(top: Path) -> None:
     PlatformError
         If it has what is neither a file, a directory nor a link.
     """
+    require_plain(top)
     for at, about in _walk(top):
         if stat.S_ISLNK(about.st_mode):
             continue
-        if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
-            raise PlatformError(f"/{at.relative_to(top)} is neither a file nor a directory")
         is_open = stat.S_ISDIR(about.st_mode) or about.st_mode & 0o111
         at.chmod(0o755 if is_open else 0o644)
+
+
+def require_plain(top: Path) -> None:
+    """See that a tree has files, directories and links alone: to read a pipe might never end.
+
+    Raises
+    ------
+    PlatformError
+        If it has something else.
+    """
+    for at, about in _walk(top):
+        if stat.S_IFMT(about.st_mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+            raise PlatformError(f"/{at.relative_to(top)} is neither a file nor a directory")
 
 
 def _walk(top: Path) -> list[tuple[Path, os.stat_result]]:
