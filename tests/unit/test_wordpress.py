@@ -150,6 +150,20 @@ def test_a_visit_is_in_the_order_of_starts_and_of_one_host(tmp_path):
 
 
 @needs_perl
+def test_what_goes_to_others_is_left_out_unread(tmp_path):
+    archive = _archive(
+        _entry("data:image/png;base64,AAAA", request={"method": "${x}"}),
+        _entry("http://blog/", comment="", time=-1),
+        _entry("http://other/?a=${x}", request={"method": "CONNECT"}, time=-5),
+        _entry("wss://blog/socket"),
+        _entry("http://blog/b", time=1e-05),
+    )
+    done = _visit(tmp_path, b"\xef\xbb\xbf" + json.dumps(archive).encode())
+    assert done.stdout == "a visit of 2 requests\n", done.stderr
+    assert [one["label"] for one in _walked(tmp_path, "closed", "users")] == ["GET /", "GET /b"]
+
+
+@needs_perl
 def test_the_plans_have_each_request_in_order(tmp_path):
     done = _visit(tmp_path, _archive(
         _entry("http://blog/a?p=1&q=2#x", comment="first", startedDateTime="2026-03-01T12:00:01Z",
@@ -199,7 +213,7 @@ def test_the_default_visit_is_two_requests_at_once(tmp_path):
         (_archive(), "no HTTP Archive"),
         (_archive(3), "entry 1 has no request"),
         (_archive({"request": []}), "entry 1 has no request"),
-        (_archive(_entry("ftp://blog/")), "no url of HTTP"),
+        (_archive(_entry("ftp://blog/")), "no request by HTTP"),
         (_archive(_entry("http://blog/ /")), "no url of HTTP"),
         (_archive(_entry("http://blog/" + "a" * 9000)), "no url of HTTP"),
         (_archive(_entry(request={"method": "TRACE"})), "another method"),

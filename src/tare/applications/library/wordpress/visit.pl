@@ -28,7 +28,7 @@ sub text {
 sub milliseconds {
     my ($value, $name) = @_;
     return undef if !defined $value;
-    fail("$name is no time in ms") if ref $value || $value !~ /^[0-9]{1,12}(?:\.[0-9]+)?(?:[eE]-?[0-9])?$/;
+    fail("$name is no time in ms") if ref $value || $value !~ /^[0-9]{1,12}(?:\.[0-9]+)?(?:[eE](?:[0-9]|-[0-9]{1,2}))?$/;
     return $value + 0;
 }
 
@@ -48,33 +48,41 @@ sub steps {
     my $file = shift;
     open my $handle, '<:raw', $file or fail("$file: $!");
     fail('has more than 32 MiB: save it without contents') if -s $handle > $most_bytes;
-    my $har = eval { JSON::PP->new->utf8->max_depth(64)->decode(do { local $/; <$handle> }) };
+    my $json = do { local $/; <$handle> } =~ s/^\xef\xbb\xbf//r;
+    my $har = eval { JSON::PP->new->utf8->max_depth(64)->decode($json) };
     my $entries = eval { $har->{log}{entries} };
     fail('is no HTTP Archive with log.entries') if ref $entries ne 'ARRAY' || !@$entries;
-    my @steps;
+    my ($number, $site, @steps) = (0);
     for my $entry (@$entries) {
-        my $name = 'entry ' . (@steps + 1);
+        my $name = 'entry ' . ++$number;
         fail("$name has no request") if ref $entry ne 'HASH' || ref $entry->{request} ne 'HASH';
         my $request = $entry->{request};
+        fail("the url of $name is no text") if !defined $request->{url} || ref $request->{url};
+        # What goes to others, or is no HTTP (data:, wss:), is not looked at further.
+        my ($host) = $request->{url} =~ m{^https?://([^/?#]+)} or next;
+        $site //= $host;
+        next if $host ne $site;
         my $method = text($request->{method}, "the method of $name");
         fail("$name has another method") if $method !~ /^(?:GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH)$/;
-        my ($host, $path) = text($request->{url}, "the url of $name") =~
-            m{^https?://([^/?#]+)((?:[/?][!-"\$-~]{0,8000})?)(?:#.*)?$}s or fail("$name has no url of HTTP");
+        my ($path) = text($request->{url}, "the url of $name") =~
+            m{^https?://[^/?#]+((?:[/?][!-"\$-~]{0,8000})?)(?:#.*)?$}s or fail("$name has no url of HTTP");
         $path = "/$path" if $path !~ m{^/};
+        # HAR: -1 where it is not known.
+        my $took = ($entry->{time} // '') eq '-1' ? undef : $entry->{time};
         my $body = ref $request->{postData} eq 'HASH' ? $request->{postData} : {};
         my ($bare) = $path =~ /^([^?]*)/;
         push @steps, {
-            host => $host, method => $method, path => $path,
-            label => text($entry->{comment} // "$method $bare", "the label of $name"),
+            method => $method, path => $path,
+            label => text($entry->{comment} // '', "the label of $name") || "$method $bare",
             start => start_ms($entry->{startedDateTime}, "the start of $name"),
-            took => milliseconds($entry->{time}, "the time of $name"),
+            took => milliseconds($took, "the time of $name"),
             think => milliseconds($entry->{_think_ms}, "_think_ms of $name"),
             expect => text($entry->{_expect} // '', "_expect of $name"),
             body => text($body->{text} // '', "the body of $name"),
             type => text($body->{mimeType} // '', "the type of $name"),
         };
     }
-    @steps = grep { $_->{host} eq $steps[0]{host} } @steps;
+    fail('has no request by HTTP') if !@steps;
     @steps = sort { $a->{start} <=> $b->{start} } @steps if !grep { !defined $_->{start} } @steps;
     fail("has more than $most_steps requests to its host") if @steps > $most_steps;
     my $end;
