@@ -8,13 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from model_bucket import Phase, carried
 from noisy_traces import bucket, noisy
+from said import args
 from typer.testing import CliRunner
 
 from tare.errors import InputError
+from tare.experiment.fingerprints.network.identified import Quartiles, TypeSummary
+from tare.features.network.identify import types
 from tare.wiring import command_line
 
 DATA = Path(__file__).parents[1] / "data" / "c5_token_bucket"
@@ -189,10 +193,26 @@ def test_instances_are_summarized_by_type(planted: Path, tmp_path: Path) -> None
     assert large["time_to_empty_s"]["median"] == pytest.approx(np.median(empty), abs=1)
     assert large["time_to_empty_s"]["max"] == pytest.approx(max(empty), abs=1)
     assert "large: time to empty is 20.0 s to 60.0 s in 4 instances of this type." in screen
-    assert "In 1 of 2 types, every quantity is alike in all instances (within 10 %)." in screen
+    assert "In 1 of 2 types, instances are of one kind and every identified quantity" in screen
     first, *_ = json.loads(page.read_text())["sections"]
     assert [f["name"] for f in first["figures"]] == ["types-high_gbps", "types-time_to_empty_s"]
     assert "0 of 4" in page.read_text()
+
+
+def test_types_of_which_nothing_is_identified_twice_are_not_called_alike() -> None:
+    def summary(name: str, **known: Quartiles) -> TypeSummary:
+        none = dict.fromkeys(("high_gbps", "low_gbps", "budget_gbit", "time_to_empty_s"))
+        return TypeSummary(key={"type": name}, series=3, kinds={}, **(none | known))
+
+    once, twice = (Quartiles(n=n, median=8, p25=8, p75=8, min=8, max=8) for n in (1, 2))
+    some = [summary("a"), summary("b", high_gbps=once), summary("c", high_gbps=twice)]
+    assert args(types.answers(some), "net.types.alike") == {"n": 1, "of": 1}
+    assert args(types.answers(some), "net.types.not_identified") == {"types": ["a", "b"]}
+    assert [one.id for one in types.answers(some[:2])] == ["net.types.not_identified"]
+    mixed = msgspec.structs.replace(some[2], kinds={"bucket": 2, "noisy": 1})
+    said = types.answers([mixed])
+    assert args(said, "net.types.kinds") == {"type": "c", "kinds": ["2 bucket", "1 noisy"]}
+    assert args(said, "net.types.alike") == {"n": 0, "of": 1}
 
 
 def test_files_of_one_instance_each_are_instances_of_its_type(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -81,13 +81,28 @@ def section(types: Sequence[TypeSummary]) -> Section:
 
 
 def answers(types: Sequence[TypeSummary]) -> tuple[Message, ...]:
-    """Name the types whose instances differ, the largest difference of each."""
-    known = [t for t in types if t.series > 1]
-    said = [one for t in known if (one := _differs(t)) is not None]
-    return (*said, message("net.types.alike", n=len(known) - len(said), of=len(known)))
+    """Name the types whose instances differ, in kind or in a quantity: the largest difference."""
+    several = [t for t in types if t.series > 1]
+    known = [t for t in several if any(quartiles.n > 1 for _, quartiles in _known(t))]
+    rest = [_name(t.key) for t in several if t not in known]
+    differences = {_name(t.key): [*_mixed(t), *_differs(t)] for t in several}
+    alike = sum(not differences[_name(t.key)] for t in known)
+    return (
+        *(one for some in differences.values() for one in some),
+        *([message("net.types.alike", n=alike, of=len(known))] if known else []),
+        *([message("net.types.not_identified", types=rest)] if rest else []),
+    )
 
 
-def _differs(one: TypeSummary) -> Message | None:
+def _mixed(one: TypeSummary) -> Iterator[Message]:
+    """Yield the kinds of a type whose instances are not all of one kind."""
+    if len(one.kinds) > 1:
+        kinds = [f"{n} {kind}" for kind, n in one.kinds.items()]
+        yield message("net.types.kinds", type=_name(one.key), kinds=kinds)
+
+
+def _differs(one: TypeSummary) -> Iterator[Message]:
+    """Yield the quantity that differs most, where one differs."""
     ratios = {
         (title, unit, factor): q.max / q.min
         for (_, title, unit, factor), q in _known(one)
@@ -95,10 +110,10 @@ def _differs(one: TypeSummary) -> Message | None:
     }
     largest = max(ratios, key=lambda key: ratios[key], default=None)
     if largest is None or ratios[largest] <= _DIFFERENT:
-        return None
+        return
     title, unit, factor = largest
     quartiles = next(q for (_, t, *_), q in _known(one) if t == title)
-    return message(
+    yield message(
         "net.types.differs",
         type=_name(one.key),
         n=quartiles.n,
