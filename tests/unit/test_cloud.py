@@ -50,9 +50,10 @@ def values(files: KernelFiles, **environment: str) -> dict[str, str]:
         (AZURE, ("Microsoft Corporation", "Virtual Machine"), ("Standard_D2s_v3", "westus2", "1")),
         (
             GCE, ("Google", "Google Compute Engine"),
-            ("Google Compute Engine (Google)", "us-east1", "us-east1-b"),
+            (None, "us-east1", "us-east1-b"),
         ),
         (None, ("Amazon EC2", "c5.large"), ("c5.large (Amazon EC2)", None, None)),
+        (None, ("QEMU", "Standard PC (Q35 + ICH9, 2009)"), (None, None, None)),
         (None, ("", ""), (None, None, None)),
     ],
 )  # fmt: skip
@@ -61,6 +62,8 @@ def test_files_of_clouds(
 ) -> None:
     found = values(machine(tmp_path, data, *firmware))
     assert tuple(found.get(name) for name in ("instance_type", "region", "zone")) == expected
+    vendor, product = firmware
+    assert found.get("machine_product") == (f"{product} ({vendor})" if product else None)
 
 
 def test_what_the_user_says_wins_and_each_fact_names_its_source(tmp_path: Path) -> None:
@@ -70,6 +73,7 @@ def test_what_the_user_says_wins_and_each_fact_names_its_source(tmp_path: Path) 
         "region": ("rack 7", "TARE_CLOUD_REGION"),
         "zone": ("us-east-1b", "cloud-init"),
         "instance_type": ("c5.large (Amazon EC2)", "DMI"),
+        "machine_product": ("c5.large (Amazon EC2)", "DMI"),
     }
 
 

@@ -1,7 +1,8 @@
 """Region, zone and instance type of a cloud's machine: from the user, cloud-init, or firmware.
 
 No metadata server is asked. cloud-init writes what it was told at boot (instance-data: cloud-init's
-documentation, "Instance metadata"); firmware (SMBIOS) names the instance type on EC2.
+documentation, "Instance metadata"). Firmware (SMBIOS) names the instance type on EC2
+alone; elsewhere its product is one name for all types, such as "Google Compute Engine".
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ VARIABLES = {
 }
 _INSTANCE_DATA = "/run/cloud-init/instance-data.json"
 _DMI = "/sys/class/dmi/id"
+#: Vendor in the firmware of the cloud whose product is the instance type.
+_EC2 = "Amazon EC2"
 #: Largest instance data that is read; that of EC2 is some 10 kB.
 _MOST_BYTES = 1 << 20
 #: A value of a fact, which also excludes cloud-init's "redacted for non-root user".
@@ -54,7 +57,7 @@ _PATHS: dict[str, tuple[Sequence[str], ...]] = {
 def facts(
     files: KernelFiles, environment: Mapping[str, str] = os.environ
 ) -> dict[str, tuple[str, str]]:
-    """Return what is known of the place and type of this machine.
+    """Return what is known of the place and type of this machine, and its firmware's product.
 
     Parameters
     ----------
@@ -69,15 +72,15 @@ def facts(
     """
     found: dict[str, tuple[str, str]] = {}
     data = _instance_data(files)
+    if product := _product(files):
+        found["machine_product"] = (product, "DMI")
     for name, variable in VARIABLES.items():
         if given := environment.get(variable, "").strip():
             found[name] = (given[:100], variable)
-        elif name == "instance_type" and (firmware := _firmware(files, cloud="Amazon EC2")):
-            found[name] = (firmware, "DMI")
+        elif name == "instance_type" and product and product.endswith(f" ({_EC2})"):
+            found[name] = (product, "DMI")
         elif value := _first(data, _PATHS[name]):
             found[name] = (value, "cloud-init")
-    if "instance_type" not in found and (firmware := _firmware(files)):
-        found["instance_type"] = (firmware, "DMI")
     return found
 
 
@@ -100,10 +103,8 @@ def _first(data: Any, paths: Sequence[Sequence[str]]) -> str | None:
     return None
 
 
-def _firmware(files: KernelFiles, cloud: str | None = None) -> str | None:
-    """Return product and vendor as the firmware has them; only of ``cloud``, where it is given."""
+def _product(files: KernelFiles) -> str | None:
+    """Return product and vendor as the firmware has them."""
     product = files.read(f"{_DMI}/product_name")
     vendor = files.read(f"{_DMI}/sys_vendor") if product else None
-    if not vendor or cloud not in (None, vendor):
-        return None
-    return f"{product} ({vendor})"[:100]
+    return f"{product} ({vendor})"[:100] if vendor else None
