@@ -531,6 +531,8 @@ def test_a_host_that_has_measured_and_has_no_results_is_missed(
     else:
         shutil.rmtree(path)
     assert [*results.load(folder).damaged] == ["box-10"]
+    other = fleet_of(tmp_path / "other", one)
+    assert [*results.load(folder, other).damaged] == ["fleet/box-10"]
     assert not audit.audit([folder]).files[0].imported.is_complete
     with pytest.raises(StoreError, match="1 of 2 hosts"):
         exported(folder, "trials", "csv", tmp_path / "rows.csv")

@@ -196,7 +196,7 @@ def load(*folders: Path, watch: Watch = _nobody) -> Fleet:
     StoreError
         If a folder holds none, no host has a good trial, or they have other factors.
     """
-    record, paths = _hosts(folders)
+    record, paths, lost = _hosts(folders)
     records = {one.name: one for one in record.hosts}
     found: dict[str, Host] = {}
     damaged: dict[str, str] = {}
@@ -214,9 +214,7 @@ def load(*folders: Path, watch: Watch = _nobody) -> Fleet:
             silent[name] = own.failures
         if name not in records and len(folders) > 1:
             records[name] = _recorded(name, own)
-    if len(folders) == 1:
-        lost = plan_file.lost(folders[0])
-        damaged |= {name: why for name, why in lost.items() if name not in damaged}
+    damaged |= {name: why for name, why in lost.items() if name not in damaged}
     finished = {name for name, one in records.items() if one.ended in ("finished", "complete")}
     cut = {name for name, own in found.items() if name in finished and not own.ended}
     for name in cut:
@@ -239,11 +237,12 @@ def load(*folders: Path, watch: Watch = _nobody) -> Fleet:
     return Fleet(record, tuple(found), some, first, _basis(some), damaged, silent)
 
 
-def _hosts(folders: Sequence[Path]) -> tuple[Record, dict[str, Path]]:
-    """Return what fleets have recorded of hosts, and the folder of every host, by name."""
+def _hosts(folders: Sequence[Path]) -> tuple[Record, dict[str, Path], dict[str, str]]:
+    """Return what fleets have recorded of hosts; each host's folder; and why some have none."""
     if len(folders) == 1:
         files.check_owner(folders[0])
-        return read(folders[0]), {path.name: path for path in plan_file.hosts(folders[0])}
+        hosts = {path.name: path for path in plan_file.hosts(folders[0])}
+        return read(folders[0]), hosts, plan_file.lost(folders[0])
     names = [folder.name for folder in folders]
     if len({*names}) < len(names):
         names = [str(folder) for folder in folders]
@@ -251,6 +250,7 @@ def _hosts(folders: Sequence[Path]) -> tuple[Record, dict[str, Path]]:
         raise StoreError("a folder is named twice", "name each folder once")
     records: list[HostRecord] = []
     paths: dict[str, Path] = {}
+    lost: dict[str, str] = {}
     for own, folder in zip(names, folders, strict=True):
         files.check_owner(folder)
         if not plan_file.is_fleet(folder):
@@ -260,7 +260,8 @@ def _hosts(folders: Sequence[Path]) -> tuple[Record, dict[str, Path]]:
             msgspec.structs.replace(one, name=f"{own}/{one.name}") for one in read(folder).hosts
         )
         paths |= {f"{own}/{path.name}": path for path in plan_file.hosts(folder)}
-    return Record(name="", question="", hosts=tuple(records)), paths
+        lost |= {f"{own}/{name}": why for name, why in plan_file.lost(folder).items()}
+    return Record(name="", question="", hosts=tuple(records)), paths, lost
 
 
 def _recorded(name: str, own: Host) -> HostRecord:
