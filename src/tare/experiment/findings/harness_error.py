@@ -34,8 +34,6 @@ _DESCRIPTION = Description(
     source="STABILITY",
 )
 _METRICS = ("cpu_ns", "wall_ns")
-#: Of its answer, what stands at the head: the mean error of a harness, and its growth.
-_SUMMARY = frozenset(("harness_error.mean", "harness_error.growth"))
 #: Number of a session and of a block in it.
 Block = tuple[int, int]
 
@@ -52,18 +50,14 @@ def find(results: Results) -> Finding | None:
     if not any(rows.values()):
         return uncompared(_DESCRIPTION, message("harness_error.only_own"))
     varied = results.varied or ["workload"]
+    answer, summary = _answer(rows, growth, results, varied)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=tuple(_answer(rows, growth, results, varied)),
+        answer=answer,
         verdict="none",
-        summary=tuple(
-            said
-            for said in _answer(rows, growth, results, varied)
-            if said.id in _SUMMARY and _is_of_harness(str(said.args["source"]))
-        )
-        or None,
+        summary=summary or None,
         basis="cpu_ns and wall_ns, each source minus the program's own time",
         estimates=tuple(_estimate(m, r, results) for m, some in rows.items() for r in some),
         tables=(
@@ -205,19 +199,25 @@ def _answer(
     growth: list[dict[str, Any]],
     results: Results,
     varied: list[str],
-) -> Iterator[Message]:
+) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """Return the whole answer; and its head: the mean error of each harness, and its growth."""
+    answer: list[Message] = []
+    summary: list[Message] = []
     shown = [(metric, some) for metric, own in rows.items() for some in _shown(metric, own)]
     for metric, some in shown:
         means, worst = [r["mean"] for r in some], some[0]
-        yield message(
+        mean = message(
             "harness_error.mean",
             metric=metric,
             source=worst["source"],
             low=Amount(min(means), "ns"),
             high=Amount(max(means), "ns"),
         )
+        answer.append(mean)
+        if _is_of_harness(worst["source"]):
+            summary.append(mean)
         if worst["sd"] is not None and worst["relative_sd"] is not None:
-            yield message(
+            spread = message(
                 "harness_error.spread",
                 metric=metric,
                 source=worst["source"],
@@ -225,11 +225,12 @@ def _answer(
                 sd=Amount(worst["sd"], "ns"),
                 where=where({f: worst[f] for f in results.factors}, varied),
             )
+            answer.append(spread)
     for metric, source in dict.fromkeys((g["metric"], g["source"]) for g in growth):
         own = [g for g in growth if (g["metric"], g["source"]) == (metric, source)]
         worst = max(own, key=lambda g: g["compared"].ratio or 0.0)
         c: SpreadComparison = worst["compared"]
-        yield message(
+        larger = message(
             "harness_error.growth",
             metric=metric,
             source=source,
@@ -241,7 +242,10 @@ def _answer(
             ratio=None if c.ratio is None else Ratio(c.ratio, c.low, c.high),
             where=where({f: worst[f] for f in results.factors if f in worst}, varied),
         )
-    yield message("checks.trials", n=min(r["n"] for some in rows.values() for r in some))
+        answer.append(larger)
+        summary.append(larger)
+    answer.append(message("checks.trials", n=min(r["n"] for some in rows.values() for r in some)))
+    return tuple(answer), tuple(summary)
 
 
 def _estimate(metric: str, row: dict[str, Any], results: Results) -> Estimate:
