@@ -185,9 +185,9 @@ def units_of(kind: str) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-#: What a value is called in errors.
 #: Default of a parameter that follows the size: whole CPUs, at least 1.
 CORES = "{cores}"
+#: What a value is called in errors.
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 

@@ -23,7 +23,7 @@ from tare.results.finding import Finding
 from tare.results.message import Message, message
 
 _GUTTER, _HEIGHT = 64, 200
-#: Why a program is counted, lowest bar first.
+#: Reasons, bottom segment first.
 _WRONG, _WIDE = "median off by more than 10 %", "right, but interval wider than 10 %"
 
 
