@@ -171,9 +171,9 @@ BESIDE = {
         ("lmbench", "lat_proc fork"),
     ),
     "process.vfork": (("own static", "vfork"),),
-    "process.posix_spawn": (("own static", "spawn"),),
+    "process.posix_spawn_smallest": (("own static", "spawn"),),
     "thread.create_join": (("own static", "thread"),),
-    "process.fork_exec": (
+    "process.exec_smallest": (
         ("own static", "exec tare-agent"),
         ("own static", "exec hello-s"),
         ("lmbench", "static/lat_proc exec"),

@@ -50,12 +50,12 @@ pub const PROBE: Probe = Probe {
                       and CLONE_VFORK)",
         ),
         cost(
-            "process.posix_spawn",
+            "process.posix_spawn_smallest",
             "posix_spawn of the smallest program, one page that ends at once, until \
                       waitpid returns; least of windows",
         ),
         cost(
-            "process.fork_exec",
+            "process.exec_smallest",
             "fork and execve of the same program, until waitpid returns; least of \
                       windows. Others take longer, such as lmbench's: their libraries are mapped \
                       and bound at each start",
@@ -112,12 +112,15 @@ fn perform(round: &Round) -> Result<(), String> {
     match smallest_program::file() {
         Ok(file) => {
             let path = proc_path(&file);
-            tell("process.posix_spawn", time(share, || smallest.spawn(&path)));
+            tell(
+                "process.posix_spawn_smallest",
+                time(share, || smallest.spawn(&path)),
+            );
             let execute = || smallest.execute(file.as_raw_fd(), c"");
-            tell("process.fork_exec", time(share, execute));
+            tell("process.exec_smallest", time(share, execute));
         }
         Err(error) => {
-            for metric in ["process.posix_spawn", "process.fork_exec"] {
+            for metric in ["process.posix_spawn_smallest", "process.exec_smallest"] {
                 round.unavailable(metric, format!("the program cannot be made: {error}"));
             }
         }

@@ -42,7 +42,7 @@ def process(machine: Machine, found: re.Match[str]) -> Prediction | None:
 def program(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect a new program in place of a child's: page tables and the pages that it touches."""
     kind = found[1]
-    base = "process.vfork" if kind == "posix_spawn" else "process.fork"
+    base = "process.vfork" if kind == "posix_spawn_smallest" else "process.fork"
     touched = _DYNAMIC_PAGES if kind == "shell" else _SMALLEST_PAGES
     return _sum(machine, base=base, calls=1, made=_TABLE_PAGES, mapped=touched)
 
@@ -113,7 +113,7 @@ def pipe(machine: Machine, found: re.Match[str]) -> Prediction | None:
 
 RULES = (
     (r"process\.(create|fork|vfork)", process),
-    (r"process\.(posix_spawn|fork_exec|shell)", program),
+    (r"process\.(posix_spawn_smallest|exec_smallest|shell)", program),
     (r"thread\.(create|create_join|create_join_cold)", thread),
     (r"switch\.(round_trip_)?(process|thread)", switch),
     (r"switch\.pipe", pipe),

@@ -13,8 +13,8 @@ SHOWN = (
     "trial.wall", "trial.round_trip", "trial.spread", "loop.dependent_add", "memory.latency.l2",
     "memory.latency.dram", "memory.bandwidth.copy.1", "fault.minor_anonymous",
     "fault.copy_on_write", "syscall.getpid", "syscall.open_close", "syscall.read_byte",
-    "clock.vdso", "switch.process", "process.fork_exec", "thread.create_join", "file.cache.speed",
-    "network.round_trip.tcp_p50", "network.connect.whole",
+    "clock.vdso", "switch.process", "process.exec_smallest", "thread.create_join",
+    "file.cache.speed", "network.round_trip.tcp_p50", "network.connect.whole",
 )  # fmt: skip
 #: How long instances take, by their field of ``Starting``.
 STARTS = {"first start": "cold", "later starts": "warm", "tear-down": "stop"}
