@@ -45,6 +45,8 @@ class ScriptedEnds:
     waits: Callable[[float], tuple[float, float, float, float]] | None = None
     #: Round trips of segments at a second; None: the kernel reports none.
     segment_ns: Callable[[float], list[int]] | None = None
+    #: Segments of an interval that were chosen for a time stamp and got none.
+    left_out: int = 0
     #: Facts of both ends besides `FACTS`.
     facts: tuple[record.EndFact, ...] = ()
     realtime_ns: int = 1_760_000_000_000_000_000
@@ -139,6 +141,7 @@ class ScriptedEnds:
             busy_ns=int((1 - (dry or 0)) * on), receiver_limited_ns=0,
             buffer_limited_ns=int(self.buffer * on),
             segment_rtt=of_times(segments) if segments else None,
+            segments_left_out=self.left_out if segments else None,
             round_trips=of_times(pings), sender_cpu_ns=int(self.cpu * on),
             receiver_cpu_ns=int(0.3 * on), sender_waited_ns=_of(sender, on),
             receiver_waited_ns=_of(receiver, on), round_trips_waited_ns=_of(trips, sum(pings)),

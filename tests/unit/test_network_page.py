@@ -178,6 +178,15 @@ def test_segments_at_the_high_rate_and_after_the_fall(tmp_path: Path) -> None:
     (latency,) = [one for one in page.sections if one.anchor == "latency"]
     assert "RTT of each segment: median " in latency.figures[0].alternative
     assert latency.finding.tables[0].rows[0]["segments"] == 360
+    assert summary.segments_left_out == 0
+
+
+def test_the_share_of_segments_that_were_left_out_is_a_caveat(tmp_path: Path) -> None:
+    script = ScriptedEnds(segment_ns=lambda _: [250_000_000] * 3, left_out=1)
+    measured = folder.read(measure(tmp_path / "m", script, sending(0, 100)))
+    (summary,) = some = summaries(measured)
+    assert summary.segments_left_out == 1 / 4
+    assert args(caveats(measured, some), "net.caveat.left_out")["share"].value == 1 / 4
 
 
 @pytest.mark.parametrize("refused", [True, False])

@@ -590,6 +590,8 @@ class Interval(Strict, frozen=True, kw_only=True, tag_field="record", tag="inter
     segment_rtt: Histogram | None = None
     #: Segments sent, with those sent again, and those sent again alone.
     segments: Int64 | None = None
+    #: Writes that were due for a stamp and got none, since too many segments were under way.
+    segments_left_out: Int64 | None = None
     #: CPU time of the processes that send and receive, all their threads.
     sender_cpu_ns: Int64 | None = None
     #: Time in which the threads that send, that receive, and at both ends those of the small round

@@ -289,6 +289,8 @@ pub struct Interval {
     /// the queueing discipline to its acknowledgement, of at most 10,000 writes a second and stream;
     /// absent: the kernel reported none.
     pub segment_rtt: Option<Histogram>,
+    /// Writes that were due for a stamp and got none, since too many segments were under way.
+    pub segments_left_out: Option<u64>,
     /// Mean over the samples of tcpi_rttvar, and of the congestion window in segments.
     pub rtt_variation_ns: Option<u64>,
     pub window_segments: Option<f64>,

@@ -36,6 +36,8 @@ class IntervalTable:
     phase : ndarray of int
         Number of the phase.
     acked_bytes, received_bytes, segments, retransmits, segment_bytes : ndarray
+    segments_left_out : ndarray
+        Writes that were due for a time stamp and got none.
     min_rtt_ns, window_segments : ndarray
     busy_ns, receiver_limited_ns, buffer_limited_ns : ndarray
     sender_cpu_ns, receiver_cpu_ns : ndarray
@@ -58,6 +60,7 @@ class IntervalTable:
     segments: Floats
     retransmits: Floats
     segment_bytes: Floats
+    segments_left_out: Floats
     min_rtt_ns: Floats
     window_segments: Floats
     busy_ns: Floats
@@ -118,9 +121,10 @@ def sends(phase: NDArray[np.int64], on_s: Floats, round_trip_s: Floats) -> NDArr
 
 #: Numbers of an interval that are columns by themselves; absent is NaN.
 _PLAIN = (
-    "acked_bytes", "received_bytes", "segments", "retransmits", "segment_bytes", "min_rtt_ns",
-    "window_segments", "busy_ns", "receiver_limited_ns", "buffer_limited_ns", "sender_cpu_ns",
-    "receiver_cpu_ns", "sender_waited_ns", "receiver_waited_ns", "round_trips_waited_ns",
+    "acked_bytes", "received_bytes", "segments", "retransmits", "segment_bytes",
+    "segments_left_out", "min_rtt_ns", "window_segments", "busy_ns",
+    "receiver_limited_ns", "buffer_limited_ns", "sender_cpu_ns", "receiver_cpu_ns",
+    "sender_waited_ns", "receiver_waited_ns", "round_trips_waited_ns",
 )  # fmt: skip
 _plain_of = attrgetter(*_PLAIN)
 

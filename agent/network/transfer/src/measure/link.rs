@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use record::network::{Connect, EndFact};
@@ -16,7 +16,6 @@ use crate::protocol::frames::{stream_counts, Asked, Begin, Frames, Told};
 use crate::protocol::session::{Failure, Session};
 use crate::traffic::gate::Gate;
 use crate::traffic::half::Half;
-use crate::traffic::histogram::Counter;
 use crate::traffic::phase::Phase;
 use crate::traffic::sampler::Sampler;
 use crate::traffic::waits::Roles;
@@ -131,7 +130,7 @@ impl Link {
         let mut joined = joined.into_iter();
         let mut times = None;
         if asked.pings != Some(0) {
-            let counter = Arc::new(Mutex::new(Counter::new()));
+            let counter = segments::counter();
             times = Some(Arc::clone(&counter));
             let (stream, gate, rate) = (joined.next(), Arc::clone(&pings), asked.pings);
             let stream = stream.ok_or(io::ErrorKind::NotConnected)?;

@@ -53,6 +53,7 @@ pub struct Sent {
     pub min_rtt_ns: Option<u64>,
     pub smoothed_rtt: Histogram,
     pub segment_rtt: Histogram,
+    pub segments_left_out: u64,
     /// Of so many samples, the sums.
     pub samples: u64,
     pub rtt_variation_ns: u64,
@@ -102,6 +103,9 @@ impl Sent {
         self.min_rtt_ns = next.min_rtt_ns.or(self.min_rtt_ns);
         histogram::add(&mut self.smoothed_rtt, &next.smoothed_rtt);
         histogram::add(&mut self.segment_rtt, &next.segment_rtt);
+        self.segments_left_out = self
+            .segments_left_out
+            .saturating_add(next.segments_left_out);
         self.samples = self.samples.saturating_add(next.samples);
         self.rtt_variation_ns = self.rtt_variation_ns.saturating_add(next.rtt_variation_ns);
         self.window_segments = self.window_segments.saturating_add(next.window_segments);
@@ -178,6 +182,7 @@ pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval
             window_segments: mean(sent.window_segments),
             smoothed_rtt: sent.smoothed_rtt,
             segment_rtt: Some(sent.segment_rtt).filter(|times| !times.bins.is_empty()),
+            segments_left_out: Some(sent.segments_left_out),
             busy_ns: sent.busy_ns,
             receiver_limited_ns: sent.receiver_limited_ns,
             buffer_limited_ns: sent.buffer_limited_ns,

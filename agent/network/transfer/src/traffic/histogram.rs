@@ -13,6 +13,8 @@ pub struct Counter {
     min_ns: u64,
     max_ns: u64,
     sum_ns: u64,
+    /// Times that were not taken, since too many were under way.
+    pub left_out: u64,
 }
 
 impl Counter {
@@ -22,6 +24,7 @@ impl Counter {
             min_ns: u64::MAX,
             max_ns: 0,
             sum_ns: 0,
+            left_out: 0,
         }
     }
 

@@ -150,13 +150,15 @@ mod tests {
     use std::net::TcpListener;
     use std::sync::Arc;
 
+    use crate::traffic::segments;
+
     use super::*;
 
     fn pinged(rate: Option<u32>, enough: usize) -> Vec<(u32, u64)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let theirs = listener.accept().unwrap().0;
-        let times = Arc::new(Mutex::new(Counter::new()));
+        let times = segments::counter();
         let gate = Arc::new(Gate::default());
         gate.open(1);
         let thread = {

@@ -97,7 +97,7 @@ impl Sampler {
             self.look();
             self.sent = Sent::default();
             self.rtts.take();
-            lock(&self.segments).take();
+            *lock(&self.segments) = Counter::new();
             if self.was_used {
                 // Of the first, whoever sends may have begun before this end did.
                 self.received = self.received();
@@ -231,7 +231,9 @@ impl Sampler {
         if !self.outgoing.is_empty() {
             let mut sent = std::mem::take(&mut self.sent);
             sent.smoothed_rtt = self.rtts.take();
-            sent.segment_rtt = lock(&self.segments).take();
+            let mut segments = lock(&self.segments);
+            sent.segment_rtt = segments.take();
+            sent.segments_left_out = std::mem::take(&mut segments.left_out);
             half.sent = Some(sent);
         }
         if !self.incoming.is_empty() {

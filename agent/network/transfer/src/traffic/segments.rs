@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::iter;
 use std::mem::size_of;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
@@ -22,7 +23,8 @@ const PERIOD_NS: i64 = 100_000;
 /// Writes that are stamped at once: a slow network takes seconds to send what a socket's buffer
 /// takes in milliseconds.
 const BURST: i64 = 512;
-/// Segments under way whose first stamp is kept; a hundred milliseconds of them.
+/// Segments under way whose first stamp is kept. While there are so many, no more are stamped:
+/// without the oldest, all round trips longer than a hundred milliseconds would be lost.
 const OUT_MOST: usize = 1024;
 /// Stamps that are read at a time: others send meanwhile.
 const READ_MOST: usize = 4 * 1024;
@@ -90,6 +92,10 @@ impl<'a> Segments<'a> {
             return self.stream.write(bytes);
         }
         self.read();
+        if self.under_way.is_full() {
+            self.under_way.left_out += 1;
+            return self.stream.write(bytes);
+        }
         // The kernel joins writes that wait to be sent, and keeps the stamp of the last one alone. A
         // write that ends where a segment does can stay apart: the segments are the same.
         let segment_bytes = Info::read(self.stream).map_or(0, |info| info.segment_bytes() as usize);
@@ -110,21 +116,20 @@ impl<'a> Segments<'a> {
     pub fn pause(&mut self) {
         if self.is_stamped {
             self.read();
-            self.under_way = UnderWay::default();
+            self.under_way.sent.clear();
         }
     }
 
     /// Reads the stamps that have come.
     fn read(&mut self) {
-        for _ in 0..READ_MOST {
-            let Some(stamp) = next_stamp(self.stream.as_raw_fd()) else {
-                return;
-            };
+        let file = self.stream.as_raw_fd();
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        for stamp in iter::from_fn(|| next_stamp(file)).take(READ_MOST) {
             if let Some(time_ns) = self.under_way.take(stamp) {
-                let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
                 times.count(time_ns);
             }
         }
+        times.left_out += std::mem::take(&mut self.under_way.left_out);
     }
 }
 
@@ -142,9 +147,16 @@ struct Stamp {
     at_ns: i64,
 }
 
-/// Segments that were sent and are not acknowledged, in the order of their bytes.
+/// Segments that were sent and are not acknowledged.
 #[derive(Default)]
-struct UnderWay(VecDeque<Sent>);
+struct UnderWay {
+    /// In the order of their bytes, so that keys ascend (modulo 2^32).
+    sent: VecDeque<Sent>,
+    /// Key of the last segment that was sent for the first time.
+    last: Option<u32>,
+    /// Writes that were to be stamped while the queue was full.
+    left_out: u64,
+}
 
 struct Sent {
     key: u32,
@@ -154,38 +166,46 @@ struct Sent {
 }
 
 impl UnderWay {
+    fn is_full(&self) -> bool {
+        self.sent.len() >= OUT_MOST
+    }
+
     /// Takes the next stamp, and returns the round trip that it ends.
     fn take(&mut self, stamp: Stamp) -> Option<u64> {
         let Stamp { kind, key, at_ns } = stamp;
+        let place = self.sent.partition_point(|sent| is_before(sent.key, key));
+        let is_known = self.sent.get(place).is_some_and(|sent| sent.key == key);
         match kind {
-            SCHEDULED => {
-                if let Some(sent) = self.0.iter_mut().rev().find(|sent| sent.key == key) {
-                    sent.is_again = true;
-                    return None;
+            SCHEDULED if is_known => self.sent[place].is_again = true,
+            // One that is not known and not new is sent again.
+            SCHEDULED if self.last.is_none_or(|last| is_before(last, key)) => {
+                self.last = Some(key);
+                if self.is_full() {
+                    self.left_out += 1; // Its stamp was asked for before the queue was full.
+                } else {
+                    self.sent.push_back(Sent {
+                        key,
+                        at_ns,
+                        is_again: false,
+                    });
                 }
-                if self.0.len() == OUT_MOST {
-                    self.0.pop_front();
-                }
-                let is_again = false;
-                self.0.push_back(Sent {
-                    key,
-                    at_ns,
-                    is_again,
-                });
-                None
             }
-            ACKNOWLEDGED => {
-                let place = self.0.iter().position(|sent| sent.key == key)?;
-                let sent = self.0.remove(place)?;
+            ACKNOWLEDGED if is_known => {
                 // What was sent before it is acknowledged with it, and had no stamp of its own.
-                self.0.drain(..place);
+                let sent = self.sent.drain(..=place).next_back()?;
                 // The clock may be set meanwhile.
                 let time_ns = u64::try_from(at_ns - sent.at_ns).ok()?;
-                (!sent.is_again).then_some(time_ns)
+                return (!sent.is_again).then_some(time_ns);
             }
-            _ => None,
+            _ => {}
         }
+        None
     }
+}
+
+/// Whether a key comes before another, of streams that have less than 2 GiB under way.
+fn is_before(key: u32, other: u32) -> bool {
+    (key.wrapping_sub(other) as i32) < 0
 }
 
 /// Control messages, aligned as the kernel has them.
@@ -278,7 +298,7 @@ mod tests {
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 10, 1500)), Some(500));
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 20, 1500)), Some(400));
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 30, 1500)), None);
-        assert!(under_way.0.is_empty());
+        assert!(under_way.sent.is_empty());
     }
 
     #[test]
@@ -293,18 +313,45 @@ mod tests {
         under_way.take(stamp(SCHEDULED, 30, 100));
         under_way.take(stamp(SCHEDULED, 40, 200));
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 40, 300)), Some(100));
-        assert!(under_way.0.is_empty());
+        assert!(under_way.sent.is_empty());
+    }
+
+    /// Round trips of 250 ms at 10,000 segments per second: 2500 are under way.
+    #[test]
+    fn long_round_trips_are_seen_as_long_as_they_are_and_the_rest_is_counted() {
+        let mut under_way = UnderWay::default();
+        let (period_ns, trip_ns) = (100_000, 250_000_000);
+        let (mut seen, mut all) = (0, 0);
+        let first = u32::MAX - 5000; // Keys start again from 0 on the way.
+        for n in 0..20_000_u32 {
+            let now_ns = i64::from(n) * period_ns;
+            under_way.take(stamp(SCHEDULED, first.wrapping_add(n), now_ns));
+            all += 1;
+            if let Some(of) = n.checked_sub((trip_ns / period_ns) as u32) {
+                let ended = under_way.take(stamp(ACKNOWLEDGED, first.wrapping_add(of), now_ns));
+                assert!(ended.is_none_or(|time_ns| time_ns == trip_ns as u64));
+                seen += u64::from(ended.is_some());
+            }
+            assert!(under_way.sent.len() <= OUT_MOST);
+        }
+        assert!(seen > 6 * OUT_MOST as u64, "{seen}");
+        assert_eq!(seen + under_way.left_out + under_way.sent.len() as u64, all);
     }
 
     #[test]
-    fn no_more_is_kept_than_it_takes() {
+    fn a_segment_that_was_left_out_has_no_round_trip_when_it_is_sent_again() {
         let mut under_way = UnderWay::default();
-        for key in 0..3 * OUT_MOST as u32 {
+        for key in 0..=OUT_MOST as u32 {
             under_way.take(stamp(SCHEDULED, key, 0));
         }
-        assert_eq!(under_way.0.len(), OUT_MOST);
-        let last = 3 * OUT_MOST as u32 - 1;
-        assert_eq!(under_way.take(stamp(ACKNOWLEDGED, last, 7)), Some(7));
+        assert_eq!((under_way.sent.len(), under_way.left_out), (OUT_MOST, 1));
+        let left_out = OUT_MOST as u32;
+        assert_eq!(
+            under_way.take(stamp(ACKNOWLEDGED, left_out - 1, 7)),
+            Some(7)
+        );
+        under_way.take(stamp(SCHEDULED, left_out, 100));
+        assert_eq!(under_way.take(stamp(ACKNOWLEDGED, left_out, 107)), None);
     }
 
     #[test]

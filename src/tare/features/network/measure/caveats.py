@@ -30,6 +30,7 @@ def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[Message, ...]:
         *_limited([one for one in some if one.limit is not None and not one.lacks]),
         *_short(some),
         *_without_segments(measured),
+        *_left_out(some),
         *_changed(measured),
     )
 
@@ -46,6 +47,12 @@ def _without_segments(measured: Measured) -> tuple[Message, ...]:
         for side, why in refused
         if why is not None
     )
+
+
+def _left_out(some: Sequence[Summary]) -> tuple[Message, ...]:
+    """Return the largest share of segments without a round trip, since too many were under way."""
+    share = max((one.segments_left_out or 0 for one in some), default=0)
+    return (message("net.caveat.left_out", share=Amount(share, "share")),) if share else ()
 
 
 def blamed(some: Sequence[Summary]) -> tuple[Message, ...]:

@@ -68,6 +68,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     smoothed: Latency | None
     #: Of single segments of the data streams; None: no sender's kernel reported them.
     segment_rtt: Latency | None
+    #: Share of the segments chosen for it that are not in it: too many were under way.
+    segments_left_out: float | None
     #: CPUs that were busy with sending and receiving while data was sent.
     sender_cpus: float | None
     receiver_cpus: float | None
@@ -169,7 +171,8 @@ def _summary(measured: Measured, course: IntervalTable, phases: Sequence[Phase])
         # Rests of any phase are as idle as those of the pattern.
         idle=_latency(course.idle, list(course.idle)),
         smoothed=_latency(course.smoothed, ids),
-        segment_rtt=_latency(course.segment_rtt, ids),
+        segment_rtt=(segment_rtt := _latency(course.segment_rtt, ids)),
+        segments_left_out=_left_out(course, mine, segment_rtt),
         sender_cpus=cpus[0],
         receiver_cpus=cpus[1],
         busy=busy,
@@ -182,6 +185,14 @@ def _summary(measured: Measured, course: IntervalTable, phases: Sequence[Phase])
         if lacking
         else _limit(held, cpus, busy, measured.asked.streams),
     )
+
+
+def _left_out(course: IntervalTable, mine: NDArray[np.bool_], seen: Latency | None) -> float | None:
+    counts = course.segments_left_out[mine]
+    left_out = float(np.nansum(counts))
+    if np.isnan(counts).all() or (seen is None and not left_out):
+        return None
+    return left_out / (left_out + (seen.n if seen else 0))
 
 
 def _variation(rates: Floats) -> float | None:
