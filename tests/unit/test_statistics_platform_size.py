@@ -89,8 +89,8 @@ def test_five_blocks_are_too_few() -> None:
 def test_what_is_far_from_the_whole_host_says_nothing_of_it() -> None:
     found = measured(0.1, host=128.0)
     assert found.pto is None
-    chr = args(found.extrapolated, "size_model.extrapolated")["chr"]
-    assert chr == pytest.approx(max(SIZES) / 128)
+    core_ratio = args(found.extrapolated, "size_model.extrapolated")["chr"]
+    assert core_ratio == pytest.approx(max(SIZES) / 128)
     assert found.verdict == HIGHER
 
 

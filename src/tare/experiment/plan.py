@@ -259,10 +259,6 @@ def instance_types(experiment: Experiment) -> set[str]:
     return {name for name in named if name in INSTANCE_TYPES and name not in experiment.sizes}
 
 
-#: Sizes that are chosen where none are listed: as many as PTO and PSO need.
-_CHOSEN_SIZES = 4
-
-
 def halved(experiment: Experiment, machine: Machine) -> Experiment:
     """Put the machine's halves in the place of :data:`HALVING`.
 
@@ -272,14 +268,16 @@ def halved(experiment: Experiment, machine: Machine) -> Experiment:
     """
     if experiment.factors.get("size") != (HALVING,):
         return experiment
+    from tare.statistics.platform_size import FEWEST_SIZES  # loads scipy
+
     cpus = len(machine.spread)
     cores = [float(cpus)]
-    while len(cores) < _CHOSEN_SIZES:
+    while len(cores) < FEWEST_SIZES:
         half = cores[-1] / 2
         cores.append(float(int(half)) if half > 1 else half)
     if "pinned" in experiment.factors.get("pinning", ()):
         whole = [n for n in range(2, cpus) if n not in cores]
-        cores += whole[: max(0, _CHOSEN_SIZES - sum(n >= 1 for n in cores))]
+        cores += whole[: max(0, FEWEST_SIZES - sum(n >= 1 for n in cores))]
     types = {n: (name, gib << 30) for name, (n, gib) in INSTANCE_TYPES.items()}
     sizes = []
     for n in sorted(cores):

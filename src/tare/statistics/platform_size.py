@@ -47,26 +47,26 @@ class Curve:
     intercept: float
     slope: float
 
-    def ratio(self, chr: float) -> float:
+    def ratio(self, core_ratio: float) -> float:
         """Overhead ratio that the curve has at a CHR."""
-        h = float(transformed(np.array([chr]), self.shape)[0])
+        h = float(transformed(np.array([core_ratio]), self.shape)[0])
         return math.exp(self.intercept + self.slope * h)
 
 
-def transformed(chr: FloatArray, shape: Shape) -> FloatArray:
+def transformed(core_ratio: FloatArray, shape: Shape) -> FloatArray:
     """Transform CHR such that it is 0 at 1, and grows as CHR falls."""
     power = SHAPES[shape]
     if power == 0:
-        return np.asarray(-np.log(chr))
-    return np.asarray((chr**-power - 1) / power)
+        return np.asarray(-np.log(core_ratio))
+    return np.asarray((core_ratio**-power - 1) / power)
 
 
 class Line:
     """One shape fitted within every block."""
 
-    def __init__(self, shape: Shape, chr: FloatArray, y: FloatArray) -> None:
+    def __init__(self, shape: Shape, core_ratio: FloatArray, y: FloatArray) -> None:
         self.shape: Shape = shape
-        self.h = transformed(chr, shape)
+        self.h = transformed(core_ratio, shape)
         centred = self.h - self.h.mean()
         self.by_slope = centred / float(centred @ centred)
         self.by_intercept = 1 / len(self.h) - self.h.mean() * self.by_slope
@@ -231,10 +231,10 @@ def platform_size(
         If lengths differ, or values are not positive and finite.
     """
     sizes, table = _table(cores, platform, bare, blocks)
-    chr = sizes / float(host_cores)
+    core_ratio = sizes / float(host_cores)
     told = tuple(
         SizeRatio(float(s), float(c), *_ratio(column, confidence))
-        for s, c, column in zip(sizes, chr, table.T, strict=True)
+        for s, c, column in zip(sizes, core_ratio, table.T, strict=True)
     )
     kept = _usable(table)
     complete = table[:, kept][np.isfinite(table[:, kept]).all(axis=1)]
@@ -242,7 +242,7 @@ def platform_size(
     if refusal is not None:
         n = len(complete)
         return PlatformSize(told, None, None, None, (), INCONCLUSIVE, None, refusal, None, n)
-    return _fitted(told, sizes[kept], chr[kept], complete, margin, confidence)
+    return _fitted(told, sizes[kept], core_ratio[kept], complete, margin, confidence)
 
 
 def _table(
@@ -289,12 +289,12 @@ def _refusal(usable: int, sizes: int, blocks: int, planned: int | None) -> Messa
 def _fitted(
     told: tuple[SizeRatio, ...],
     cores: FloatArray,
-    chr: FloatArray,
+    core_ratio: FloatArray,
     y: FloatArray,
     margin: float,
     confidence: float,
 ) -> PlatformSize:
-    lines = [Line(shape, chr, y) for shape in SHAPES]
+    lines = [Line(shape, core_ratio, y) for shape in SHAPES]
     off = [line.off(margin) for line in lines]
     fitting = [line for line, at in zip(lines, off, strict=True) if at is None]
     best = min(fitting or lines, key=lambda line: line.scatter)
@@ -314,7 +314,9 @@ def _fitted(
         verdict=judge_size(pso, margin),
         misfit=None if at is None else _misfit(cores[at], math.exp(best.middles[at])),
         refusal=None,
-        extrapolated=message("size_model.extrapolated", chr=float(chr.max())) if far else None,
+        extrapolated=message("size_model.extrapolated", chr=float(core_ratio.max()))
+        if far
+        else None,
         n=len(y),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,10 +25,11 @@ PRACTICES: dict[Intensity, tuple[float, float]] = {
     "io": (0.14, 0.28),
     "ultra-io": (0.28, 0.57),
 }
-#: Share of its wall time on a CPU, or ready for one, from which on a command is CPU-intensive.
+#: Share of its wall time, less that in which it was ready for a CPU, that a CPU-intensive command
+#: is on one.
 _CPU_SHARE = 0.5
-#: Cases that one sentence names.
-_MOST_NAMED = 3
+#: Kinds of load that have a sentence, and cases that one sentence names.
+_MOST_KINDS, _MOST_NAMED = 2, 3
 
 
 class LineKey(NamedTuple):
@@ -62,7 +63,10 @@ class ChrLine:
     points: tuple[SizeRatio, ...]
 
     def within(self, margin: float) -> tuple[float, float] | None:
-        """Return the range of CHR up to the largest one in which all overheads are within."""
+        """Return the lowest and highest CHR of the range, up to the largest measured.
+
+        In that range every interval is within the margin; None: there is no such range.
+        """
         found = None
         for point in reversed(self.points):
             if point.ratio.high is None or point.ratio.high >= 1 + margin:
@@ -76,10 +80,15 @@ class ChrLine:
         return next((p for p in known if (p.ratio.low or 0) > 1 + margin), None)
 
 
-def lines(results: Results, basis: Basis) -> list[ChrLine]:
-    """Return the line of each platform other than the reference."""
-    return [
-        ChrLine(
+def lines(results: Results, basis: Basis | Message) -> list[ChrLine]:
+    """Return a line of each platform: that with a reference pinned alike, where there is one."""
+    if isinstance(basis, Message) or "platform" not in results.varied:
+        return []
+    best: dict[object, ChrLine] = {}
+    for one in over_sizes(results, basis):
+        if one.platform == one.reference:
+            continue
+        line = ChrLine(
             LineKey(
                 one.platform,
                 one.pinning,
@@ -91,16 +100,17 @@ def lines(results: Results, basis: Basis) -> list[ChrLine]:
             _intensity(results, one),
             tuple(sorted(one.found.sizes, key=lambda size: size.chr)),
         )
-        for one in over_sizes(results, basis)
-        if one.platform != one.reference
-    ]
+        key = one.platform, one.pinning, line.key.levels
+        if key not in best or one.pinning == one.reference_pinning:
+            best[key] = line
+    return list(best.values())
 
 
 def _intensity(results: Results, one: Beside) -> Intensity | None:
     """Return what the application declares; else what a command does on the reference.
 
-    Time in which it could have run, but had no CPU, is that of neighbours and of the quota. Of
-    services none of these times is that of the work, so nothing is derived from them.
+    Time in which it could have run, but had no CPU, is that of neighbours and of the quota: it is
+    left out. Of services none of these times is that of the work, so nothing is derived from them.
     """
     named = {workload.name: workload for workload in results.experiment.workloads}
     workload = named[one.levels["workload"]]
@@ -115,35 +125,32 @@ def _intensity(results: Results, one: Beside) -> Intensity | None:
         results.values_of(metric, "perf_cpu", trials)
         for metric in ("on_cpu_ns", "off_cpu_preempted_ns", "wall_ns")
     )
-    share = float(np.median((ran + ready) / wall))
+    # Threads that are ready at the same time may wait for longer than the program takes.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = float(np.median(np.where(ready >= wall, 1.0, ran / (wall - ready))))
     return None if np.isnan(share) else "cpu" if share >= _CPU_SHARE else "io"
 
 
-def of_platforms(some: Iterable[ChrLine]) -> list[ChrLine]:
-    """Keep one line of each platform: that with a reference pinned alike, where there is one."""
-    best: dict[object, ChrLine] = {}
-    for line in some:
-        key = line.key.platform, line.key.pinning, line.key.levels
-        if key not in best or line.key.pinning == line.key.reference_pinning:
-            best[key] = line
-    return list(best.values())
-
-
 def advise(some: Sequence[ChrLine], margin: float) -> Iterator[Message]:
-    """Yield a sentence per kind of load of which something is conclusive."""
-    for kind in dict.fromkeys(line.kind for line in some):
+    """Yield a sentence on each of the first kinds of load of which something is conclusive."""
+    kinds = dict.fromkeys(line.kind for line in some if line.kind is not None)
+    for kind in [*kinds][:_MOST_KINDS]:
         own = [line for line in some if line.kind == kind and len(line.points) > 1]
         cases = [case for line in own if (case := _case(line, margin)) is not None]
         if cases:
             yield message(
                 "chr_ranges.kind",
-                kind=kind,
+                kind=_name(kind),
                 margin=Chosen(margin),
                 cases=cases[:_MOST_NAMED],
                 others=len(own) - len(cases[:_MOST_NAMED]),
-                impact=_range(IMPACT.get(kind)) if kind else None,
-                practices=_range(PRACTICES[kind]) if kind else None,
+                impact=_range(IMPACT.get(kind)),
+                practices=_range(PRACTICES[kind]),
             )
+
+
+def _name(kind: Intensity | None) -> Message:
+    return message("chr_ranges.name", kind=kind)
 
 
 def _case(line: ChrLine, margin: float) -> Message | None:
@@ -151,8 +158,12 @@ def _case(line: ChrLine, margin: float) -> Message | None:
     if (within := line.within(margin)) is not None:
         return message("chr_ranges.within", name=line.name, span=_range(within))
     if (above := line.above(margin)) is not None:
-        chr = f"{above.chr:.3g}"
-        return message("chr_ranges.above", name=line.name, chr=chr, ratio=ratio_of(above.ratio))
+        return message(
+            "chr_ranges.above",
+            name=line.name,
+            chr=f"{above.chr:.3g}",
+            ratio=ratio_of(above.ratio),
+        )
     return None
 
 
@@ -163,7 +174,13 @@ def _range(ends: tuple[float, float] | None) -> str | None:
 
 def caveat(some: Sequence[ChrLine]) -> Message | None:
     """Name the contradiction of PINNING's ranges, where they are printed."""
-    return message("chr_ranges.contradiction") if any(line.kind for line in some) else None
+    if not any(line.kind for line in some):
+        return None
+    impact, practices = (
+        [message("chr_ranges.of_kind", kind=_name(kind), span=_range(ends)) for kind, ends in own]
+        for own in (IMPACT.items(), PRACTICES.items())
+    )
+    return message("chr_ranges.contradiction", impact=impact, practices=practices)
 
 
 def table(some: Sequence[ChrLine], margin: float) -> Table | None:
@@ -173,10 +190,12 @@ def table(some: Sequence[ChrLine], margin: float) -> Table | None:
         within, above = line.within(margin), line.above(margin)
         rows.append(
             {
-                "kind": text(message("chr_ranges.name", kind=line.kind)),
+                "kind": text(_name(line.kind)),
                 "case": text(line.name),
                 "measured": _range((line.points[0].chr, line.points[-1].chr)),
-                "within": _range(within),
+                "within": text(
+                    message("chr_ranges.cell", span=_range(within), above=above is line.points[-1])
+                ),
                 "above": None if above is None else above.chr,
                 "ratio": None if above is None else above.ratio.value,
                 "low": None if above is None else above.ratio.low,

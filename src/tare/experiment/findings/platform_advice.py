@@ -54,7 +54,7 @@ def find(results: Results) -> Finding | None:
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     compared = compare_locations(cells_of(results, basis), "platform", results.experiment.margin)
-    ranges = _chr_lines(results, basis)
+    ranges = chr_ranges.lines(results, basis) if varied & {*SIZES} else []
     lines = advise(results, basis, compared, ranges)
     apart = emulated_cpu.note(results)
     if not lines:
@@ -83,13 +83,6 @@ def _why_none(compared: Compared) -> Message:
     """Say why there is no advice: nothing to compare, or too little of it."""
     few = corrected([c for _, c in compared])
     return few[0] if few else message("platform.no_common_cell")
-
-
-def _chr_lines(results: Results, basis: Basis) -> list[ChrLine]:
-    """Return the overheads of each platform over CHR, where sizes vary."""
-    if not set(results.varied) & {*SIZES}:
-        return []
-    return chr_ranges.of_platforms(chr_ranges.lines(results, basis))
 
 
 def advise(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tare.features.fleet import chr
+from tare.features.fleet import core_ratio
 from tare.features.fleet.host import CellLevels, What
 from tare.features.fleet.results import Fleet, Series
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
@@ -40,7 +40,7 @@ def findings(fleet: Fleet) -> list[Finding]:
     found = [_everywhere(fleet, several)] if several else []
     if not several and (both := [one for one in fleet.ratios if len(one.hosts) > 1]):
         found = [_on_each(fleet, both)]
-    if (of_chr := chr.find(fleet)) is not None:
+    if (of_chr := core_ratio.find(fleet)) is not None:
         found.insert(0, of_chr)
     some = [one for one in fleet.cells if len(one.hosts) > 1]
     if some:

@@ -124,7 +124,7 @@ def of(results: Results) -> Host:
         boot_id=str(results.sessions["boot_id"][-1]) if results.sessions else "",
         cpus=host_cpus(results),
         chr_basis=chr_basis,
-        chr_lines=tuple(_chr_lines(results, chr_basis)),
+        chr_lines=tuple(chr_ranges.lines(results, chr_basis)),
         sessions=len(results.good.distinct("session")),
         ended=all(ended is not None for ended in results.sessions["ended"][-1:]),
         trials=len(results.good),
@@ -147,12 +147,6 @@ def of(results: Results) -> Host:
         quantities=tuple(pairs),
         sums=sums,
     )
-
-
-def _chr_lines(results: Results, basis: Basis | Message) -> list[ChrLine]:
-    if isinstance(basis, Message) or "platform" not in results.varied:
-        return []
-    return chr_ranges.of_platforms(chr_ranges.lines(results, basis))
 
 
 def _levels(cell: Cell) -> CellLevels:

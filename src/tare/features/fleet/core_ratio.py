@@ -138,7 +138,10 @@ def _change(a: Factor, b: Factor) -> Factor:
 
 
 def _verdicts(changes: Sequence[Factor], margin: float) -> list[Verdict]:
-    """Judge each change, as PSO is; that it differs at all holds over all of them (Bonferroni)."""
+    """Judge each change against 2 × margin.
+
+    The test for any difference is Bonferroni-corrected.
+    """
     wider = float(special.ndtri(1 - 0.025 / max(len(changes), 1)) / special.ndtri(0.975))
     found = []
     for one in changes:

@@ -20,11 +20,13 @@ from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.chr_ranges import ChrLine, LineKey
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.results import Results
-from tare.features.fleet import chr, page, results
+from tare.features.fleet import core_ratio, page, results
+from tare.render.words import sentence
 from tare.results.finding import Finding
 from tare.results.message import message
 from tare.statistics.platform_size import Factor, SizeRatio
 from tare.wiring import command_line
+from tare.workloads.application import Intensity
 from tare.workloads.specification import WorkloadSpec
 
 SIZES = ("2c", "4c", "8c", "16c")
@@ -65,7 +67,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def found(folders: tuple[Path, Path]) -> Finding:
-    made = chr.find(results.load(*folders))
+    made = core_ratio.find(results.load(*folders))
     assert made is not None
     return made
 
@@ -111,7 +113,7 @@ def test_the_page_draws_overhead_over_chr(folders: tuple[Path, Path]) -> None:
 
 def test_hosts_of_equal_size_have_no_such_finding(tmp_path: Path) -> None:
     some = [journals.write(host(16, ("2c",)), tmp_path / name) for name in ("a", "b")]
-    assert chr.find(results.load(*some)) is None
+    assert core_ratio.find(results.load(*some)) is None
 
 
 def test_folders_are_joined_on_the_command_line(
@@ -143,10 +145,37 @@ def test_a_range_ends_where_an_overhead_is_not_within_the_margin() -> None:
     assert line.within(0.001) == (1.0, 1.0)
 
 
+def test_advice_on_chr_is_of_two_known_kinds_and_a_table_says_what_is_inconclusive() -> None:
+    def line(kind: Intensity | None, low: float, high: float) -> ChrLine:
+        some = (SizeRatio(n, n / 8, Factor((low * high) ** 0.5, low, high), 9) for n in (4.0, 8.0))
+        key = LineKey("docker", "none", "bare", "none", ())
+        return ChrLine(key, message("fleet.no_values"), kind, tuple(some))
+
+    some = [line(None, 0.99, 1.01), line("io", 0.99, 1.01), line("cpu", 1.1, 1.2),
+            line("ultra-io", 0.99, 1.01), line("io", 0.9, 1.1)]  # fmt: skip
+    said = [sentence(one) for one in chr_ranges.advise(some, 0.02)]
+    assert [one.split(":")[0].split(", ")[1] for one in said] == ["I/O-intensive", "CPU-intensive"]
+    assert "(PINNING: 0.28–0.57 or 0.14–0.28)" in said[0]
+    table = chr_ranges.table(some, 0.02)
+    assert table is not None
+    assert [row["within"] for row in table.rows] == ["0.5–1", "0.5–1", "none", "0.5–1",
+                                                     "inconclusive"]  # fmt: skip
+    caveat = chr_ranges.caveat(some)
+    assert caveat is not None
+    assert sentence(caveat) == (
+        'PINNING contradicts itself: its section "Impact of CHR" has CHR 0.14–0.28 for '
+        "CPU-intensive and 0.28–0.57 for I/O-intensive loads, its best practices 0.07–0.14 for "
+        "CPU-intensive, 0.14–0.28 for I/O-intensive and 0.28–0.57 for ultra-I/O-intensive loads. "
+        "Both are of one host with 112 CPUs."
+    )
+
+
 @pytest.mark.parametrize(
-    ("ran", "ready", "kind"), [(0.9, 0.0, "cpu"), (0.2, 0.7, "cpu"), (0.2, 0.1, "io"), (0, 0, None)]
-)
-def test_a_command_is_cpu_intensive_where_it_has_or_wants_a_cpu(
+    ("ran", "ready", "kind"),
+    [(0.9, 0.0, "cpu"), (0.2, 0.7, "cpu"), (0.3, 0.3, "io"), (0.2, 0.1, "io"), (0.1, 2.0, "cpu"),
+     (0, 0, None)],
+)  # fmt: skip
+def test_the_kind_of_a_command_does_not_depend_on_how_long_it_waits_for_a_cpu(
     ran: float, ready: float, kind: str | None
 ) -> None:
     shares = {("on_cpu_ns", "perf_cpu"): ran, ("off_cpu_preempted_ns", "perf_cpu"): ready}
