@@ -7,6 +7,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
+from tare.statistics import factorial
 from tare.statistics.factorial import Decomposition, decompose
 
 
@@ -115,3 +116,26 @@ def test_equal_values_explain_nothing() -> None:
 
 def test_one_trial_a_cell_cannot_be_decomposed() -> None:
     assert decompose(np.arange(4.0), {"a": list("xyzw")}) is None
+
+
+def crossed(*levels: int, trials: int = 2) -> pd.DataFrame:
+    rows = np.repeat(list(np.ndindex(*levels)), trials, axis=0)
+    table = pd.DataFrame(rows, columns=[*"abc"[: len(levels)]]).astype(str)
+    return table.assign(value=rows[:, 1] + np.random.default_rng(4).standard_normal(len(rows)))
+
+
+def test_a_model_that_is_too_large_has_no_interactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = crossed(10, 4, 3)
+    assert of(table, "a", "b", "c").crossed
+    monkeypatch.setattr(factorial, "MOST_WORK", 10_000)
+    found = of(table, "a", "b", "c")
+    assert (found.cells, found.crossed, found.left_out) == (120, False, ())
+    anova = anova_lm(ols("value ~ b + c + a", table).fit(), typ=2)
+    for effect in found.effects:
+        assert effect.f == pytest.approx(anova.loc[effect.factors[0], "F"])
+
+
+def test_a_factor_that_makes_too_many_cells_is_left_out() -> None:
+    found = of(crossed(400, 4, 3), "a", "b", "c")
+    assert (found.cells, found.crossed, found.left_out) == (12, True, ("a",))
+    assert len(found.effects) == 3

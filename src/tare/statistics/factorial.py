@@ -26,6 +26,9 @@ _MOST_PERMUTED = 20_000
 #: Factors of more levels than this are names, such as files, not levels of a design.
 MOST_LEVELS = 500
 
+#: Cells × coefficients × terms of the largest model, which takes about 1 s.
+MOST_WORK = 1_000_000
+
 IntArray = NDArray[np.int64]
 #: A term of the model: the factors that it crosses.
 Term = tuple[str, ...]
@@ -83,6 +86,8 @@ class Decomposition:
         has none.
     left_out : tuple of str
         Factors that have one level, or go along with another, or have too many levels.
+    crossed : bool
+        Whether interactions are in the model; not where it would be too large.
     """
 
     effects: tuple[Effect, ...]
@@ -91,6 +96,7 @@ class Decomposition:
     cells: int
     spread_ratio: float | None
     left_out: tuple[str, ...]
+    crossed: bool = True
 
 
 def decompose(
@@ -134,11 +140,16 @@ def decompose(
     if not coded:
         return None
     y, coded = _by_trial(y, coded, trial)
-    cell = np.unique(np.column_stack(list(coded.values())), axis=0, return_inverse=True)[1].ravel()
-    cells = int(cell.max()) + 1
+    while _work(coded, _terms(coded, crossed=False)) > MOST_WORK:
+        # The factor of most levels makes most cells and coefficients.
+        largest = max(coded, key=lambda name: int(coded[name].max()))
+        left_out.append(largest)
+        del coded[largest]
+    crossed = _work(coded, _terms(coded, crossed=True)) <= MOST_WORK
+    cell, cells = _joint([*coded.values()])
     if len(y) <= cells:
         return None
-    model = _Model(coded, cell, cells)
+    model = _Model(coded, _terms(coded, crossed=crossed), cell, cells)
     plain = model.fit(y)
     ranked = model.fit(ranks(y[None])[0])
     rank_p = model.permute(ranks(y[None])[0], seed)
@@ -153,7 +164,31 @@ def decompose(
         cells=cells,
         spread_ratio=_spread_ratio(y, cell, cells),
         left_out=tuple(left_out),
+        crossed=crossed,
     )
+
+
+def _terms(coded: Mapping[str, IntArray], *, crossed: bool) -> list[Term]:
+    """Return the factors, and the interactions of two."""
+    terms: list[Term] = [(name,) for name in coded]
+    return [*terms, *combinations(coded, 2)] if crossed else terms
+
+
+def _work(coded: Mapping[str, IntArray], terms: Sequence[Term]) -> int:
+    """Return what a model costs: cells × coefficients × terms."""
+    cells = _joint([*coded.values()])[1]
+    return cells * sum(_joint([coded[f] for f in t])[1] for t in terms) * len(terms)
+
+
+def _joint(levels: Sequence[IntArray]) -> tuple[IntArray, int]:
+    """Return the number of each row's combination of levels, and how many there are."""
+    number = np.zeros(len(levels[0]), dtype=np.int64)
+    count = 1
+    for codes in levels:
+        joint = number * (int(codes.max()) + 1) + codes
+        number = np.unique(joint, return_inverse=True)[1].ravel().astype(np.int64)
+        count = int(number.max()) + 1
+    return number, count
 
 
 def _code(factors: Mapping[str, Sequence[Hashable]]) -> tuple[dict[str, IntArray], list[str]]:
@@ -212,13 +247,13 @@ class _Model:
     costs what the number of cells asks, whatever n.
     """
 
-    def __init__(self, coded: Mapping[str, IntArray], cell: IntArray, cells: int) -> None:
+    def __init__(
+        self, coded: Mapping[str, IntArray], terms: Sequence[Term], cell: IntArray, cells: int
+    ) -> None:
         self.cell, self.cells = cell, cells
         self.weight = np.bincount(cell, minlength=cells).astype(float)
         first = np.unique(cell, return_index=True)[1]
         level = {name: codes[first] for name, codes in coded.items()}
-        terms: list[Term] = [(name,) for name in coded]
-        terms += list(combinations(coded, 2))
         columns = {term: _columns([level[name] for name in term]) for term in terms}
         self.bases: dict[Term, tuple[FloatArray, FloatArray]] = {}
         self.degrees: dict[Term, int] = {}
@@ -292,8 +327,5 @@ class _Model:
 
 def _columns(levels: Sequence[IntArray]) -> FloatArray:
     """Return indicator columns of the combinations of levels."""
-    joint = np.zeros(len(levels[0]), dtype=np.int64)
-    for codes in levels:
-        joint = joint * (int(codes.max()) + 1) + codes
-    number = np.unique(joint, return_inverse=True)[1]
-    return np.eye(int(number.max()) + 1)[number]
+    number, count = _joint(levels)
+    return np.eye(count)[number]

@@ -120,6 +120,8 @@ def finding(v: Explained) -> Finding:
         caveats.append(message("variance.spread", times=round(d.spread_ratio)))
     if d.left_out:
         caveats.append(message("variance.left_out", factors=d.left_out))
+    if not d.crossed:
+        caveats.append(message("variance.main", n=d.cells))
     if v.relative:
         caveats.append(message("variance.relative"))
     return Finding(
