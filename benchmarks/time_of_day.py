@@ -21,7 +21,7 @@ from tare.statistics.time_of_day import (
     DAY_S,
     HOUR_S,
     TimeOfDay,
-    daily_course,
+    daily_cycle,
     time_of_day,
     unit_medians,
 )
@@ -72,10 +72,10 @@ def draw(rng: np.random.Generator, of: Scenario) -> tuple[FloatArray, FloatArray
 
 
 def alarms(of: Scenario, n: int, seed: int) -> float:
-    """Return the share of simulations in which a daily course is shown."""
+    """Return the share of simulations in which a daily cycle is shown."""
     rng = np.random.default_rng(seed)
-    courses = (daily_course(unit_medians(*draw(rng, of))) for _ in range(n))
-    return float(np.mean([course is not None and course.p < ALPHA for course in courses]))
+    cycles = (daily_cycle(unit_medians(*draw(rng, of))) for _ in range(n))
+    return float(np.mean([not isinstance(cycle, str) and cycle.p < ALPHA for cycle in cycles]))
 
 
 def simulate(rng: np.random.Generator, of: Scenario) -> TimeOfDay:
@@ -97,7 +97,7 @@ def figures(found: TimeOfDay) -> tuple[float, ...]:
         float(covers(found.medians.median)),
         float(covers(found.samples.median)),
         float(found.is_whole),
-        found.course.amplitude if found.course is not None else np.nan,
+        np.nan if isinstance(found.cycle, str) else found.cycle.amplitude,
     )
 
 

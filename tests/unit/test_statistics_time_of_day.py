@@ -1,4 +1,4 @@
-"""Medians per unit of time: a daily course is found, noise is not taken for one."""
+"""Medians per unit of time: a daily cycle is found, noise is not taken for one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from tare.statistics.time_of_day import (
     DAY_S,
     HOUR_S,
     WEEK_S,
+    DailyCycle,
     TimeOfDay,
     UnitMedians,
-    daily_course,
+    as_one_family,
+    daily_cycle,
     time_of_day,
     unit_medians,
 )
@@ -35,7 +37,7 @@ def hours(values: FloatArray) -> UnitMedians:
 def weeks(
     amplitude: float = 0.0, phi: float = 0.9, step: float = 0.0, seed: int = 1, days: int = 14
 ) -> TimeOfDay:
-    """Analyse one sample per minute; the course is highest at 06:00, the step after 10 days."""
+    """Analyse one sample per minute; the cycle is highest at 06:00, the step after 10 days."""
     n = 1440 * days
     at_s = MONDAY_S + 60.0 * np.arange(n)
     values = 1 + amplitude * np.sin(2 * np.pi * at_s / DAY_S)
@@ -65,63 +67,123 @@ def test_units_are_placed_in_days_and_weeks() -> None:
     assert units.days == 8
 
 
-def test_a_planted_course_is_found_with_its_size_and_hours() -> None:
+def test_a_planted_cycle_is_found_with_its_size_and_hours() -> None:
     found = weeks(amplitude=0.1)
     assert found.is_daily
-    assert found.course is not None
-    assert found.course.amplitude == pytest.approx(0.1, abs=0.015)
-    assert found.course.highest == pytest.approx(6, abs=1)
-    assert found.course.lowest == pytest.approx(18, abs=1)
-    # The course is no level shift.
+    assert isinstance(found.cycle, DailyCycle)
+    assert found.cycle.amplitude == pytest.approx(0.1, abs=0.015)
+    assert found.cycle.highest == pytest.approx(6, abs=1)
+    assert found.cycle.lowest == pytest.approx(18, abs=1)
+    # The cycle is no level shift.
     assert found.is_whole
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9, 1.0])
-def test_noise_is_seldom_taken_for_a_course(phi: float) -> None:
+def test_noise_is_seldom_taken_for_a_cycle(phi: float) -> None:
     rng, alarms = np.random.default_rng(5), 0
     for _ in range(150):
         # Of hours: as strongly autocorrelated as no test that shuffles hours could allow for.
         steps = rng.standard_normal(336)
-        course = daily_course(hours(signal.lfilter([1], [1, -phi], steps)))
-        assert course is not None
-        alarms += course.p < 0.04
+        cycle = daily_cycle(hours(signal.lfilter([1], [1, -phi], steps)))
+        assert isinstance(cycle, DailyCycle)
+        alarms += cycle.p < 0.04
     # Of 150 at 4 %: more than 14 have a probability of .1 %.
     assert alarms <= 14
 
 
-def test_a_course_is_found_where_hours_are_missing() -> None:
+def test_a_cycle_is_found_where_hours_are_missing() -> None:
     rng = np.random.default_rng(2)
     values = 1 + 0.1 * np.sin(2 * np.pi * np.arange(336) / 24) + 0.05 * rng.standard_normal(336)
     kept = np.sort(rng.choice(336, 250, replace=False))
     units = UnitMedians(MONDAY_S + HOUR_S * kept, values[kept], HOUR_S, 0)
-    course = daily_course(units)
-    assert course is not None
-    assert course.p < 1e-6
-    assert course.amplitude == pytest.approx(0.1, abs=0.02)
+    cycle = daily_cycle(units)
+    assert isinstance(cycle, DailyCycle)
+    assert cycle.p < 1e-6
+    assert cycle.amplitude == pytest.approx(0.1, abs=0.02)
 
 
-def test_what_would_have_been_found_is_found() -> None:
+@pytest.mark.parametrize("tested", [1, 10])
+def test_what_would_have_been_found_is_found(tested: int) -> None:
     rng, found = np.random.default_rng(3), 0
     for _ in range(100):
         values = 1 + 0.1 * rng.standard_normal(168)
-        course = daily_course(hours(values))
-        assert course is not None
-        wave = course.detectable * np.sin(2 * np.pi * (np.arange(168) / 24 + rng.random()))
-        again = daily_course(hours(values + wave))
-        assert again is not None
-        found += again.p < 0.04
+        cycle = daily_cycle(hours(values))
+        assert isinstance(cycle, DailyCycle)
+        wave = cycle.detectable(tested) * np.sin(2 * np.pi * (np.arange(168) / 24 + rng.random()))
+        again = daily_cycle(hours(values + wave))
+        assert isinstance(again, DailyCycle)
+        found += again.corrected_p(tested) < 0.04
     assert found >= 80
 
 
-def test_too_short_for_a_course_or_for_anything() -> None:
+def test_why_a_cycle_cannot_be_tested() -> None:
+    values = np.random.default_rng(4).standard_normal(71)
+    assert daily_cycle(hours(values)) == "days"
+    assert daily_cycle(hours(np.ones(100))) == "equal"
+    starts = MONDAY_S + DAY_S / 4 * np.arange(40)
+    assert daily_cycle(UnitMedians(starts, values[:40], DAY_S / 4, 0)) == "coarse"
+    assert daily_cycle(UnitMedians(starts[:11], values[:11], HOUR_S, 0)) == "days"
+    assert daily_cycle(UnitMedians(starts[::3][:11], values[:11], HOUR_S, 0)) == "units"
+
+
+def test_too_short_for_a_cycle_or_for_anything() -> None:
     rng = np.random.default_rng(4)
-    assert daily_course(hours(rng.standard_normal(71))) is None
-    assert daily_course(hours(np.ones(100))) is None
     at_s = MONDAY_S + 600.0 * np.arange(30)
     assert time_of_day(at_s, rng.standard_normal(30)) is None
     day = time_of_day(MONDAY_S + 600.0 * np.arange(144), rng.normal(1, 0.01, 144))
     assert day is not None
     assert day.is_daily is None
+    with pytest.raises(InputError, match="5 min"):
+        time_of_day(at_s, rng.standard_normal(30), unit_s=60.0)
+
+
+def over_hours(values: FloatArray, precision: float = 0.05) -> TimeOfDay:
+    found = time_of_day(hours(values).start_s, values, precision)
+    assert found is not None
+    return found
+
+
+def test_a_cycle_is_excluded_only_by_a_test_that_would_find_it() -> None:
+    values = 1 + 0.1 * np.random.default_rng(8).standard_normal(336)
+    found = over_hours(values)
+    assert found.detectable is not None
+    limit = found.detectable
+    assert 0.02 < limit < 0.05
+    assert found.is_daily is False
+    assert over_hours(values, precision=0.9 * limit).is_daily is None
+    # Corrected for many series, the same test is less sensitive.
+    assert as_one_family([found] * 10)[0].detectable > limit
+
+
+def test_series_are_corrected_for_all_that_are_tested() -> None:
+    """At the p of this wave, it is shown alone, and not as one of ten."""
+    rng = np.random.default_rng(9)
+    waves = (0.1 * np.sin(2 * np.pi * np.arange(336) / 24) * k / 100 for k in range(100))
+    noisy = 1 + 0.1 * rng.standard_normal(336)
+    found = next(
+        one
+        for one in (over_hours(noisy + wave) for wave in waves)
+        if one.p is not None and 0.005 < one.p < 0.02
+    )
+    assert found.is_daily
+    untested = over_hours(np.ones(100))
+    several = as_one_family([found] * 10 + [untested])
+    assert [one.tested for one in several] == [10] * 11
+    assert several[0].p == pytest.approx(10 * (found.p or 0))
+    assert not several[0].is_daily
+    assert several[-1].is_daily is None
+
+
+def test_around_zero_an_amplitude_is_no_share() -> None:
+    rng = np.random.default_rng(10)
+    wave = 3 * np.sin(2 * np.pi * np.arange(336) / 24) + 0.1 * rng.standard_normal(336)
+    for level in (-1.0, -20.0):
+        found = over_hours(level + wave - np.median(wave))
+        assert isinstance(found.cycle, DailyCycle)
+        assert found.is_daily
+        assert found.share(found.cycle.amplitude) is None
+        assert found.cycle.amplitude == pytest.approx(3, abs=0.1)
+    assert over_hours(-20 + 0.001 * rng.standard_normal(336)).is_daily is None
 
 
 def test_the_longest_stretch_without_a_shift_has_figures_of_its_own() -> None:
@@ -137,14 +199,14 @@ def test_the_longest_stretch_without_a_shift_has_figures_of_its_own() -> None:
 
 
 def test_medians_cover_where_samples_do_not() -> None:
-    found = [weeks(seed=seed, days=3) for seed in range(30)]
+    found = [weeks(seed=seed, days=3) for seed in range(12)]
     covered = {
         name: sum(getattr(one, name).median.low <= 1 <= getattr(one, name).median.high
                   for one in found)
         for name in ("medians", "samples")
     }  # fmt: skip
-    assert covered["medians"] >= 27
-    assert covered["samples"] <= 22
+    assert covered["medians"] >= 10
+    assert covered["samples"] <= 9
     assert all(one.samples.dependence > 5 for one in found)
 
 
@@ -169,8 +231,8 @@ def test_scale_and_order_of_rows_change_nothing() -> None:
     one, other = time_of_day(at_s, values), time_of_day(at_s[shuffled], 1000 * values[shuffled])
     assert one is not None
     assert other is not None
-    assert one.course is not None
-    assert other.course is not None
-    assert other.course.p == pytest.approx(one.course.p, rel=1e-6)
-    assert other.course.amplitude == pytest.approx(one.course.amplitude)
+    assert isinstance(one.cycle, DailyCycle)
+    assert isinstance(other.cycle, DailyCycle)
+    assert other.cycle.p == pytest.approx(one.cycle.p, rel=1e-6)
+    assert other.cycle.amplitude == pytest.approx(1000 * one.cycle.amplitude)
     assert other.medians.median.estimate == pytest.approx(1000 * one.medians.median.estimate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from tare.features.audit.answers import findings
 from tare.features.audit.audit import Question, audit
 from tare.features.audit.contract import as_json
 from tare.features.audit.page_figures import figures
+from tare.features.audit.screen import show
 from tare.features.network.measure import page as network_page
 from tare.networks.recording import folder
 from tare.readers import ColumnOptions, read
 from tare.registry import units_of
+from tare.render.words import sentence
 from tare.results.finding import Finding
 
 DAY_S = 86_400.0
@@ -40,15 +43,15 @@ def an_experiment(trials: int) -> Results:
     return make(behaviour, platforms=("bare",), workers=(1,), trials=trials, metric="wall_ns")
 
 
-def test_an_experiment_over_days_has_its_course() -> None:
-    results = over_days(an_experiment(trials=480), every_s=900)
+def test_an_experiment_over_days_has_its_cycle() -> None:
+    results = over_days(an_experiment(trials=120), every_s=3600)
     found = found_of(results)
     assert found is not None
     assert found.verdict == "yes"
-    course = args(found.answer, "time_of_day.course")
+    cycle = args(found.answer, "time_of_day.cycle")
     # Sessions of synthetic results begin at 10:00.
-    assert (course["lowest"], course["highest"]) == ("04:00", "16:00")
-    assert course["amplitude"].value == pytest.approx(0.2, abs=0.02)
+    assert (cycle["lowest"], cycle["highest"]) == ("04:00", "16:00")
+    assert cycle["amplitude"].value == pytest.approx(0.2, abs=0.02)
     levels, by_hour = found.tables
     assert [row["of"] for row in levels.rows] == ["samples", "hourly medians"]
     assert len(by_hour.rows) == 24
@@ -68,7 +71,7 @@ def test_days_that_are_too_few_decide_nothing() -> None:
     assert found is not None
     assert found.verdict == "inconclusive"
     assert found.settle is not None
-    assert "time_of_day.few" in ids(found.answer)
+    assert "time_of_day.days" in ids(found.answer)
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +80,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(1)
     file = tmp_path_factory.mktemp("days") / "links.csv"
     rows = ["when,link,mbit_per_s"]
-    begin = np.datetime64("2026-05-04T00:05:00")
-    for i in range(14 * 144):
-        at = begin + np.timedelta64(10 * i, "m")
-        wave = np.sin(2 * np.pi * i / 144)
-        rows.append(f"{at},a,{100 * (1 + 0.1 * wave + 0.05 * rng.standard_normal()):.4f}")
-        rows.append(f"{at},b,{100 * (1 + 0.05 * rng.standard_normal()):.4f}")
+    begin = np.datetime64("2026-05-04T00:10:00")
+    for i in range(14 * 48):
+        at = begin + np.timedelta64(30 * i, "m")
+        wave = np.sin(2 * np.pi * i / 48)
+        rows.append(f"{at},a,{100 * (1 + 0.1 * wave + 0.02 * rng.standard_normal()):.4f}")
+        rows.append(f"{at},b,{100 * (1 + 0.02 * rng.standard_normal()):.4f}")
     file.write_text("\n".join(rows) + "\n")
     return file
 
@@ -92,8 +95,8 @@ def test_an_audit_of_dates_has_the_same_finding(table: Path) -> None:
     found = audit([table], Question(columns=columns, precision=0.05))
     (one,) = [f for f in findings(found) if f.name == "time_of_day"]
     assert one.verdict == "yes"
-    course, none = args(one.answer, "time_of_day.course"), args(one.answer, "time_of_day.none")
-    assert (course["name"], none["name"]) == ("a", "b")
+    cycle, none = args(one.answer, "time_of_day.cycle"), args(one.answer, "time_of_day.none")
+    assert (cycle["name"], none["name"]) == ("a", "b")
     assert none["detectable"].value < 0.05
     assert [f.name for f in figures(found)["time_of_day"]] == ["time-of-day", "time-of-week"]
     document = json.loads(json.dumps(as_json(found)))
@@ -113,11 +116,87 @@ def test_units_of_time_may_be_others(table: Path) -> None:
     columns = ColumnOptions(value="mbit_per_s", group=("link",), order="when")
     found = audit([table], Question(columns=columns, unit_s=1800.0))
     (some,) = found.timed.values()
-    assert len(some[0].found.units) == 672
-    assert args(time_of_day.sentences(some[0])[0], "time_of_day.course")["unit"] == "30 min"
+    assert len(some[0].analysis.units) == 672
+    assert args(time_of_day.sentences(some)[1:2], "time_of_day.cycle")["unit"] == "30 min"
 
 
-def test_a_measured_network_has_its_course(tmp_path: Path) -> None:
+def series_table(file: Path, count: int, seed: int) -> Path:
+    """Write 10 days of series of noise by hour."""
+    rng = np.random.default_rng(seed)
+    when = np.datetime64("2026-05-04T00:30") + np.arange(240) * np.timedelta64(1, "h")
+    rows = (
+        f"{at},s{i},{value:.6f}"
+        for i in range(count)
+        for at, value in zip(when, 1 + 0.02 * rng.standard_normal(240), strict=True)
+    )
+    file.write_text("\n".join(["when,name,value", *rows]) + "\n")
+    return file
+
+
+def test_screen_finding_chart_and_json_give_one_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of eight series of noise, one has a p between .04 / 8 and .04: shown alone, not among all."""
+    columns = ColumnOptions(value="value", group=("name",), order="when")
+    for seed in range(50):
+        file = series_table(tmp_path / f"{seed}.csv", 8, seed)
+        found = audit([file], Question(columns=columns, precision=0.05))
+        (some,) = found.timed.values()
+        raw = [one.analysis.p / 8 for one in some if one.analysis.p is not None]
+        if 0.04 / 8 < min(raw) < 0.02:
+            break
+    assert len(raw) == 8
+    (one,) = (f for f in findings(found) if f.name == "time_of_day")
+    assert one.verdict == "no"
+    several = args(one.answer, "time_of_day.several")
+    assert (several["daily"], several["n"], several["tested"]) == (0, 8, 8)
+    # One sentence on all, four on single ones, and the number of the others.
+    assert len(one.answer) == 6
+    assert args(one.answer, "time_of_day.more") == {"n": 4}
+    assert "time_of_day.cycle" not in ids(time_of_day.day_described(some))
+    document = as_json(found)["series"]
+    assert [s["time_of_day"]["daily"] for s in document] == [False] * 8
+    assert min(s["time_of_day"]["cycle"]["p"] for s in document) == pytest.approx(8 * min(raw))
+    capsys.readouterr()
+    show(found)
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Hours")]
+    assert said == [f"{'Hours':<9}{sentence(one.answer[0])}"]
+
+
+def test_what_is_left_undecided_says_why(table: Path, tmp_path: Path) -> None:
+    columns = ColumnOptions(value="mbit_per_s", group=("link",), order="when")
+    coarse = audit([table], Question(columns=columns, unit_s=6 * 3600.0))
+    (one,) = (f for f in findings(coarse) if f.name == "time_of_day")
+    assert one.verdict == "inconclusive"
+    assert {"time_of_day.coarse"} <= set(ids(one.answer))
+    assert ids(one.settle) == ["time_of_day.settle.coarse"]
+    exact = audit([table], Question(columns=columns, precision=0.001))
+    (one,) = (f for f in findings(exact) if f.name == "time_of_day")
+    # Link a follows the time of day; of b, more than the precision would have been missed.
+    assert one.verdict == "yes"
+    assert [s["time_of_day"]["daily"] for s in as_json(exact)["series"]] == [True, None]
+    noise = series_table(tmp_path / "noise.csv", 1, 1)
+    columns = ColumnOptions(value="value", order="when")
+    (one,) = (
+        f
+        for f in findings(audit([noise], Question(columns=columns, precision=0.001)))
+        if f.name == "time_of_day"
+    )
+    assert one.verdict == "inconclusive"
+    assert ids(one.settle) == ["time_of_day.settle.precision"]
+
+
+def test_metrics_of_one_name_in_two_units_are_apart(tmp_path: Path) -> None:
+    columns = ColumnOptions(value="value", group=("name",), order="when")
+    found = audit([series_table(tmp_path / "a.csv", 2, 1)], Question(columns=columns))
+    one, other = found.series
+    in_ns = dataclasses.replace(other, series=dataclasses.replace(other.series, unit="ns"))
+    mixed = dataclasses.replace(found, series=(one, in_ns))
+    assert list(mixed.timed) == ["value (no unit)", "value (ns)"]
+    assert [len(some) for some in mixed.timed.values()] == [1, 1]
+
+
+def test_a_measured_network_has_its_cycle(tmp_path: Path) -> None:
     script = ScriptedEnds(rate=lambda s: 1e9 * (1 + 0.1 * np.sin(2 * np.pi * s / DAY_S)))
     days = measure(tmp_path / "days", script, sending(0, 4 * 86_400), interval_ns=600 * 10**9)
     laid = network_page.of([folder.read(days)], "tare net report days")

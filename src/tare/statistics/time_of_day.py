@@ -1,4 +1,4 @@
-"""Medians per unit of time: daily course, stationary stretches, and intervals that hold.
+"""Medians per unit of time: daily cycle, stationary stretches, and intervals that hold.
 
 Source: CLOUDNET, F5.4; Hartley 1949; Thomson 1982, section XIII.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import special
@@ -22,7 +22,7 @@ from tare.statistics.dependence import dependence_times
 from tare.statistics.downsample import sample
 from tare.statistics.interim_analysis import FIRST_LOOK
 from tare.statistics.intervals import Interval, quantile_interval
-from tare.statistics.order import normal_scores, order_of
+from tare.statistics.order import Order, normal_scores, order_of
 from tare.statistics.quantiles import quantiles
 from tare.statistics.series_intervals import series_interval
 from tare.statistics.stationarity import Stationarity, stationarity
@@ -34,16 +34,20 @@ if TYPE_CHECKING:
 HOUR_S, DAY_S, WEEK_S = 3600.0, 86_400.0, 604_800.0
 #: Medians below which nothing is said: their interval needs as many.
 FEWEST = 6
-#: Days below which a daily course cannot be told from slow noise.
+#: Days below which a daily cycle cannot be told from slow noise.
 FEWEST_DAYS = 3
+#: Shortest unit of time, of which a day has 288.
+SHORTEST_S = 300.0
 #: Share of the values of a usual unit that a unit needs for its median to count.
 _LEAST_FILLED = 0.5
 #: Waves of a day, half a day and a third of a day are tested, each against this many frequencies
 #: on either side, which noise of any smooth spectrum fills alike.
 _HARMONICS, _NEIGHBOURS = 3, 6
+#: Longest unit of time, and fewest of them, from which these waves can be told.
+LONGEST_S, FEWEST_UNITS = DAY_S / (2 * _HARMONICS), 2 * _NEIGHBOURS
 #: Level of the test, below the 5 % that are claimed, as scores of ranks are only nearly normal.
 ALPHA = 0.04
-#: Standard deviations of one component of a wave that 90 % of estimates exceed from below.
+#: Noise amplitude × this = margin for 90 % power.
 _POWER_90 = 1.2816 / math.sqrt(2)
 #: Values beyond which CONFIRM rests on an even sample of them.
 _MOST = 20_000
@@ -105,7 +109,7 @@ def unit_medians(at_s: FloatArray, values: FloatArray, unit_s: float = HOUR_S) -
     Raises
     ------
     InputError
-        If no whole number of units is a day.
+        If no whole number of units is a day, or a unit is shorter than 5 minutes.
 
     References
     ----------
@@ -113,18 +117,26 @@ def unit_medians(at_s: FloatArray, values: FloatArray, unit_s: float = HOUR_S) -
     """
     if not (unit_s > 0 and math.isclose(DAY_S / unit_s, round(DAY_S / unit_s))):
         raise InputError("a day is no whole number of such units of time", "an hour: 3600 s")
+    if unit_s < SHORTEST_S:
+        raise InputError("units of time are to be of 5 min or longer", "an hour: 3600 s")
     unit = np.floor(at_s / unit_s).astype(np.int64)
-    order = np.argsort(unit, kind="stable")
-    numbers, first = np.unique(unit[order], return_index=True)
-    parts = np.split(np.asarray(values, dtype=float)[order], first[1:])
-    counts = np.array([len(part) for part in parts])
+    ordered = np.asarray(values, dtype=float)[np.lexsort((values, unit))]
+    numbers, counts = np.unique(unit, return_counts=True)
+    first = np.cumsum(counts) - counts
     kept = counts >= _LEAST_FILLED * np.median(counts)
-    medians = np.array([median(p) for p, keep in zip(parts, kept, strict=True) if keep])
-    return UnitMedians(numbers[kept] * unit_s, medians, unit_s, int((~kept).sum()))
+    medians = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2])[kept] / 2
+    return UnitMedians(
+        np.asarray(numbers[kept] * unit_s, dtype=float), medians, unit_s, int((~kept).sum())
+    )
+
+
+#: Why a daily cycle cannot be tested: units of more than 4 hours, less than 3 days, too few units
+#: with values, or the same median in all of them.
+Untested = Literal["coarse", "days", "units", "equal"]
 
 
 @dataclass(frozen=True, eq=False)
-class DailyCourse:
+class DailyCycle:
     """How medians depend on the time of day.
 
     Attributes
@@ -132,26 +144,38 @@ class DailyCourse:
     p : float
         Probability of so clear a wave of a day, half a day or a third of a day in noise.
     amplitude : float
-        Half the distance from the lowest to the highest hour of the fitted course, relative to
-        the median.
-    detectable : float
-        Amplitude, likewise, of a wave of one day that would be found in 90 %.
+        Half the distance from the lowest to the highest hour of the fitted cycle, in the unit of
+        the values.
+    noise : float
+        Root mean square amplitude of the noise near one cycle a day, likewise.
+    neighbours : int
+        Frequencies that the noise was estimated at.
     fitted : array, shape (m,)
-        The course at each unit, about 0.
+        The cycle at each unit, about 0.
     lowest, highest : float
-        Hours of the day, UTC, at which the fitted course is lowest and highest.
+        Hours of the day, UTC, at which the fitted cycle is lowest and highest.
     """
 
     p: float
     amplitude: float
-    detectable: float
+    noise: float
+    neighbours: int
     fitted: FloatArray
     lowest: float
     highest: float
 
+    def corrected_p(self, tested: int) -> float:
+        """Bonferroni's p where so many series are tested."""
+        return min(1.0, self.p * tested)
 
-def daily_course(units: UnitMedians) -> DailyCourse | None:
-    """Test for a daily course, whatever the autocorrelation of the noise.
+    def detectable(self, tested: int = 1) -> float:
+        """Amplitude of a wave of one day that is found in 90 % where so many series are tested."""
+        limit = special.fdtri(2, 2 * self.neighbours, 1 - ALPHA / _HARMONICS / tested)
+        return self.noise * (math.sqrt(limit) + _POWER_90)
+
+
+def daily_cycle(units: UnitMedians) -> DailyCycle | Untested:
+    """Test for a daily cycle, whatever the autocorrelation of the noise.
 
     Parameters
     ----------
@@ -160,8 +184,8 @@ def daily_course(units: UnitMedians) -> DailyCourse | None:
 
     Returns
     -------
-    DailyCourse or None
-        None below 3 days, with units of more than 4 hours, or where all medians are equal.
+    DailyCycle or str
+        The reason where it cannot be tested.
 
     Notes
     -----
@@ -176,42 +200,43 @@ def daily_course(units: UnitMedians) -> DailyCourse | None:
     estimation and harmonic analysis, Proc. IEEE 70, 1982.
     """
     n, days = len(units), units.days
-    if days < FEWEST_DAYS or n < 2 * _NEIGHBOURS or units.unit_s > DAY_S / (2 * _HARMONICS):
-        return None
+    if units.unit_s > LONGEST_S:
+        return "coarse"
+    if days < FEWEST_DAYS:
+        return "days"
+    if n < FEWEST_UNITS:
+        return "units"
     at_days = (units.start_s - units.start_s[0]) / DAY_S
     scores = normal_scores(units.values)
     if not scores.any():
-        return None
-    middle = abs(median(units.values)) or 1.0
+        return "equal"
     around = units.values - units.values.mean()
     found = []
     for cycles in range(1, _HARMONICS + 1):
-        beside = _beside(cycles, days, units.unit_s)
-        noise = float(np.mean(_power(scores, at_days, beside)))
+        others = _neighbour_frequencies(cycles, days, units.unit_s)
+        noise = float(np.mean(_power(scores, at_days, others)))
         ratio = float(_power(scores, at_days, [cycles])[0]) / max(noise, 1e-300)
-        found.append(float(special.fdtrc(2, 2 * len(beside), ratio)))
-    beside = _beside(1, days, units.unit_s)
-    limit = special.fdtri(2, 2 * len(beside), 1 - ALPHA / _HARMONICS)
-    noise = float(np.mean(_power(around, at_days, beside)))
-    detectable = 2 / n * math.sqrt(noise) * (math.sqrt(limit) + _POWER_90)
+        found.append(float(special.fdtrc(2, 2 * len(others), ratio)))
+    others = _neighbour_frequencies(1, days, units.unit_s)
     hours = np.arange(0.0, DAY_S, units.unit_s) / DAY_S
     # Waves that are not shown would only add noise.
     shown = [c for c, p in enumerate(found, 1) if p * _HARMONICS < ALPHA] or [1]
     design = _waves(at_days, shown)
     weights = np.linalg.lstsq(np.column_stack([np.ones(n), design]), around, rcond=None)[0][1:]
     day = _waves(hours - units.start_s[0] / DAY_S, shown) @ weights
-    return DailyCourse(
+    return DailyCycle(
         p=min(1.0, _HARMONICS * min(found)),
-        amplitude=float(np.ptp(day)) / 2 / middle,
-        detectable=detectable / middle,
+        amplitude=float(np.ptp(day)) / 2,
+        noise=2 / n * math.sqrt(float(np.mean(_power(around, at_days, others)))),
+        neighbours=len(others),
         fitted=design @ weights,
         lowest=24 * float(hours[day.argmin()]),
         highest=24 * float(hours[day.argmax()]),
     )
 
 
-def _beside(cycles: int, days: float, unit_s: float) -> FloatArray:
-    """Return frequencies around a number of cycles a day, without whole numbers of them."""
+def _neighbour_frequencies(cycles: int, days: float, unit_s: float) -> FloatArray:
+    """Up to 12 Fourier frequencies next to `cycles` per day, without its harmonics."""
     steps = np.arange(1, _NEIGHBOURS + 1) / days
     around = np.concatenate([cycles - steps, cycles + steps])
     apart = np.abs(around - np.round(around)) > 0.5 / days
@@ -233,7 +258,7 @@ def _waves(at_days: FloatArray, cycles: Sequence[int]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """What a set of values says: its median, and what its interval takes for granted.
+    """What a set of values says: its median, and the assumptions of its interval.
 
     Attributes
     ----------
@@ -241,6 +266,8 @@ class Level:
         In order of time.
     median : Interval
         Widened by the dependence time, unless it is meant to show what ignoring it gives.
+    order : Order or None
+        How values depend on their order; None: too few values.
     dependence : float
         Values that are worth one independent value; 1 where no autocorrelation is shown.
     precision, confidence : float
@@ -248,6 +275,7 @@ class Level:
 
     values: FloatArray
     median: Interval
+    order: Order | None
     dependence: float
     precision: float
     confidence: float
@@ -255,7 +283,7 @@ class Level:
     @property
     def independent(self) -> bool | None:
         """Whether no autocorrelation is shown; None: too few values."""
-        return None if order_of(self.values) is None else self.dependence == 1
+        return None if self.order is None else self.dependence == 1
 
     @cached_property
     def normality(self) -> Normality:
@@ -298,7 +326,7 @@ def level_of(
         tau = max(tau, float(dependence_times(below[None])[0])) if tau > 1 else tau
     else:
         (interval,) = quantiles(values, [0.5], confidence, math.sqrt(tau))
-    return Level(values, interval, tau, precision, confidence)
+    return Level(values, interval, order, tau, precision, confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,33 +335,77 @@ class TimeOfDay:
 
     Attributes
     ----------
+    values : array, shape (n,)
+        In order of time.
     units : UnitMedians
-    course : DailyCourse or None
-        None: too short to tell.
-    samples : Level
-        All values, their interval as if they were independent.
-    medians : Level
-        Medians of all units.
-    changes : Changes
-        Level shifts or a drift of the medians beside the daily course.
-    stretch : (int, int) or None
-        First unit and end of the longest stretch without a level shift; None: a drift leaves none.
-    stable : Level or None
-        Medians of that stretch; None: it is all of the time, or too short.
+    cycle : DailyCycle or str
+        The reason where a daily cycle cannot be tested.
+    precision, confidence : float
+    tested : int
+        Series whose daily cycles are tested together, by which the test is corrected (Bonferroni).
     """
 
+    values: FloatArray
     units: UnitMedians
-    course: DailyCourse | None
-    samples: Level
-    medians: Level
-    changes: Changes
-    stretch: tuple[int, int] | None
-    stable: Level | None
+    cycle: DailyCycle | Untested
+    precision: float
+    confidence: float
+    tested: int = 1
+
+    @property
+    def p(self) -> float | None:
+        """Of the daily cycle, corrected for all series tested; None: not tested."""
+        return None if isinstance(self.cycle, str) else self.cycle.corrected_p(self.tested)
+
+    @property
+    def detectable(self) -> float | None:
+        """Amplitude that is found in 90 %, corrected likewise; None: not tested."""
+        return None if isinstance(self.cycle, str) else self.cycle.detectable(self.tested)
 
     @property
     def is_daily(self) -> bool | None:
-        """Whether a daily course is shown, of this series alone; None: too short to tell."""
-        return None if self.course is None else self.course.p < ALPHA
+        """Whether a daily cycle is shown; None: none is, but one above the precision may exist."""
+        if self.p is None or self.detectable is None:
+            return None
+        if self.p < ALPHA:
+            return True
+        share = self.share(self.detectable)
+        return False if share is not None and share <= self.precision else None
+
+    def share(self, amplitude: float) -> float | None:
+        """Relate an amplitude to the median of the medians; None where that is not positive."""
+        middle = median(self.units.values)
+        return amplitude / middle if middle > 0 else None
+
+    @cached_property
+    def samples(self) -> Level:
+        """All values, their interval as if they were independent."""
+        return level_of(self.values, self.precision, self.confidence, widened=False)
+
+    @cached_property
+    def medians(self) -> Level:
+        """Medians of all units."""
+        return level_of(self.units.values, self.precision, self.confidence)
+
+    @cached_property
+    def changes(self) -> Changes:
+        """Level shifts or a drift of the medians, without a shown daily cycle."""
+        values = self.units.values
+        if self.is_daily and not isinstance(self.cycle, str):
+            values = values - self.cycle.fitted
+        return changes(values, self.precision)
+
+    @cached_property
+    def stretch(self) -> tuple[int, int] | None:
+        """First unit and end of the longest stretch without a shift; None: a drift leaves none."""
+        return _longest(self.changes, len(self.units))
+
+    @cached_property
+    def stable(self) -> Level | None:
+        """Medians of that stretch; None: it is all of the time, or too short."""
+        if self.stretch is None or self.is_whole or self.stretch[1] - self.stretch[0] < FEWEST:
+            return None
+        return level_of(self.units.values[slice(*self.stretch)], self.precision, self.confidence)
 
     @property
     def is_whole(self) -> bool:
@@ -357,7 +429,7 @@ def time_of_day(
     values : array, shape (n,)
     precision : float
         Half-width that the median's interval should have, relative to it; also the smallest level
-        shift that matters.
+        shift and the smallest daily amplitude that matter.
     confidence : float
         Of the intervals.
     unit_s : float
@@ -375,23 +447,13 @@ def time_of_day(
     units = unit_medians(at_s, values, unit_s)
     if len(units) < FEWEST:
         return None
-    course = daily_course(units)
-    shown = course is not None and course.p < ALPHA
-    level = units.values - course.fitted if shown and course is not None else units.values
-    found = changes(level, precision)
-    stretch = _longest(found, len(units))
-    stable = None
-    if stretch is not None and FEWEST <= stretch[1] - stretch[0] < len(units):
-        stable = level_of(units.values[slice(*stretch)], precision, confidence)
-    return TimeOfDay(
-        units,
-        course,
-        level_of(values, precision, confidence, widened=False),
-        level_of(units.values, precision, confidence),
-        found,
-        stretch,
-        stable,
-    )
+    return TimeOfDay(values, units, daily_cycle(units), precision, confidence)
+
+
+def as_one_family(some: Sequence[TimeOfDay]) -> list[TimeOfDay]:
+    """Correct the tests of daily cycles for the number of series that are tested."""
+    tested = sum(not isinstance(one.cycle, str) for one in some)
+    return [replace(one, tested=max(1, tested)) for one in some]
 
 
 def _longest(found: Changes, n: int) -> tuple[int, int] | None:

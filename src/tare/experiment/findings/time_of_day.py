@@ -1,11 +1,11 @@
-"""Medians per unit of time: daily course, stationary stretches, and CONFIRM over them.
+"""Medians per unit of time: daily cycle, stationary stretches, and CONFIRM over them.
 
 One analysis for experiments, audits and measured networks, of series that last for hours or days.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -26,15 +26,26 @@ from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.results.report import Figure
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.statistic import median
-from tare.statistics.time_of_day import ALPHA, DAY_S, HOUR_S, WEEK_S, Level, TimeOfDay, time_of_day
+from tare.statistics.time_of_day import (
+    DAY_S,
+    FEWEST_UNITS,
+    HOUR_S,
+    WEEK_S,
+    Level,
+    TimeOfDay,
+    as_one_family,
+    time_of_day,
+)
 from tare.units import p_value
 
-#: Series that have sentences and rows by hour, and lines in the charts.
+#: Series that have rows by hour, and lines in the charts.
 _MOST_SERIES = 6
+#: Series that have sentences beside one on all of them, and rows in the table of levels.
+_MOST_SENTENCES, _MOST_ROWS = 4, 60
 
 _DESCRIPTION = Description(
     name="time_of_day",
-    title="Medians per hour: daily course, stationary stretches, CONFIRM over them",
+    title="Medians per hour: daily cycle, stationary stretches, CONFIRM over them",
     question="Do values depend on the time of day?",
     source="CLOUDNET, F5.4",
 )
@@ -50,12 +61,21 @@ class Timed:
         What tells it from the others; empty where it is the only one.
     unit : str
         Of its values.
-    found : TimeOfDay
+    analysis : TimeOfDay
+        Tested together with the other series.
     """
 
     name: str
     unit: str
-    found: TimeOfDay
+    analysis: TimeOfDay
+
+
+def together(some: Iterable[tuple[str, str, TimeOfDay | None]]) -> tuple[Timed, ...]:
+    """Put names, units and analyses together, tests corrected for the number of series."""
+    known = [(name, unit, one) for name, unit, one in some if one is not None]
+    corrected = as_one_family([one for _, _, one in known])
+    pairs = zip(known, corrected, strict=True)
+    return tuple(Timed(name, unit, one) for (name, unit, _), one in pairs)
 
 
 @lru_cache(maxsize=4)
@@ -72,9 +92,8 @@ def timed(results: Results) -> tuple[Timed, ...]:
         one = time_of_day(
             at_s[known], cell.trial_values[known], results.experiment.stopping.precision
         )
-        if one is not None:
-            found.append(Timed(at_levels(cell.levels, results.varied), basis.unit, one))
-    return tuple(found)
+        found.append((at_levels(cell.levels, results.varied), basis.unit, one))
+    return together(found)
 
 
 def find(results: Results) -> Finding | None:
@@ -86,44 +105,56 @@ def finding(some: Sequence[Timed]) -> Finding | None:
     """Answer for some series; None for no series."""
     if not some:
         return None
-    tested = [one for one in some if one.found.course is not None]
-    daily = [one for one in tested if is_daily(one, len(tested))]
-    some = [*daily, *(one for one in some if one not in daily)]
-    answers = [said for one in some[:_MOST_SERIES] for said in sentences(one, len(tested))]
-    more = len(some) - _MOST_SERIES
+    some = sorted(some, key=lambda one: not one.analysis.is_daily)
+    told = [one.analysis.is_daily for one in some]
+    left_out = [n for one in some if (n := one.analysis.units.left_out)]
+    answer = sentences(some)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=(*answers, *([message("time_of_day.more", n=more)] if more > 0 else ())),
-        verdict="yes" if daily else "no" if len(tested) == len(some) else "inconclusive",
-        settle=None if daily or tested else message("time_of_day.settle"),
-        summary=(_course(daily[0], len(tested)),) if daily else None,
-        caveats=tuple(
-            message("time_of_day.left_out", name=one.name, n=one.found.units.left_out)
-            for one in some
-            if one.found.units.left_out
-        ),
-        tables=(_levels(some), _hours(some[:_MOST_SERIES])),
+        answer=answer,
+        verdict="yes" if told[0] else "inconclusive" if None in told else "no",
+        settle=None if told[0] else _settle(some[told.index(None)]) if None in told else None,
+        summary=answer[:1] if told[0] else None,
+        caveats=(message("time_of_day.left_out", n=sum(left_out), series=len(left_out)),)
+        if left_out
+        else (),
+        tables=(_levels(some[:_MOST_ROWS]), _hours(some[:_MOST_SERIES])),
         charts=("time_of_day", "time_of_week"),
     )
 
 
-def is_daily(one: Timed, tested: int) -> bool:
-    """Whether a daily course is shown where so many series are tested together (Bonferroni)."""
-    return one.found.course is not None and one.found.course.p * tested < ALPHA
+def _settle(one: Timed) -> Message | None:
+    """Say what would tell whether there is a daily cycle; None: nothing that can be named."""
+    found = one.analysis
+    if isinstance(found.cycle, str):
+        return None if found.cycle == "equal" else message(f"time_of_day.settle.{found.cycle}")
+    if found.share(found.cycle.amplitude) is None:
+        return None
+    return message("time_of_day.settle.precision", precision=Chosen(found.precision))
 
 
 def _unit(one: Timed) -> str:
     """Name a unit of time before a noun: "hourly", "30 min"."""
-    unit_s = one.found.units.unit_s
+    unit_s = one.analysis.units.unit_s
     return "hourly" if unit_s == HOUR_S else f"{unit_s / 60:g} min"
 
 
-def sentences(one: Timed, tested: int = 1) -> list[Message]:
-    """Say what is known of one of some series: course, stationarity, median, independence."""
-    said = [_course(one, tested), _stationary(one), _level(one)]
-    samples, medians = one.found.samples, one.found.medians
+def sentences(some: Sequence[Timed]) -> tuple[Message, ...]:
+    """Say what is known, of one series: cycle, stationarity, median, independence."""
+    if len(some) > 1:
+        tested = sum(not isinstance(one.analysis.cycle, str) for one in some)
+        daily = sum(one.analysis.is_daily is True for one in some)
+        more = len(some) - _MOST_SENTENCES
+        return (
+            message("time_of_day.several", daily=daily, n=len(some), tested=tested),
+            *map(_cycle, some[:_MOST_SENTENCES]),
+            *([message("time_of_day.more", n=more)] if more > 0 else ()),
+        )
+    (one,) = some
+    said = [_cycle(one), _stationary(one), _level(one)]
+    samples, medians = one.analysis.samples, one.analysis.medians
     if samples.dependence > 1 and samples.median.half_width and medians.median.half_width:
         said.append(
             message(
@@ -133,34 +164,44 @@ def sentences(one: Timed, tested: int = 1) -> list[Message]:
                 half=Amount(samples.median.half_width, "share"),
             )
         )
-    return said
+    return tuple(said)
 
 
-def _course(one: Timed, tested: int = 1) -> Message:
-    course = one.found.course
-    days = Duration(one.found.units.days * DAY_S)
-    if course is None:
-        return message("time_of_day.few", name=one.name, length=days)
-    if not is_daily(one, tested):
+def _cycle(one: Timed) -> Message:
+    found = one.analysis
+    cycle, days = found.cycle, Duration(found.units.days * DAY_S)
+    if cycle == "days":
+        return message("time_of_day.days", name=one.name, length=days)
+    if cycle == "units":
+        return message("time_of_day.units", name=one.name, n=len(found.units), needed=FEWEST_UNITS)
+    if isinstance(cycle, str):
+        return message(f"time_of_day.{cycle}", name=one.name)
+    if not found.is_daily:
         return message(
             "time_of_day.none",
             name=one.name,
             length=days,
-            detectable=Amount(course.detectable, "share"),
+            detectable=_relative(one, cycle.detectable(found.tested)),
         )
     return message(
-        "time_of_day.course",
+        "time_of_day.cycle",
         name=one.name,
         unit=_unit(one),
-        amplitude=Amount(course.amplitude, "share"),
-        lowest=_hour(course.lowest),
-        highest=_hour(course.highest),
-        p=p_value(course.p),
+        amplitude=_relative(one, cycle.amplitude),
+        lowest=_hour(cycle.lowest),
+        highest=_hour(cycle.highest),
+        p=p_value(cycle.corrected_p(found.tested)),
     )
 
 
+def _relative(one: Timed, amplitude: float) -> Amount:
+    """Return an amplitude as a share of the median, or in the unit where there is no share."""
+    share = one.analysis.share(amplitude)
+    return Amount(amplitude, one.unit) if share is None else Amount(share, "share")
+
+
 def _stationary(one: Timed) -> Message:
-    found, units = one.found, one.found.units
+    found, units = one.analysis, one.analysis.units
     days = Duration(units.days * DAY_S)
     if found.is_whole:
         return message("time_of_day.stationary", length=days)
@@ -179,14 +220,14 @@ def _stationary(one: Timed) -> Message:
 
 
 def _level(one: Timed) -> Message:
-    medians = one.found.medians
+    medians = one.analysis.medians
     return message(
         "time_of_day.level",
         unit=_unit(one),
         n=len(medians.values),
         median=_amount(medians, one.unit),
-        needed=medians.needed if one.found.is_whole else None,
-        whole=one.found.is_whole,
+        needed=medians.needed if one.analysis.is_whole else None,
+        whole=one.analysis.is_whole,
         precision=Chosen(medians.precision),
         effective=None
         if medians.dependence == 1
@@ -243,13 +284,13 @@ def _levels(some: Sequence[Timed]) -> Table:
             }
             for one in some
             for what, level in (
-                ("samples", one.found.samples),
-                (f"{_unit(one)} medians", one.found.medians),
-                ("of the stationary stretch", one.found.stable),
+                ("samples", one.analysis.samples),
+                (f"{_unit(one)} medians", one.analysis.medians),
+                ("of the stationary stretch", one.analysis.stable),
             )
             if level is not None
         ),
-        note=message("time_of_day.note", precision=Chosen(some[0].found.medians.precision)),
+        note=message("time_of_day.note", precision=Chosen(some[0].analysis.medians.precision)),
     )
 
 
@@ -268,12 +309,12 @@ def _hours(some: Sequence[Timed]) -> Table:
 
 
 def _by_hour(one: Timed) -> list[dict[str, Any]]:
-    units = one.found.units
+    units = one.analysis.units
     slots = units.folded(DAY_S)
     rows = []
     for slot in np.unique(slots).tolist():
         values = units.values[slots == slot]
-        interval = quantile_interval(values, 0.5, one.found.medians.confidence)
+        interval = quantile_interval(values, 0.5, one.analysis.medians.confidence)
         rows.append(
             {
                 "at": _hour(slot * units.unit_s / HOUR_S),
@@ -304,7 +345,7 @@ def week_chart(some: Sequence[Timed]) -> Chart | None:
     """Draw the median of each hour of the week; None with fewer than two weeks."""
     drawn = []
     for one in some[:_MOST_SERIES]:
-        units = one.found.units
+        units = one.analysis.units
         if units.days * DAY_S < 2 * WEEK_S:
             continue
         slots = units.folded(WEEK_S)
@@ -331,8 +372,7 @@ def figures(some: Sequence[Timed], suffix: str = "") -> list[Figure]:
 
 def day_described(some: Sequence[Timed]) -> tuple[Message, ...]:
     """Say in words what :func:`day_chart` shows."""
-    courses = (_course(one, len(some)) for one in some[:_MOST_SERIES])
-    return (message("time_of_day.chart.day"), *courses)
+    return (message("time_of_day.chart.day"), *map(_cycle, some[:_MOST_SERIES]))
 
 
 def week_described(some: Sequence[Timed]) -> tuple[Message, ...]:

@@ -19,7 +19,7 @@ from tare.features.audit.comparison import (
     require_keys,
 )
 from tare.features.audit.design import design_of
-from tare.features.audit.naming import named, varied
+from tare.features.audit.naming import kind_names, named, varied
 from tare.features.audit.overhead import OverheadAudit, overhead
 from tare.features.audit.pooling import Read, are_sets, pool, stem
 from tare.features.audit.question import Question, Sizing, Tell, silent
@@ -36,6 +36,7 @@ from tare.readers import ColumnOptions, Imported, Series, read, recognise, requi
 from tare.render.escaping import on_one_line
 from tare.render.words import text
 from tare.results.message import Message, Said, message
+from tare.statistics.time_of_day import TimeOfDay, as_one_family, time_of_day
 from tare.statistics.trust import Verdict, verdict_of_all
 
 __all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "Sizing", "audit"]
@@ -143,13 +144,13 @@ class Audit:
 
     @cached_property
     def timed(self) -> dict[str, tuple[Timed, ...]]:
-        """Series with times that last long enough to have a time of day, by metric."""
+        """Series with time stamps in at least 6 units of time, by metric."""
         found: dict[str, list[Timed]] = {}
-        for s in self.series:
-            if (one := s.over_time) is not None:
-                name = s.name if len(self.series) > 1 else ""
-                timed = Timed(name, s.series.unit or "1", one)
-                found.setdefault(s.series.metric, []).append(timed)
+        with_times = [(s, s.over_time) for s in self.series if s.over_time is not None]
+        names = kind_names((s.series.metric, s.series.unit) for s, _ in with_times)
+        for s, one in with_times:
+            timed = Timed(s.name if len(self.series) > 1 else "", s.series.unit or "1", one)
+            found.setdefault(names[s.series.metric, s.series.unit], []).append(timed)
         return {metric: tuple(some) for metric, some in found.items()}
 
     def count(self, verdict: Verdict) -> int:
@@ -208,6 +209,8 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         found_of = audit_series(one.files, one.series, key, name, question, one.executions)
         machines = {machine_of[file] for file in one.files}
         series.append(replace(found_of, machine=machines.pop() if len(machines) == 1 else ""))
+    if not question.finding:
+        series = _over_time(series, question)
     read_in = tuple(map(FileAudit, imported))
     cold = cold_start(series)
     made = Audit(
@@ -219,6 +222,24 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         task_sets=task_sets(series, question),
     )
     return made if question.finding else _beside(made, tell)
+
+
+def _over_time(series: Sequence[SeriesAudit], question: Question) -> list[SeriesAudit]:
+    """Analyse series that carry times; those of one metric and unit are tested together."""
+    found: dict[tuple[str, str | None], dict[int, TimeOfDay]] = {}
+    for i, one in enumerate(s.series for s in series):
+        if one.at_s is not None and (
+            analysis := time_of_day(
+                one.at_s, one.values, question.precision, question.confidence, question.unit_s
+            )
+        ):
+            found.setdefault((one.metric, one.unit), {})[i] = analysis
+    corrected = {
+        i: one
+        for some in found.values()
+        for i, one in zip(some, as_one_family([*some.values()]), strict=True)
+    }
+    return [replace(s, over_time=corrected.get(i)) for i, s in enumerate(series)]
 
 
 def _read_all(

@@ -77,7 +77,11 @@ def audit(
         typer.Option(metavar="p99", help="Quantile besides the median; repeatable."),
     ] = None,
     time_unit: Annotated[
-        str, typer.Option(metavar="TIME", help="Unit of time that medians are taken of.")
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Unit of time that medians are taken of, from 5 min to 4 h for the time of day.",
+        ),
     ] = "1h",
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of resampling.")] = 1,
     report: options.Report = None,

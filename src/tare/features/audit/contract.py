@@ -28,6 +28,8 @@ from tare.statistics.time_of_day import Level, TimeOfDay
 
 #: Changes when a field changes its meaning or goes.
 VERSION = 1
+#: Units of time whose medians are written: of hours, more than a year.
+_MOST_UNITS = 10_000
 #: Points of a convergence curve that are written; a longer one is thinned.
 _MOST_POINTS = 60
 
@@ -161,15 +163,24 @@ def _solved(c: SolvedComparison) -> dict[str, Any]:
 
 
 def _over_time(found: TimeOfDay) -> dict[str, Any]:
-    course, units = found.course, found.units
+    cycle, units = found.cycle, found.units
+    tested = not isinstance(cycle, str)
     return {
         "unit_s": units.unit_s,
         "days": units.days,
-        "start_s": units.start_s,
-        "medians": units.values,
+        "units": len(units),
+        "start_s": units.start_s[:_MOST_UNITS],
+        "medians": units.values[:_MOST_UNITS],
         "left_out": units.left_out,
         "daily": found.is_daily,
-        "course": course and _fields(course, "p", "amplitude", "detectable", "lowest", "highest"),
+        "untested": None if tested else cycle,
+        "tested": found.tested,
+        "cycle": {
+            **_fields(found, "p", "detectable"),
+            **_fields(cycle, "amplitude", "lowest", "highest"),
+        }
+        if tested
+        else None,
         "samples": _level(found.samples),
         "of_medians": _level(found.medians),
         "shifts": found.changes.points,

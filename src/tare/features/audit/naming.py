@@ -58,3 +58,13 @@ def _number(level: str) -> float | None:
     except ValueError:
         return None
     return found if math.isfinite(found) else None
+
+
+def kind_names(kinds: Iterable[tuple[str, str | None]]) -> dict[tuple[str, str | None], str]:
+    """Name metrics with their units, by the metric alone where that tells them apart."""
+    distinct = list(dict.fromkeys(kinds))
+    metrics = [metric for metric, _ in distinct]
+    return {
+        (metric, unit): metric if metrics.count(metric) == 1 else f"{metric} ({unit or 'no unit'})"
+        for metric, unit in distinct
+    }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from tare.errors import InputError
 from tare.readers import ColumnOptions
+from tare.statistics.time_of_day import HOUR_S
 
 #: Told what is done, how much of it, and of how much.
 Tell = Callable[[str, int, int], None]
@@ -82,7 +83,7 @@ class Question:
     margin: float = 0.02
     seed: int = 1
     finding: str | None = None
-    unit_s: float = 3600.0
+    unit_s: float = HOUR_S
     sizing: Sizing = field(default_factory=Sizing)
 
     def __post_init__(self) -> None:

@@ -77,11 +77,10 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
 
 
 def _show_shared_findings(audit: Audit) -> None:
-    """Print the findings that experiments have as well: time of day, variance."""
-    for some in audit.timed.values():
-        for said in time_of_day.sentences(some[0]):
-            _line("Hours", sentence(said))
-    for v in audit.variance:
+    """Print the findings that experiments have as well: a line for each of the first metrics."""
+    for some in [*audit.timed.values()][:_MOST_NOTES]:
+        _line("Hours", sentence(time_of_day.sentences(some)[0]))
+    for v in audit.variance[:_MOST_NOTES]:
         _line("Variance", sentence(variance.sentences(v)[0]))
 
 

@@ -28,7 +28,7 @@ from tare.statistics.quantiles import quantiles
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
-from tare.statistics.time_of_day import TimeOfDay, time_of_day
+from tare.statistics.time_of_day import TimeOfDay
 from tare.statistics.trust import Trust, Verdict, trust
 
 if TYPE_CHECKING:
@@ -148,6 +148,9 @@ class SeriesAudit:
         Host or processor that all files name; empty where they name none, or several.
     ordered : array, shape (n,), or None
         The values of the trials in ascending order; None of a long series.
+    over_time : TimeOfDay or None
+        Medians per unit of time; None without times of values, and for fewer than 6 units. Daily
+        cycles of all series of a metric and unit are tested together.
     """
 
     files: tuple[Path, ...]
@@ -164,6 +167,7 @@ class SeriesAudit:
     others: tuple[Path, ...] = ()
     machine: str = ""
     ordered: FloatArray | None = None
+    over_time: TimeOfDay | None = None
 
     @property
     def notes(self) -> tuple[Said, ...]:
@@ -346,16 +350,6 @@ class SeriesAudit:
 
         return assumptions(
             self.trials.values, self.question.precision, self.order, self.changes, self.left
-        )
-
-    @cached_property
-    def over_time(self) -> TimeOfDay | None:
-        """Medians per unit of time; None without times of values, and for fewer than 6 units."""
-        at_s, question = self.series.at_s, self.question
-        if at_s is None:
-            return None
-        return time_of_day(
-            at_s, self.series.values, question.precision, question.confidence, question.unit_s
         )
 
     @cached_property

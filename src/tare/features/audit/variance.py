@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tare.experiment.findings.variance import Explained, explain
+from tare.features.audit.naming import kind_names
 from tare.features.audit.series import SeriesAudit, thinned
 from tare.results.columns import Columns, objects
 
@@ -22,9 +23,10 @@ def explain_each(
     for s in series:
         if all(f in s.key for f in factors) and s.n:
             by_metric.setdefault((s.series.metric, s.series.unit), []).append(s)
+    names = kind_names(by_metric)
     found = (
-        explain(_rows(some, factors), factors, metric, seed)
-        for (metric, _), some in by_metric.items()
+        explain(_rows(some, factors), factors, names[kind], seed)
+        for kind, some in by_metric.items()
     )
     return tuple(one for one in found if one is not None)
 

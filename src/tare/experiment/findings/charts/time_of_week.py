@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.time_of_day import UNIT as FINDING
 from tare.experiment.findings.time_of_day import timed, week_chart, week_described
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Message
@@ -24,11 +26,8 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
 
 
 UNIT = ChartUnit(
-    description=Description(
-        name="time_of_week",
-        title="Medians by time of the week",
-        question="Do values depend on the time of day?",
-        source="CLOUDNET, F5.4",
+    description=msgspec.structs.replace(
+        FINDING.description, name="time_of_week", title="Medians by time of the week"
     ),
     draw=draw,
     alternative=alternative,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.variance import UNIT as FINDING
 from tare.experiment.findings.variance import described, drawn, explained
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Message
@@ -26,11 +28,8 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
 
 
 UNIT = ChartUnit(
-    description=Description(
-        name="variance",
-        title="Shares of the variance by factor",
-        question="Which factors explain the variance?",
-        source="CLOUDNET, F5.3",
+    description=msgspec.structs.replace(
+        FINDING.description, title="Shares of the variance by factor"
     ),
     draw=draw,
     alternative=alternative,

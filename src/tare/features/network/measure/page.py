@@ -13,7 +13,6 @@ import numpy as np
 import tare
 from tare.errors import StoreError
 from tare.experiment.findings import time_of_day as over_hours
-from tare.experiment.findings.time_of_day import Timed
 from tare.experiment.fingerprints.network.identified import Identification, kind_of
 from tare.features.network.charts import identified, over_time, round_trips
 from tare.features.network.charts.series import Group, grouped, series
@@ -217,18 +216,18 @@ def _shaped(some: Sequence[Measured]) -> list[Section]:
 
 def _by_hour(some: Sequence[Measured]) -> list[Section]:
     """Lay out what the time of day does to bandwidth; none: nothing was measured for 6 hours."""
-    timed = []
+    found_of = []
     for one in some:
         for course, phases, used in rates(one):
             at_s = (one.begun_ns or 0) / 1e9 + course.start_s[used]
             found = None if one.begun_ns is None else time_of_day(at_s, course.rate_bps[used])
-            if found is not None:
-                parts = (
-                    one.name if len(some) > 1 else "",
-                    course.direction if len(one.courses) > 1 else "",
-                    pattern(phases[0].on_ns, phases[0].off_ns) if len(groups(one)) > 1 else "",
-                )
-                timed.append(Timed(" · ".join(filter(None, parts)), "bits/s", found))
+            parts = (
+                one.name if len(some) > 1 else "",
+                course.direction if len(one.courses) > 1 else "",
+                pattern(phases[0].on_ns, phases[0].off_ns) if len(groups(one)) > 1 else "",
+            )
+            found_of.append((" · ".join(filter(None, parts)), "bits/s", found))
+    timed = over_hours.together(found_of)
     finding = over_hours.finding(timed)
     if finding is None:
         return []
