@@ -34,7 +34,7 @@ def of(table: pd.DataFrame, *factors: str, **more: object) -> Decomposition:
 
 def test_sums_of_squares_are_those_of_statsmodels() -> None:
     table = unbalanced()
-    anova = anova_lm(ols("value ~ (platform + pinning + size) ** 2", table).fit(), typ=2)
+    anova = anova_lm(ols("value ~ platform * pinning * size", table).fit(), typ=2)
     total = float(np.sum((table["value"] - table["value"].mean()) ** 2))
     error = anova.loc["Residual", "sum_sq"] / anova.loc["Residual", "df"]
     found = of(table, "platform", "pinning", "size")
@@ -46,6 +46,9 @@ def test_sums_of_squares_are_those_of_statsmodels() -> None:
         assert effect.f == pytest.approx(row["F"])
         assert effect.p == pytest.approx(row["PR(>F)"], abs=1e-12)
         assert effect.share == pytest.approx(max(0, omega))
+    row = anova.loc["platform:pinning:size"]
+    omega = (row["sum_sq"] - row["df"] * error) / (total + error)
+    assert found.higher == pytest.approx(max(0, omega))
 
 
 def test_ranks_are_decomposed_alike() -> None:
@@ -64,7 +67,19 @@ def test_what_was_planted_is_found_and_nothing_else() -> None:
     assert by_name["platform", "pinning"].rank_p < 0.01
     assert by_name["size",].rank_p > 0.05
     assert by_name["size",].share < 0.01
-    assert found.within == pytest.approx(1 - sum(e.share for e in found.effects))
+    explained = found.higher + sum(e.share for e in found.effects)
+    assert found.within == pytest.approx(1 - explained)
+
+
+def test_an_interaction_of_three_factors_is_not_within_cells() -> None:
+    """Cells of 80 and 120 by the parity of three levels, trials with an SD of 1: 1 of 401."""
+    sign = np.repeat([(-1) ** sum(levels) for levels in np.ndindex(2, 2, 2)], 10)
+    rng = np.random.default_rng(5)
+    table = crossed(2, 2, 2, trials=10).assign(value=100 + 20 * sign + rng.standard_normal(80))
+    found = of(table, "a", "b", "c")
+    assert found.higher == pytest.approx(400 / 401, abs=0.001)
+    assert found.within < 0.005
+    assert sum(e.share for e in found.effects) < 0.001
 
 
 def test_rows_of_one_trial_are_one_unit() -> None:
@@ -125,14 +140,17 @@ def crossed(*levels: int, trials: int = 2) -> pd.DataFrame:
 
 
 def test_a_model_that_is_too_large_has_no_interactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = crossed(10, 4, 3)
+    table = crossed(5, 3, 2)
     assert of(table, "a", "b", "c").crossed
-    monkeypatch.setattr(factorial, "MOST_WORK", 10_000)
+    monkeypatch.setattr(factorial, "MOST_WORK", 1_000)
     found = of(table, "a", "b", "c")
-    assert (found.cells, found.crossed, found.left_out) == (120, False, ())
-    anova = anova_lm(ols("value ~ b + c + a", table).fit(), typ=2)
+    assert (found.cells, found.crossed, found.left_out) == (30, False, ())
+    anova = anova_lm(ols("value ~ a + b + c", table).fit(), typ=2)
+    cells = anova_lm(ols("value ~ a * b * c", table).fit(), typ=2).loc["Residual"]
+    scale = anova.loc["Residual", "sum_sq"] / anova.loc["Residual", "df"]
+    scale /= cells["sum_sq"] / cells["df"]
     for effect in found.effects:
-        assert effect.f == pytest.approx(anova.loc[effect.factors[0], "F"])
+        assert effect.f == pytest.approx(scale * anova.loc[effect.factors[0], "F"])
 
 
 def test_a_factor_that_makes_too_many_cells_is_left_out() -> None:

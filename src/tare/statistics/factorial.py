@@ -75,6 +75,9 @@ class Decomposition:
     ----------
     effects : tuple of Effect
         Factors first, then interactions of two, each in order of share.
+    higher : float
+        omega² of all interactions that no effect is of: of three and more factors, and of two
+        where the model is not crossed.
     within : float
         Share of the variance between trials of the same cell.
     n : int
@@ -91,6 +94,7 @@ class Decomposition:
     """
 
     effects: tuple[Effect, ...]
+    higher: float
     within: float
     n: int
     cells: int
@@ -128,7 +132,7 @@ def decompose(
     -----
     Sums of squares are of type II: each effect after all others that do not contain it, so that
     they depend neither on the order of the factors nor, for main effects, on unequal numbers of
-    trials. Interactions of three and more factors count as within. The permutations are those of
+    trials. F ratios are against the variance within cells. The permutations are those of
     Freedman and Lane: residuals of the model without the effect are shuffled.
 
     References
@@ -159,7 +163,8 @@ def decompose(
     ]
     return Decomposition(
         effects=tuple(sorted(effects, key=lambda e: (len(e.factors), -e.share))),
-        within=min(1.0, max(0.0, 1 - sum(e.share for e in effects))),
+        higher=plain.higher,
+        within=min(1.0, max(0.0, 1 - plain.higher - sum(e.share for e in effects))),
         n=len(y),
         cells=cells,
         spread_ratio=_spread_ratio(y, cell, cells),
@@ -238,6 +243,7 @@ class _Fit:
     omega: dict[Term, float]
     f: dict[Term, float]
     p: dict[Term, float]
+    higher: float
 
 
 class _Model:
@@ -279,15 +285,18 @@ class _Model:
         return float(np.sum((basis.T @ means) ** 2))
 
     def fit(self, y: FloatArray) -> _Fit:
-        """Compute the sums of squares of every term, against what the whole model leaves."""
+        """Compute the sums of squares of every term, against those within cells."""
         y = y - y.mean()
         means = self._weighted_means(y)
         total = float(np.sum(y**2))
-        rest = len(y) - self.whole.shape[1]
-        error = max(total - self._explained(self.whole, means), 0.0) / rest
+        rest, between = len(y) - self.cells, float(np.sum(means**2))
+        error = max(total - between, 0.0) / rest
         if total == 0:
             none = dict.fromkeys(self.bases, 0.0)
-            return _Fit(none, none, dict.fromkeys(self.bases, 1.0))
+            return _Fit(none, none, dict.fromkeys(self.bases, 1.0), 0.0)
+        squares = between - self._explained(self.whole, means)
+        degrees = self.cells - self.whole.shape[1]
+        higher = max(0.0, (squares - degrees * error) / (total + error)) if degrees else 0.0
         omega, f, p = {}, {}, {}
         for term, (reduced, full) in self.bases.items():
             degrees = self.degrees[term]
@@ -295,7 +304,7 @@ class _Model:
             omega[term] = max(0.0, (squares - degrees * error) / (total + error))
             f[term] = squares / degrees / error if error > 0 else np.inf
             p[term] = float(special.fdtrc(degrees, rest, f[term]))
-        return _Fit(omega, f, p)
+        return _Fit(omega, f, p, higher)
 
     def permute(self, y: FloatArray, seed: int) -> dict[Term, float]:
         """P-value of every term by Freedman and Lane's permutations."""
@@ -321,7 +330,7 @@ class _Model:
         """Return what a term explains, as a share of what is left beside it."""
         means = self._weighted_means(y)
         squares = self._explained(full, means) - self._explained(reduced, means)
-        left = float(np.sum(y**2)) - self._explained(self.whole, means)
+        left = float(np.sum(y**2) - np.sum(means**2))
         return squares / left if left > 0 else np.inf
 
 

@@ -141,8 +141,14 @@ def sentences(v: Explained) -> tuple[Message, ...]:
     d = v.decomposition
     worth = sorted((e for e in d.effects if e.share >= _LEAST_SHARE), key=lambda e: -e.share)
     within = message("variance.within", share=Amount(d.within, "share"))
+    # Interactions of at least so many factors are no effects of their own.
+    order = 3 if d.crossed else 2
+    higher = Amount(d.higher, "share") if d.higher >= _LEAST_SHARE else None
     if not worth:
-        return message("variance.nothing", factors=v.factors, metric=v.metric), within
+        nothing = message(
+            "variance.nothing", factors=v.factors, metric=v.metric, higher=higher, order=order
+        )
+        return nothing, within
     by_rank = sorted(d.effects, key=lambda e: -e.rank_share)[:3]
     small = [e for e in d.effects if e.share < _LEAST_SHARE]
     return (
@@ -153,6 +159,7 @@ def sentences(v: Explained) -> tuple[Message, ...]:
             others=[_share(e, e.share) for e in worth[1:]],
         ),
         *([message("variance.small", effects=[*map(effect_name, small)])] if small else []),
+        *([message("variance.higher", share=higher, order=order)] if higher else []),
         within,
         message("variance.ranks", effects=[_share(e, e.rank_share) for e in by_rank]),
     )
@@ -165,6 +172,12 @@ def _share(effect: Effect, share: float) -> Message:
 def effect_name(effect: Effect) -> str:
     """Name an effect: "cores", or "cores × platform" of an interaction."""
     return " × ".join(effect.factors)
+
+
+def _others(d: Decomposition) -> list[tuple[str, float]]:
+    """Return the shares that are of no effect, with their names."""
+    higher = "interactions of 3 and more" if d.crossed else "interactions"
+    return [*([(higher, d.higher)] if d.higher else []), (WITHIN, d.within)]
 
 
 def _shares(v: Explained) -> Table:
@@ -190,11 +203,14 @@ def _shares(v: Explained) -> Table:
         Column(key="p", title="p", unit="1"),
         Column(key="p_ranks", title="p of the ranks", unit="1"),
     )
-    within = {**dict.fromkeys(c.key for c in columns), "effect": WITHIN, "share": 100 * d.within}
+    others = tuple(
+        {**dict.fromkeys(c.key for c in columns), "effect": name, "share": 100 * share}
+        for name, share in _others(d)
+    )
     return Table(
         title=message("variance.table", trials=d.n, cells=d.cells),
         columns=columns,
-        rows=(*rows, within),
+        rows=(*rows, *others),
         note=message("variance.note"),
     )
 
@@ -202,10 +218,11 @@ def _shares(v: Explained) -> Table:
 def drawn(v: Explained) -> Chart:
     """Draw the share of each effect as a bar, that of the ranks as a tick."""
     d = v.decomposition
+    others = _others(d)
     return charts.share_bars(
-        [*map(effect_name, d.effects), WITHIN],
-        [*(e.share for e in d.effects), d.within],
-        [*(e.rank_share for e in d.effects), None],
+        [*map(effect_name, d.effects), *(name for name, _ in others)],
+        [*(e.share for e in d.effects), *(share for _, share in others)],
+        [*(e.rank_share for e in d.effects), *(None for _ in others)],
     )
 
 
