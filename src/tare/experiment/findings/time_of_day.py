@@ -136,9 +136,11 @@ def _settle(one: Timed) -> Message | None:
 
 
 def _unit(one: Timed) -> str:
-    """Name a unit of time before a noun: "hourly", "30 min"."""
+    """Name a unit of time before a noun: "hourly", "30 min", "6 h"."""
     unit_s = one.analysis.units.unit_s
-    return "hourly" if unit_s == HOUR_S else f"{unit_s / 60:g} min"
+    if unit_s == HOUR_S:
+        return "hourly"
+    return f"{unit_s / 60:g} min" if unit_s % HOUR_S else f"{unit_s / HOUR_S:g} h"
 
 
 def sentences(some: Sequence[Timed]) -> tuple[Message, ...]:
