@@ -38,8 +38,8 @@ from tape import Tape
 _INCIDENTAL = re.compile(r'/[^" ]*/(?=shared|work)|/tmp/[^/" ]+|tare-[0-9a-f]{6}')
 #: What jobs had not yet when tapes were recorded; absent, it asks for nothing.
 _LATER = {"limits", "file_cache"}
-#: Of a job, what says nothing of what is asked.
-_BY_CHANCE = {"id", "nonce", "shared", "rendezvous", "key", "groups"}
+#: Of a job, what says nothing of what is asked, or asks for more than tapes have.
+_BY_CHANCE = {"id", "nonce", "shared", "rendezvous", "key", "groups", "stretches"}
 _ID = re.compile(r'"id":(\d+)')
 #: When commands are played: 2026-01-15 12:00 UTC, and how long the machine has been up then.
 _BEGUN_NS = 1_768_478_400_000_000_000

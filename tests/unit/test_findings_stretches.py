@@ -44,6 +44,11 @@ def test_counts_are_those_of_an_execution(results: Results) -> None:
             assert stretches.histogram(results, state, trials) == expected
 
 
+def test_buckets_are_no_metrics_that_a_user_can_name(results: Results) -> None:
+    assert "on_cpu_ns" in results.sample_table.metrics
+    assert not [m for m in results.sample_table.metrics if "stretches" in m]
+
+
 def test_what_was_not_watched_has_no_histogram() -> None:
     none = make(trials=3)
     trials = none.good["trial"]

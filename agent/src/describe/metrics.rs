@@ -22,8 +22,9 @@ pub struct Source {
 }
 
 /// Of the number of stretches of one length.
-const NO_STRETCHES: &str = "there was none of this length; or switches between threads are not \
-                            watched, or a descendant outlived the trial";
+const NO_STRETCHES: &str = "there was none of this length; the session has a single platform; \
+                            switches between threads are not watched; or a descendant outlived the \
+                            trial";
 
 const EMULATED: &str = "the queueing disciplines that shape what leaves each host";
 
@@ -298,7 +299,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "off_cpu_blocked_stretches_K",
         unit: Some("1"),
-        meaning: "number of times that threads of the tree waited for something, by length: a metric for each K from 10 to 30, with those of 2^K ns to less than 2^(K+1) ns; 10 has shorter ones too, 30 longer ones. No call stacks: perf and BCC's offcputime have them",
+        meaning: "number of uninterrupted stretches in which threads waited for something, by length: 2^K ns to less than 2^(K+1) ns. The first and the last K also count all shorter and longer ones",
         absence: NO_STRETCHES,
         sources: SWITCHES,
     },
@@ -312,7 +313,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "off_cpu_preempted_stretches_K",
         unit: Some("1"),
-        meaning: "the same of times in which threads could have run but were off their CPU",
+        meaning: "number of uninterrupted stretches in which threads could have run but were off their CPU, by length: 2^K ns to less than 2^(K+1) ns. The first and the last K also count all shorter and longer ones",
         absence: NO_STRETCHES,
         sources: SWITCHES,
     },
@@ -326,7 +327,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "on_cpu_stretches_K",
         unit: Some("1"),
-        meaning: "the same of times for which threads were on a CPU without a break, as BCC's cpudist has them",
+        meaning: "number of uninterrupted stretches on a CPU, by length: 2^K ns to less than 2^(K+1) ns, as BCC's cpudist reports them. The first and the last K also count all shorter and longer ones",
         absence: NO_STRETCHES,
         sources: SWITCHES,
     },

@@ -27,6 +27,7 @@ fn observed_as(workload: Value, more: Value, load: bool) -> Option<(Answer, Answ
     let groups = json!([{"worker": 0, "pid": pid}]);
     observer.ask(json!({
         "job": "watch", "id": 2, "trial": trial, "nonce": nonce(), "groups": groups,
+        "stretches": !load,
     }));
     if load {
         observer.ask(json!({"job": "load", "id": 4, "begins": true}));
@@ -232,6 +233,9 @@ fn under_load(child: &str) -> Option<Answer> {
     }});
     let (launched, collected) = observed_as(json!(null), more, true)?;
     assert!(launched.faults().is_empty(), "{:?}", launched.faults());
+    // Which were not asked for.
+    let stretches = |s: &Value| s["metric"].as_str().unwrap().contains("_stretches_");
+    assert!(!collected.samples().any(stretches));
     Some(collected)
 }
 

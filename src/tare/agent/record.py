@@ -399,6 +399,8 @@ class Watch(Strict, frozen=True, kw_only=True, tag_field="job", tag="watch"):
     groups: tuple[WatchedGroup, ...]
     id: Int64
     nonce: Int64
+    #: Also answer with the number of uninterrupted stretches on and off a CPU, by their length.
+    stretches: bool
     trial: Int64
 
 
@@ -412,7 +414,7 @@ class Collect(Strict, frozen=True, kw_only=True, tag_field="job", tag="collect")
 class Load(Strict, frozen=True, kw_only=True, tag_field="job", tag="load"):
     """Observer only: the load on the trial's services begins, or it has ended.
 
-    What services do between the two is answered apart by `Collect`.
+    `Collect` reports the services' CPU and wait times between the two separately.
     """
 
     begins: bool

@@ -23,6 +23,11 @@ class Key(NamedTuple):
     phase: str = "measured"
 
 
+def is_bucket(metric: str) -> bool:
+    """Return whether a metric is a bucket of a histogram, such as ``on_cpu_stretches_22``."""
+    return "_stretches_" in metric
+
+
 class Samples:
     """All samples of an experiment.
 
@@ -66,8 +71,20 @@ class Samples:
 
     @property
     def metrics(self) -> list[str]:
-        """Metrics of which there are measured samples, in alphabetical order."""
-        return sorted(self._of_metric)
+        """Metrics of which there are measured samples, in alphabetical order.
+
+        Without buckets of histograms, which :meth:`histogram` has.
+        """
+        return sorted(metric for metric in self._of_metric if not is_bucket(metric))
+
+    def histogram(self, name: str, source: str) -> dict[int, Columns]:
+        """Return the measured samples of each bucket of a histogram, by its K."""
+        found = {
+            int(key.metric.removeprefix(f"{name}_")): self._parts[key]
+            for key in self._parts
+            if key.metric.startswith(f"{name}_") and key[1:] == (source, "measured")
+        }
+        return dict(sorted(found.items()))
 
     def __iter__(self) -> Iterator[tuple[Key, Columns]]:
         return iter(self._parts.items())

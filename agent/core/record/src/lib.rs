@@ -34,8 +34,8 @@ pub enum Job {
     Watch(Watch),
     /// Observer only: the trial is over; answer with what the kernel stamped meanwhile.
     Collect { id: u64, trial: u64 },
-    /// Observer only: the load on the trial's services begins, or it has ended. What services do
-    /// between the two is answered apart by `Collect`.
+    /// Observer only: the load on the trial's services begins, or it has ended. `Collect`
+    /// reports the services' CPU and wait times between the two separately.
     Load { id: u64, begins: bool },
     /// Measure the machine: one round of one probe, in a process of its own, answered by readings.
     Probe(Probe),
@@ -272,6 +272,8 @@ pub struct Watch {
     pub id: u64,
     pub trial: u64,
     pub nonce: u32,
+    /// Also answer with the number of uninterrupted stretches on and off a CPU, by their length.
+    pub stretches: bool,
     /// Control groups, as the host sees them, whose counters are differenced over the trial:
     /// for platforms whose own groups are read-only to the agent inside.
     pub groups: Vec<WatchedGroup>,

@@ -39,6 +39,8 @@ struct Observer {
     recorder: Result<Arc<Mutex<Recorder>>, String>,
     machine: Machine,
     watched: Option<(Host, machine::Watched)>,
+    /// Whether the present trial's stretches are wanted.
+    stretches: bool,
 }
 
 impl Observer {
@@ -49,6 +51,7 @@ impl Observer {
             recorder: Recorder::start(teardown),
             machine: Machine::of(Path::new("/proc"), Path::new("/sys")),
             watched: None,
+            stretches: false,
         }
     }
 
@@ -116,6 +119,7 @@ impl Observer {
             let mut recorder = recorder.lock().expect("the recorder does not panic");
             recorder.begin(watch.nonce, watch.groups.iter().map(|group| group.pid));
         }
+        self.stretches = watch.stretches;
         self.watched = Some((Host::watch(watch), self.machine.watch()));
     }
 
@@ -218,7 +222,8 @@ impl Observer {
             let sample = sample(id, trial, worker, iteration, phase, metric, source, value);
             self.records.add(&sample);
         }
-        for (metric, value) in shares.into_iter().flat_map(stretches) {
+        let wanted = shares.filter(|_| self.stretches);
+        for (metric, value) in wanted.into_iter().flat_map(stretches) {
             let source = "perf_cpu";
             let sample = sample(id, trial, worker, iteration, phase, &metric, source, value);
             self.records.add(&sample);

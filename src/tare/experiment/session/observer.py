@@ -30,11 +30,14 @@ class Observer:
         Of the session; in the marker by which processes are found.
     teardown : bool
         Also watch context switches, so that a process's end includes its teardown.
+    stretches : bool
+        Also count uninterrupted stretches on and off a CPU by length.
     """
 
-    def __init__(self, nonce: int, *, teardown: bool) -> None:
+    def __init__(self, nonce: int, *, teardown: bool, stretches: bool = False) -> None:
         self._argv = [str(client.binary()), "observe", *(["--teardown"] if teardown else [])]
         self._nonce = nonce
+        self._stretches = stretches
         self._starts = 0
         #: Whether there is none, or its last answer was none.
         self._lost = True
@@ -100,7 +103,11 @@ class Observer:
         """
         self._living(
             record.Watch(
-                id=client.Agent.next_id(), trial=trial, nonce=self._nonce, groups=tuple(groups)
+                id=client.Agent.next_id(),
+                trial=trial,
+                nonce=self._nonce,
+                stretches=self._stretches,
+                groups=tuple(groups),
             )
         )
 

@@ -172,7 +172,11 @@ class _Session:
             # Before anything is measured that could put something else in its place.
             outputs = Outputs(request.folder)
             stack.callback(outputs.close)
-        observer = Observer(nonce, teardown=request.teardown)
+        observer = Observer(
+            nonce,
+            teardown=request.teardown,
+            stretches=len({cell.platform for cell in request.plan.cells}) > 1,
+        )
         stack.callback(observer.close)
         writer.write(*observer.facts)
         if observer.refusal is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tare.experiment.metrics import ranked
 from tare.experiment.results import mean_by
+from tare.experiment.samples import is_bucket
 
 if TYPE_CHECKING:
     from tare.cli.lines import Line
@@ -75,7 +76,8 @@ def trial_json(trial: Trial) -> dict[str, Any]:
     number = trial.get("signal", "wait")
     sources: dict[str, dict[str, float]] = defaultdict(dict)
     for (metric, name), value in sorted(trial.values.items()):
-        sources[metric][name] = value
+        if not is_bucket(metric):
+            sources[metric][name] = value
     return {
         "trial": trial.number,
         "status": trial.status,

@@ -17,9 +17,10 @@ from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Message, message
 
-#: Metrics by state, without their K; and of each the buckets that the agent has.
+#: Of which there are histograms.
 STATES = ("on_cpu", "off_cpu_preempted", "off_cpu_blocked")
-BUCKETS = range(10, 31)
+#: Unit of the axis of lengths: 1.024 µs.
+_UNIT_NS = 2.0**10
 #: Where the lengths are from.
 SOURCE = "perf_cpu"
 #: Lines in a panel.
@@ -36,8 +37,7 @@ def histogram(results: Results, state: str, trials: np.ndarray) -> dict[int, flo
     if not executions or not np.isin(trials, known["trial"]).all():
         return {}
     found = {}
-    for bucket in BUCKETS:
-        counts = results.sample_table.of(f"{state}_stretches_{bucket}", SOURCE)
+    for bucket, counts in results.sample_table.histogram(f"{state}_stretches", SOURCE).items():
         total = float(counts["value"][np.isin(counts["trial"], trials)].sum())
         if total:
             found[bucket] = total / executions
@@ -67,7 +67,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
         {
             "panel": text(message(f"chart.stretches.{state}")),
             "series": name,
-            "x": 2.0 ** (bucket - BUCKETS[0]),
+            "x": 2.0**bucket / _UNIT_NS,
             "at": count,
             "low": None,
             "high": None,
