@@ -458,7 +458,7 @@ pub const METRICS: &[Metric] = &[
         name: "service_disk_ns",
         unit: Some("ns"),
         meaning: "part of service_blocked_ns: waits for a block device, and for a file system to reach it",
-        absence: "as for service_blocked_ns, or the kernel hides where its functions are",
+        absence: "as for service_blocked_ns; the kernel hides the addresses of its functions (CAP_SYSLOG), or refuses memory for the records (kernel.perf_event_mlock_kb); or some records were lost",
         sources: LOADED,
     },
     Metric {

@@ -129,8 +129,7 @@ impl Observer {
             host.load(begins);
         }
         if let Ok(recorder) = &self.recorder {
-            let mut recorder = recorder.lock().expect("the recorder does not panic");
-            recorder.load(begins);
+            Recorder::load(recorder, begins);
         }
         if let Some((host, _)) = self.watched.as_mut().filter(|_| begins) {
             host.load(begins);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -14,6 +14,10 @@ use super::tracker::{Course, Tracker};
 
 /// Pages of each ring: as many as the kernel lets an ordinary user lock for each CPU.
 const PAGES: usize = 128;
+/// Pages of each ring for waits, which come on top: these records are dropped first.
+const WAITS_PAGES: usize = 64;
+/// Interval after which it is checked whether the load has ended.
+const WAITS_CHECK_NS: i64 = 100_000_000;
 /// The last switch away from a process comes after its end has been seen.
 const TRIES: u32 = 20;
 
@@ -25,6 +29,8 @@ pub struct Recorder {
     waits: Vec<(u32, Event)>,
     /// Whether none of that was lost.
     knows_waits: bool,
+    /// Number of loads so far.
+    loads: u64,
     /// Not yet in order with what other CPUs recorded.
     pending: Vec<(u32, Happening)>,
     tracker: Tracker,
@@ -64,22 +70,15 @@ impl Recorder {
             switches,
             waits: Vec::new(),
             knows_waits: false,
+            loads: 0,
             pending: Vec::new(),
             tracker: Tracker::default(),
             lost_before: 0,
             lost_recorded: 0,
         }));
-        let shared = Arc::clone(&recorder);
-        let drainer = thread::Builder::new().name("tare-drain".to_string());
-        let drained = drainer.spawn(move || loop {
-            // The events live as long as the process does.
-            if sys::watch::poll_all(&files, None).is_err() {
-                return;
-            }
-            let mut recorder = shared.lock().expect("the observer does not panic");
-            recorder.drain();
-        });
-        drained.map_err(|error| format!("cannot start the thread that drains: {error}"))?;
+        // The events live as long as the process does.
+        Self::drain_in_background(&recorder, files, None, |_| true)
+            .map_err(|error| format!("cannot start the thread that drains: {error}"))?;
         Ok(recorder)
     }
 
@@ -92,21 +91,63 @@ impl Recorder {
         self.lost_before = self.lost_so_far();
     }
 
+    /// Starts a thread that empties all rings when one of these files has enough records, and at
+    /// such an interval, for as long as a condition holds.
+    fn drain_in_background(
+        shared: &Arc<Mutex<Self>>,
+        files: Vec<RawFd>,
+        interval_ns: Option<i64>,
+        lasts: impl Fn(&Self) -> bool + Send + 'static,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(shared);
+        let drainer = thread::Builder::new().name("tare-drain".to_string());
+        let drained = drainer.spawn(move || loop {
+            let deadline_ns = interval_ns.map(|interval| clock::monotonic() + interval);
+            if sys::watch::poll_all(&files, deadline_ns).is_err() {
+                return;
+            }
+            let mut recorder = shared.lock().expect("the observer does not panic");
+            if !lasts(&recorder) {
+                return;
+            }
+            recorder.drain();
+        });
+        drained.map(|_| ())
+    }
+
     /// The load on the trial's services begins or has ended.
-    pub fn load(&mut self, begins: bool) {
-        self.drain();
-        if begins && self.switches && self.tracker.sees_launchers() && waits::known() {
-            let cpus = self.events.iter().map(|(cpu, _)| *cpu);
-            let opened = cpus.map(|cpu| Ok((cpu, Event::open(Target::Waits { cpu }, PAGES)?)));
+    pub fn load(shared: &Arc<Mutex<Self>>, begins: bool) {
+        // Read before locking: reading the kernel's symbols for the first time takes long.
+        let functions_known = begins && waits::known();
+        let mut recorder = shared.lock().expect("the recorder does not panic");
+        recorder.drain();
+        if functions_known && recorder.switches && recorder.tracker.sees_launchers() {
             // Without the right to, what threads wait for is not known.
-            self.waits = opened.collect::<io::Result<_>>().unwrap_or_default();
-            self.knows_waits = !self.waits.is_empty();
+            recorder.knows_waits = recorder.open_waits(shared).is_ok();
         }
-        let now = self.drain();
-        self.tracker.load(begins, now);
+        let now = recorder.drain();
+        recorder.tracker.load(begins, now);
         if !begins {
-            self.waits.clear();
+            // Their last records may have been lost with no later one to report it.
+            let lost = |(_, event): &(u32, Event)| event.lost().unwrap_or(0) > 0;
+            recorder.knows_waits &= !recorder.waits.iter().any(lost);
+            recorder.waits.clear();
         }
+    }
+
+    /// Starts to record what threads wait for.
+    fn open_waits(&mut self, shared: &Arc<Mutex<Self>>) -> io::Result<()> {
+        let cpus = self.events.iter().map(|(cpu, _)| *cpu);
+        let opened = cpus.map(|cpu| Ok((cpu, Event::open(Target::Waits { cpu }, WAITS_PAGES)?)));
+        let opened: Vec<_> = opened.collect::<io::Result<_>>()?;
+        let files = opened.iter().map(|(_, event)| event.as_raw_fd()).collect();
+        self.loads += 1;
+        let load = self.loads;
+        Self::drain_in_background(shared, files, Some(WAITS_CHECK_NS), move |recorder| {
+            recorder.loads == load && !recorder.waits.is_empty()
+        })?;
+        self.waits = opened;
+        Ok(())
     }
 
     /// Whether it is known what threads waited for under load.
@@ -141,8 +182,8 @@ impl Recorder {
         counted.unwrap_or(self.lost_recorded)
     }
 
-    /// Empties all rings, up to a time that is returned. What is newer than the beginning is held back: something older may
-    /// have come to a ring after that was emptied.
+    /// Empties all rings, up to a time that is returned. What is newer than the beginning is held
+    /// back: something older may have come to a ring after that was emptied.
     fn drain(&mut self) -> i64 {
         let now = clock::monotonic();
         for (cpu, event) in &self.events {

@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 pub enum Wait {
     /// A block device: reads, writes that are waited for, commits of a file system.
     Disk,
-    /// A socket, or one of several descriptors: for a request, or for who answers one.
+    /// A socket, or poll/epoll/select: also an idle server.
     Network,
     /// A lock, a timer, another process, or what is not known.
     Other,
 }
 
 /// Functions that only wait for such a thing, whatever they are called by.
-const FUNCTIONS: [(&str, Wait); 24] = [
+const FUNCTIONS: [(&str, Wait); 25] = [
     ("io_schedule", Wait::Disk),
     ("io_schedule_timeout", Wait::Disk),
     ("jbd2_log_wait_commit", Wait::Disk),
@@ -39,9 +39,8 @@ const FUNCTIONS: [(&str, Wait); 24] = [
     ("ep_poll", Wait::Network),
     ("do_epoll_wait", Wait::Network),
     ("do_sys_poll", Wait::Network),
+    ("do_select", Wait::Network),
 ];
-/// `select` waits for descriptors as well.
-const SELECT: &str = "do_select";
 
 /// From the first address of each function to the next symbol's, in order.
 static RANGES: OnceLock<Vec<(u64, u64, Wait)>> = OnceLock::new();
@@ -75,11 +74,10 @@ fn ranges(symbols: &str) -> Vec<(u64, u64, Wait)> {
         .filter_map(|line| {
             let mut words = line.split_ascii_whitespace();
             let address = u64::from_str_radix(words.next()?, 16).ok()?;
-            // What a compiler makes of a function has its name and a suffix.
+            // Compilers emit clones such as `f.isra.0`; match the name before the dot.
             let name = words.nth(1)?.split('.').next()?;
             let known = FUNCTIONS.iter().find(|(function, _)| *function == name);
-            let wait = known.map(|(_, wait)| *wait);
-            Some((address, wait.or((name == SELECT).then_some(Wait::Network))))
+            Some((address, known.map(|(_, wait)| *wait)))
         })
         .filter(|(address, _)| *address > 0)
         .collect();
@@ -102,6 +100,7 @@ mod tests {
 0000000000000300 t sk_wait_data.isra.0
 0000000000000400 T _end
 0000000000000500 t ep_poll\t[module]
+0000000000000580 t do_select\t[module]
 0000000000000600 t last\t[module]
 ";
 
@@ -112,6 +111,7 @@ mod tests {
         assert_eq!(of(&[0x110, 0x2ff, 0x310]), Wait::Disk);
         assert_eq!(of(&[0x110, 0x300, 0x250]), Wait::Network);
         assert_eq!(of(&[0x110, 0x510]), Wait::Network);
+        assert_eq!(of(&[0x110, 0x590]), Wait::Network);
         assert_eq!(of(&[0x110, 0x1ff, 0x400, 0x600]), Wait::Other);
         assert_eq!(of(&[]), Wait::Other);
         // Addresses are hidden.
