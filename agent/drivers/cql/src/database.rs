@@ -13,6 +13,7 @@ use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
 use scylla::policies::retry::FallthroughRetryPolicy;
 use scylla::statement::prepared::PreparedStatement;
 use scylla::statement::Consistency;
+use scylla::value::CqlTimestamp;
 use tokio::task::JoinSet;
 
 use crate::collections::Collections;
@@ -24,7 +25,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS tare.items (key bigint PRIMARY K
 const READ: &str = "SELECT value FROM tare.items WHERE key = ?";
 const WRITE: &str = "INSERT INTO tare.items (key, value) VALUES (?, ?)";
 /// The server keeps at most some ten thousand lines of its log there.
-const LOG: &str = "SELECT message FROM system_views.system_logs";
+const LOG: &str = "SELECT timestamp, order_in_millisecond, message FROM system_views.system_logs";
 const VALUE_BYTES: usize = 100;
 /// Creating a table takes long where there is little CPU.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -105,11 +106,12 @@ impl Database {
             .map_err(|error| wrong(error.to_string()))?;
         let mut found = None;
         for row in rows
-            .rows::<(&str,)>()
+            .rows::<(CqlTimestamp, i32, &str)>()
             .map_err(|error| wrong(error.to_string()))?
         {
-            let (line,) = row.map_err(|error| wrong(error.to_string()))?;
-            found.get_or_insert_with(Collections::default).add(line);
+            let (time, place, line) = row.map_err(|error| wrong(error.to_string()))?;
+            let found = found.get_or_insert_with(Collections::default);
+            found.add((time.0, place), line);
         }
         Ok(found)
     }

@@ -29,7 +29,9 @@ pub struct Done {
     late: usize,
     seconds: f64,
     cpu_seconds: f64,
-    /// Those of the server during the run; None: it does not log them.
+    /// Operations of the warm-up, which do not count.
+    warm_up: usize,
+    /// Those of the server during the run; None: it does not log them, or may have dropped some.
     collections: Option<Collections>,
 }
 
@@ -54,9 +56,11 @@ impl Done {
         let (read, written) = (partitions(false), partitions(true));
         let collections = self.collections.as_ref();
         format!(
-            "{{\"operations\":{operations},\"errors\":{errors},\"seconds\":{:.6},\
+            "{{\"operations\":{operations},\"errors\":{errors},\"warm_up_operations\":{},\
+             \"seconds\":{:.6},\
              \"rate\":{rate:.3},\"partitions\":{:.3},\"partitions_read\":{read:.3},\
              \"partitions_written\":{written:.3},\"late\":{late:.6},\"cpu_seconds\":{:.6}{}}}",
+            self.warm_up,
             self.seconds,
             read + written,
             self.cpu_seconds,
@@ -74,6 +78,7 @@ pub async fn run(target: &Target, run: &Run) -> Result<Done, String> {
         let database = Arc::clone(&server);
         async move { database.perform(operation).await }
     };
+    let mut warm_up = 0;
     if run.warm_up_s > 0.0 {
         let seconds = run.warm_up_s;
         // Other operations than those of the seed.
@@ -81,18 +86,20 @@ pub async fn run(target: &Target, run: &Run) -> Result<Done, String> {
             seconds,
             ..run.load
         };
-        start(&load, !run.seed, run.in_flight, perform.clone()).await?;
+        let (done, _) = start(&load, !run.seed, run.in_flight, perform.clone()).await?;
+        warm_up = done.requests.len();
     }
     let before = database.collections().await?;
     let cpu_before = cpu_ns();
     let (mut done, begin) = start(&run.load, run.seed, run.in_flight, perform).await?;
     let end = now_ns();
+    done.warm_up = warm_up;
     done.cpu_seconds = (cpu_ns() - cpu_before) as f64 / 1e9;
     done.collections = database
         .collections()
         .await?
         .zip(before)
-        .map(|(all, before)| all - before);
+        .and_then(|(all, before)| all.since(before));
     done.requests
         .sort_unstable_by_key(|one| (one.intended_ns, one.start_ns));
     // A load lasts as long as was asked for, and longer where the last operations end later.
@@ -135,7 +142,7 @@ where
 {
     let done = Arc::new(Mutex::new(Done::default()));
     let draws = Arc::new(Mutex::new(Draws::new(load, seed)));
-    // Moving many of them later would hold up all users.
+    // Growing the vector under the lock would delay all users.
     lock(&done).requests.reserve_exact(1 << 18);
     let begin = now_ns();
     let end = begin + (load.seconds * 1e9) as u64;
@@ -365,9 +372,10 @@ mod tests {
             late: 1,
             seconds: 2.0,
             cpu_seconds: 0.5,
+            warm_up: 7,
             collections: None,
         };
-        let counted = "{\"operations\":4,\"errors\":1,\"seconds\":2.000000,\"rate\":2.000,\
+        let counted = "{\"operations\":4,\"errors\":1,\"warm_up_operations\":7,\"seconds\":2.000000,\"rate\":2.000,\
              \"partitions\":1.500,\"partitions_read\":1.000,\"partitions_written\":0.500,\
              \"late\":0.250000,\"cpu_seconds\":0.500000";
         assert_eq!(done.summary(), format!("{counted}}}"));
@@ -375,6 +383,7 @@ mod tests {
             number: 2,
             time_ms: 30,
             bytes: 4096,
+            oldest: (1, 0),
         });
         assert_eq!(
             Done {

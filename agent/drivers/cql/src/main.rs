@@ -27,7 +27,11 @@ fn main() -> ExitCode {
         Command::Load(target, keys) => alone(database::load(&target, keys)),
         Command::Run(target, run) => measure(&target, &run),
         Command::Collections(target) => {
-            alone(collections::logged(&target)).map(|found| println!("{{{}}}", found.json()))
+            alone(collections::logged(&target)).map(|found| {
+                // A number, which differs when lines have been dropped.
+                let (ms, place) = found.oldest;
+                println!("{{{},\"oldest_line\":{ms}{place:09}}}", found.json());
+            })
         }
     });
     match done {
