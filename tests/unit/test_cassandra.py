@@ -16,7 +16,7 @@ from tare.workloads.application import Application
 FOLDER = Path(application.built_in()["cassandra"])
 #: What tare-cql prints, and stress.sh at its end.
 SUMMARY = (
-    '{"operations":100,"errors":1,"seconds":2.000000,"rate":50.000,"partitions":49.500,'
+    '{"operations":100,"errors":1,"warm_up_operations":90,"seconds":2.000000,"rate":50.000,"partitions":49.500,'
     '"partitions_read":37.000,"partitions_written":12.500,"late":0.010000,"cpu_seconds":0.100000,'
     '"collections":5,"collection_ms":133,"collection_bytes":8560000000}\n'
 )
@@ -56,9 +56,9 @@ def test_partition_rates_and_collections_are_metrics(name: str) -> None:
     found, refusal = _printed(application.read(name), SUMMARY)
     assert refusal is None
     assert found == {
-        "late": 0.01, "op_rate": 50, "partition_rate": 49.5, "partition_rate_read": 37,
-        "partition_rate_written": 12.5, "gc_count": 5, "gc_time_ns": 133e6,
-        "gc_memory_bytes": 8_560_000_000,
+        "late": 0.01, "warm_up_requests": 90, "op_rate": 50, "partition_rate": 49.5,
+        "partition_rate_read": 37, "partition_rate_written": 12.5, "gc_count": 5,
+        "gc_time_ns": 133e6, "gc_memory_bytes": 8_560_000_000,
     }  # fmt: skip
 
 
@@ -136,12 +136,12 @@ def test_stress_prints_the_collections_between_its_keys_and_its_end(tmp_path: Pa
     assert "--set stress=FOLDER" in missing.stdout
     log = tmp_path / "log"
     _program(tmp_path / "data/stress/tools/bin/cassandra-stress", f'echo "$@" >>{log}; echo load\n')
-    # Four collections of 10 ms are logged each time that it is asked.
+    # Four collections of 10 ms are logged each time that it is asked; then lines are dropped.
     _program(
         tmp_path / "application/tare-cql",
         f'echo "$@" >>{log}; n=$(grep -c collections {log})\n'
-        'printf \'{"collections":%d,"collection_ms":%d,"collection_bytes":%d}\' '
-        "$((4 * n)) $((40 * n)) $((-500 * n))\n",
+        'printf \'{"collections":%d,"collection_ms":%d,"collection_bytes":%d,"oldest_line":%d}\' '
+        "$((4 * n)) $((40 * n)) $((-500 * n)) $((n / 3))\n",
     )
     assert _stress(tmp_path, "find").returncode == 0
     done = _stress(tmp_path, "run", "10.0.0.1", "100", "10", "25", "10000")
@@ -156,3 +156,6 @@ def test_stress_prints_the_collections_between_its_keys_and_its_end(tmp_path: Pa
         "mixed ratio(write=25,read=75) duration=10s cl=ONE -pop dist=UNIFORM(1..10000) "
         "-rate threads=100 -node 10.0.0.1"
     )
+    (tmp_path / "log").write_text("collections\n")
+    done = _stress(tmp_path, "run", "10.0.0.1", "100", "10", "25", "10000")
+    assert (done.returncode, done.stdout) == (0, "load\n")

@@ -399,6 +399,20 @@ def test_what_a_service_does_under_load_is_named_per_request() -> None:
     assert "platform_why.absent" not in ids(found.caveats)
 
 
+def test_requests_of_a_warm_up_count_where_they_are_printed() -> None:
+    """In docker each of 300 requests and of as many of the warm-up takes 2 ms more of a CPU."""
+
+    def more(levels: dict[str, str]) -> dict[tuple[str, str], float]:
+        slow = levels["platform"] == "docker"
+        return {
+            ("service_cpu_ns", "perf_cpu"): 600 * (1 + 2 * slow) * MS,
+            ("warm_up_requests", "output"): 300,
+        }
+
+    known = {e.name: e.value for e in ask("platform_why", served_with(more)).estimates}
+    assert known["more CPU time per request"] == pytest.approx(2 * MS)
+
+
 def test_where_only_the_socket_wait_of_a_service_grows_it_is_named_and_what_is_absent_too() -> None:
     def more(levels: dict[str, str]) -> dict[tuple[str, str], float]:
         slow = levels["platform"] == "docker"

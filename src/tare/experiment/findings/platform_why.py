@@ -14,7 +14,7 @@ from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import unit_of, where
 from tare.experiment.findings.platform_cells import cost_basis
-from tare.experiment.metrics import DRIVER, ranked
+from tare.experiment.metrics import DRIVER, PRINTED, ranked
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
@@ -37,7 +37,7 @@ _PARTS = (
     ("off_cpu_blocked_ns", "blocked time"),
 )
 #: What goes with it, but is no time of its own.
-_BESIDE = (
+_OTHER_METRICS = (
     ("system_ns", "in the kernel"),
     ("voluntary_switches", "voluntary switches"),
     ("involuntary_switches", "involuntary switches"),
@@ -53,11 +53,13 @@ _SERVICE_PARTS = (
     ("service_disk_ns", "disk wait per request"),
     ("service_network_ns", "socket wait per request"),
 )
-_SERVICE_BESIDE = (("service_blocked_ns", "blocked time per request"),)
+_OTHER_SERVICE_METRICS = (("service_blocked_ns", "blocked time per request"),)
+#: What a load generator prints of requests that it makes before those that count.
+WARM_UP_REQUESTS = "warm_up_requests"
 #: Idle servers wait for a socket as well, so that it is a cause only where nothing else is.
 _LAST_NAMED = "service_network_ns"
 #: What is given with its interval, of commands and of services.
-_TIMES = (*_PARTS, _BESIDE[0], *_SERVICE_PARTS, *_SERVICE_BESIDE)
+_TIMES = (*_PARTS, _OTHER_METRICS[0], *_SERVICE_PARTS, *_OTHER_SERVICE_METRICS)
 _METHOD = "Hodges–Lehmann median of paired differences on common blocks, signed-rank interval"
 #: What is smaller than this share of the extra time is not named.
 _NOTABLE = 0.1
@@ -101,9 +103,9 @@ class Extra:
         return _SERVICE_PARTS if self.serves else _PARTS
 
     @property
-    def beside(self) -> tuple[tuple[str, str], ...]:
+    def other_metrics(self) -> tuple[tuple[str, str], ...]:
         """What else is compared."""
-        return _SERVICE_BESIDE if self.serves else _BESIDE
+        return _OTHER_SERVICE_METRICS if self.serves else _OTHER_METRICS
 
     @property
     def named(self) -> list[tuple[str, Part]]:
@@ -164,13 +166,13 @@ def _extras(results: Results, basis: Basis) -> list[Extra]:
 def _parts(results: Results, pair: Pair, serves: bool) -> dict[str, Part]:
     """Return the difference in each metric, from the best source that all these trials have.
 
-    What services do is divided by the requests of the trial, as their response time is of one.
+    What services do is divided by the trial's requests, as their response time is of one. They are
+    recorded during the warm-up of the load as well, so its requests count.
     """
     found: dict[str, Part] = {}
-    metrics = (*_SERVICE_PARTS, *_SERVICE_BESIDE) if serves else (*_PARTS, *_BESIDE)
+    metrics = (*_SERVICE_PARTS, *_OTHER_SERVICE_METRICS) if serves else (*_PARTS, *_OTHER_METRICS)
     requests = [
-        results.values_of("requests", DRIVER, trials) if serves else np.ones(len(trials))
-        for trials in pair.row_trials
+        _requests(results, trials) if serves else np.ones(len(trials)) for trials in pair.row_trials
     ]
     for metric, _ in sorted(metrics):
         for source in ranked(metric, results.sample_table.sources(metric)):
@@ -182,6 +184,13 @@ def _parts(results: Results, pair: Pair, serves: bool) -> dict[str, Part]:
                 found[metric] = part(second - first)
                 break
     return found
+
+
+def _requests(results: Results, trials: np.ndarray) -> np.ndarray:
+    """Return the requests of each trial, with those of the warm-up where the driver prints them."""
+    warm_up = results.values_of(WARM_UP_REQUESTS, PRINTED, trials)
+    absent = np.isnan(warm_up).all()
+    return results.values_of("requests", DRIVER, trials) + (0.0 if absent else warm_up)
 
 
 def part(differences: np.ndarray) -> Part:
@@ -255,7 +264,9 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
         Column(key="n", title="common blocks"),
         *interval_columns("extra", "extra time", "ns"),
     ]
-    compared = dict.fromkeys(known for one in some for known in (*one.known_parts, *one.beside))
+    compared = dict.fromkeys(
+        known for one in some for known in (*one.known_parts, *one.other_metrics)
+    )
     for metric, title in compared:
         columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))
     rows: list[dict[str, Any]] = []
