@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -96,6 +97,32 @@ def test_a_program_that_stopped_itself_is_not_waited_for(
     with pytest.raises(AgentError, match="the program was stopped by a signal"):
         list(answers([asked]))
     processes.kill_family(asked.resident.instance.host_pid)
+
+
+def test_a_program_may_stop_what_it_has_started(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent's worker, which is the same program, runs sh, which runs sleep."""
+    monkeypatch.setattr(module, "STOPPED_S", 0.0)
+    worker = "import subprocess; subprocess.run(['sh', '-c', 'sleep 600 & wait'])"
+    asked = ask(FACT, f"import subprocess; subprocess.run([sys.executable, '-c', {worker!r}])")
+    agent = asked.resident.instance.host_pid
+    # Where sh is a sandbox, sleep is the program.
+    while not (sleeping := processes.launched(agent, 2)):
+        time.sleep(0.01)
+    (shell,) = processes.launched(agent, 1)
+    assert processes.descendants(agent)[1:] == [shell, *sleeping]
+    os.kill(sleeping[0], signal.SIGSTOP)
+    while not processes.is_stopped(sleeping[0]):
+        time.sleep(0.01)
+    for _ in range(module.STOPPED_LOOKS):
+        module.check(asked)
+    os.kill(shell, signal.SIGSTOP)
+    while not processes.is_stopped(shell):
+        time.sleep(0.01)
+    for _ in range(module.STOPPED_LOOKS - 1):
+        module.check(asked)
+    with pytest.raises(AgentError, match="the program was stopped by a signal"):
+        module.check(asked)
+    processes.kill_family(agent)
 
 
 def test_silence_has_a_limit_where_one_is_known(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:

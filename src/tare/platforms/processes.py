@@ -207,6 +207,24 @@ def descendants(pid: int) -> list[int]:
     return [*found, *(below for child in found for below in descendants(child))]
 
 
+def launched(pid: int, changes: int) -> list[int]:
+    """Return the nearest descendants that are so many changes of program away from a process."""
+    found = []
+    for child in map(int, _read(PROC / str(pid) / "task" / str(pid) / "children").split()):
+        left = changes - (_program(child) != _program(pid))
+        found += launched(child, left) if left else [child]
+    return found
+
+
+def _program(pid: int) -> tuple[int, int] | None:
+    """Return the device and inode of a process's program; None: it has ended, or is hidden."""
+    try:
+        found = (PROC / str(pid) / "exe").stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def is_stopped(pid: int) -> bool:
     """Tell whether a process stands still because of a signal."""
     return _state(pid) == "T"

@@ -15,9 +15,10 @@ from tare.platforms import groups, processes
 
 #: How often it is looked whether those who say nothing still can.
 LOOK_S = 1.0
-#: How long nothing is said before programs without a time-out are looked at, and how often one is
-#: seen stopped in a row before nothing is expected of it: who stopped it may continue it.
-STOPPED_S, STOPPED_LOOKS = 10.0, 5
+#: Interval between checks of a silent agent's programs, if they have no time-out.
+STOPPED_S = 5.0
+#: Consecutive checks at which a program is stopped until its trial fails: it may be continued.
+STOPPED_LOOKS = 3
 
 
 @dataclass
@@ -31,7 +32,8 @@ class Asked:
     #: When it last said something, and what is known of it since.
     heard: float = field(default_factory=time.monotonic)
     context: str = ""
-    #: Consecutive looks at which one of its programs was stopped.
+    #: When its programs were last checked, and at how many checks in a row one was stopped.
+    checked: float = 0.0
     stopped: int = 0
 
 
@@ -93,9 +95,13 @@ def check(one: Asked) -> None:
         raise AgentError("the agent was stopped by a signal")
     if pid is not None and groups.is_frozen(pid):
         raise AgentError("the agent was frozen with its control group")
-    if pid is not None and one.limit_s is None and time.monotonic() - one.heard > STOPPED_S:
-        # A sandbox that starts programs waits for their end, and reports no stop.
-        stopped = any(map(processes.is_stopped, processes.descendants(pid)))
+    quiet_since = max(one.heard, one.checked)
+    if pid is not None and one.limit_s is None and time.monotonic() - quiet_since > STOPPED_S:
+        one.checked = time.monotonic()
+        # A sandbox that starts programs waits for their end, and reports no stop. What a program
+        # itself has started it may stop deliberately.
+        changes = 1 if one.resident.instance.starter is None else 2
+        stopped = any(map(processes.is_stopped, processes.launched(pid, changes)))
         one.stopped = one.stopped + 1 if stopped else 0
         if one.stopped >= STOPPED_LOOKS:
             raise AgentError("the program was stopped by a signal, and not continued")
