@@ -30,11 +30,11 @@ fn observed_as(workload: Value, more: Value, load: bool) -> Option<(Answer, Answ
         "stretches": !load,
     }));
     if load {
-        observer.ask(json!({"job": "load", "id": 4, "begins": true}));
+        observer.ask(json!({"job": "load", "id": 4, "under_load": true}));
     }
     let launched = agent.ask(job);
     if load {
-        observer.ask(json!({"job": "load", "id": 5, "begins": false}));
+        observer.ask(json!({"job": "load", "id": 5, "under_load": false}));
     }
     let collected = observer.ask(json!({"job": "collect", "id": 3, "trial": trial}));
     assert!(collected.faults().is_empty(), "{:?}", collected.faults());

@@ -417,8 +417,8 @@ class Load(Strict, frozen=True, kw_only=True, tag_field="job", tag="load"):
     `Collect` reports the services' CPU and wait times between the two separately.
     """
 
-    begins: bool
     id: Int64
+    under_load: bool
 
 
 class Probe(Strict, frozen=True, kw_only=True, tag_field="job", tag="probe"):

@@ -57,7 +57,7 @@ code=$?
 {isolate} $cg --cleanup
 exit $code
 """
-#: A start with the user's own options, which may fail or never end; and how long it may take.
+#: Trial start with the `extra` options; killed after TRY_S, because wrong options may hang.
 TRY_EXTRA = """\
 timeout -k 2 {limit_s} \\
 {isolate} $cg {options} --run -- /bin/true </dev/null >/dev/null || {{

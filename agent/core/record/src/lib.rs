@@ -36,7 +36,7 @@ pub enum Job {
     Collect { id: u64, trial: u64 },
     /// Observer only: the load on the trial's services begins, or it has ended. `Collect`
     /// reports the services' CPU and wait times between the two separately.
-    Load { id: u64, begins: bool },
+    Load { id: u64, under_load: bool },
     /// Measure the machine: one round of one probe, in a process of its own, answered by readings.
     Probe(Probe),
     /// Read the clocks, once and at once, answered by their stamps.

@@ -81,8 +81,8 @@ impl Observer {
                 self.collect(id, trial);
                 id
             }
-            Ok(Job::Load { id, begins }) => {
-                self.load(begins);
+            Ok(Job::Load { id, under_load }) => {
+                self.load(under_load);
                 id
             }
             Ok(

@@ -149,8 +149,8 @@ class Driving:
     trial : int
     asked : AskedLoad
         The load.
-    loaded : callable
-        Is told when the load begins (True), and when it has ended.
+    on_load_change : callable
+        Called when the load begins (True), and when it has ended.
     """
 
     hosts: Hosts
@@ -158,7 +158,7 @@ class Driving:
     resident: DriverInstance
     trial: int
     asked: serving.AskedLoad
-    loaded: Callable[[bool], object]
+    on_load_change: Callable[[bool], object]
     #: What the load generator's agent said of it.
     records: list[record.Record] = field(default_factory=list)
     #: It ended by itself, and its file is to be read.
@@ -252,11 +252,11 @@ class Driving:
         fail = self._control.fail
         try:
             if self._control.ready():
-                self.loaded(True)
+                self.on_load_change(True)
                 try:
                     self._load()
                 finally:
-                    self.loaded(False)
+                    self.on_load_change(False)
         except (TareError, DecodeError) as error:
             fail(Why.of_error(error) if isinstance(error, TareError) else Why(str(error)))
         with contextlib.suppress(AgentError, DecodeError):

@@ -111,7 +111,7 @@ class Observer:
             )
         )
 
-    def load(self, begins: bool) -> None:
+    def load(self, under_load: bool) -> None:
         """Note that the load on the trial's services begins, or that it has ended.
 
         Raises
@@ -119,7 +119,7 @@ class Observer:
         AgentError
             If it has ended meanwhile.
         """
-        self._ask(record.Load(id=client.Agent.next_id(), begins=begins))
+        self._ask(record.Load(id=client.Agent.next_id(), under_load=under_load))
 
     def collect(self, trial: int) -> list[record.Record]:
         """Return what was stamped and counted since ``watch``.

@@ -49,8 +49,8 @@ class Services:
     roots: Roots
     reading: output.Reading
     outputs: Outputs | None
-    #: Is told when a load begins (True), and when it has ended.
-    loaded: Callable[[bool], object]
+    #: Called when a load begins (True), and when it has ended.
+    on_load_change: Callable[[bool], object]
 
     def driving(
         self, trial: int, cell: Cell, levels: Mapping[str, str]
@@ -79,7 +79,7 @@ class Services:
             raise TrialError(str(error)) from error
         cpus = placement.driver_cpus(self.experiment, cell, self.machine)
         resident = self.hosts.drivers.get(self.roots.of(cell), cpus)
-        return Driving(self.hosts, application, resident, trial, asked, self.loaded)
+        return Driving(self.hosts, application, resident, trial, asked, self.on_load_change)
 
     def judged(
         self,
