@@ -24,6 +24,7 @@ from tare.applications.image import (
     built,
     cache,
     format_,
+    given_digest,
     keystore,
     parse,
     prepare,
@@ -641,7 +642,12 @@ def test_a_layer_has_given_files_whose_content_decides_it(fakes: Path, tmp_path:
     program(tmp_path / "tool/bin/run", "#!/bin/sh\n")
     given = {"visit": tmp_path / "visit.har", "tool": tmp_path / "tool"}
     commands = [["sh", "-c", "cp $DATA/visit $DATA/copy"]]
-    path, digest = prepared(wanted, image, commands, silent, None, given)
+
+    def made() -> tuple[Path, str]:
+        digests = {name: (path, given_digest(path)) for name, path in given.items()}
+        return prepared(wanted, image, commands, silent, None, digests)
+
+    path, digest = made()
     assert (path / "copy").read_text() == "one"
     assert (path / "tool/bin/run").stat().st_mode & 0o777 == 0o755
     # Who may not read what was given may not read the copy either.
@@ -649,22 +655,22 @@ def test_a_layer_has_given_files_whose_content_decides_it(fakes: Path, tmp_path:
     # Another path with the same content is the same layer, other content is not.
     (tmp_path / "visit.har").rename(tmp_path / "other.har")
     given["visit"] = tmp_path / "other.har"
-    assert prepared(wanted, image, commands, silent, None, given)[0] == path
+    assert made()[0] == path
     given["visit"].write_text("two")
-    again, other = prepared(wanted, image, commands, silent, None, given)
+    again, other = made()
     assert (again / "copy").read_text() == "two"
     assert other != digest
     given["visit"] = tmp_path / "nothing"
     with pytest.raises(ExperimentError, match="cannot read"):
-        prepared(wanted, image, commands, silent, None, given)
+        made()
     os.mkfifo(tmp_path / "pipe")
     given["visit"] = tmp_path / "pipe"
     with pytest.raises(ExperimentError, match="cannot read"):
-        prepared(wanted, image, commands, silent, None, given)
+        made()
     (tmp_path / "pipe").rename(tmp_path / "tool/pipe")
     given["visit"] = tmp_path / "tool"
     with pytest.raises(ExperimentError, match="/pipe is neither a file nor a directory"):
-        prepared(wanted, image, commands, silent, None, given)
+        made()
 
 
 @pytest.mark.usefixtures("agent")

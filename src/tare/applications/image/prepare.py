@@ -39,7 +39,7 @@ def prepared(
     commands: Sequence[Sequence[str]],
     stage: Stage,
     user: record.User | None = None,
-    given: Mapping[str, Path] = MappingProxyType({}),
+    given: Mapping[str, tuple[Path, str]] = MappingProxyType({}),
 ) -> tuple[Path, str]:
     """Return the layer ``/data``, from the cache or made now: its directory and digest.
 
@@ -56,21 +56,22 @@ def prepared(
     user : User, optional
         Who called sudo, as whom they run; None: as this process.
     given : mapping
-        Files and folders of this machine that the layer has before they run, by name.
+        Files and folders of this machine that the layer has before they run, by name, with their
+        digests.
 
     Raises
     ------
     ExperimentError
         If a command fails, takes too long, or leaves too much; or a file cannot be given.
     """
-    digests = {name: given_digest(path) for name, path in sorted(given.items())}
+    digests = {name: digest for name, (_, digest) in sorted(given.items())}
 
     def make(data: Path) -> tuple[Package, ...]:
         if given:
             _hide(data.parent, user)
         own = data if user is None else _folder_of(user, data)
-        for name, path in given.items():
-            _give(path, own / name, digests[name])
+        for name, (path, digest) in given.items():
+            _give(path, own / name, digest)
         for number, command in enumerate(commands, 1):
             stage(
                 message(

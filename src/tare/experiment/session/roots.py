@@ -57,6 +57,8 @@ class Roots:
         user: record.User | None = None,
     ) -> None:
         self._roots: dict[int, platforms.Root] = {}
+        #: Digests of the files that parameters name, each computed once.
+        self._digests: dict[Path, str] = {}
         self.facts: list[MachineFact] = []
         cells = [cell for cell in cells if cell.workload.application is not None]
         if not cells:
@@ -104,18 +106,22 @@ class Roots:
         layers = {} if root is None else dict(root.layers)
         return Path(layers[DATA]) if DATA in layers else None
 
-    def _given(self, application: Application, values: Mapping[str, str]) -> dict[str, Path]:
-        """Return the files that parameters name, and keep their digests as facts."""
+    def _given(
+        self, application: Application, values: Mapping[str, str]
+    ) -> dict[str, tuple[Path, str]]:
+        """Return the files that parameters name with their digests, which are kept as facts."""
         from tare.applications.image import given_digest
 
         found = {one.name: Path(values[one.name]).expanduser().absolute()
                  for one in application.parameters if one.path and values[one.name]}  # fmt: skip
         for name, path in found.items():
+            if path not in self._digests:
+                self._digests[path] = given_digest(path)
             called = f"application_{application.name}_{name}_{path.name}"
-            if called not in {fact.name for fact in self.facts}:
-                digest = given_digest(path)
-                self.facts.append(MachineFact(name=called, value=digest, source="image"))
-        return found
+            fact = MachineFact(name=called, value=self._digests[path], source="image")
+            if fact not in self.facts:
+                self.facts.append(fact)
+        return {name: (path, self._digests[path]) for name, path in found.items()}
 
     def _keep(self, name: str, built: Built, folder: Path) -> None:
         """Keep what an image was made of, from which it can be built again."""
