@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from said import args
 from synthetic import MS, Behaviour
 from typer.testing import CliRunner
 
+from tare.errors import StoreError
 from tare.experiment.findings import chr_ranges
 from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.chr_ranges import ChrLine, LineKey
-from tare.experiment.findings.platform_cells import cost_basis
+from tare.experiment.findings.platform_cells import cost_basis, host_cpus
 from tare.experiment.results import Results
 from tare.features.fleet import core_ratio, page, results
 from tare.render.words import sentence
@@ -70,6 +72,30 @@ def found(folders: tuple[Path, Path]) -> Finding:
     made = core_ratio.find(results.load(*folders))
     assert made is not None
     return made
+
+
+@pytest.mark.parametrize("cpus", [0, -4, 1e300, "many"])
+def test_impossible_cpus_are_not_known(cpus: object) -> None:
+    made = host(16, sizes=("2c",))
+    values = [cpus if name == "cpus" else None for name in made.facts["name"]]
+    facts = made.facts.with_columns(value=np.array(values, dtype=object))
+    assert host_cpus(dataclasses.replace(made, facts=facts)) is None
+
+
+def test_folders_that_are_not_hosts_of_one_experiment_are_refused(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    small, _ = folders
+    shutil.copytree(small, tmp_path / "copy")
+    (tmp_path / "link").symlink_to(small)
+    with pytest.raises(StoreError, match="named twice"):
+        results.load(small, tmp_path / "link")
+    plan = tmp_path / "copy" / "plan.json"
+    changed = msgspec.json.decode(plan.read_bytes())
+    changed["experiment"]["margin"] = 0.5
+    plan.write_bytes(msgspec.json.encode(changed))
+    with pytest.raises(StoreError, match="the margin differs"):
+        results.load(small, tmp_path / "copy")
 
 
 def test_one_container_on_hosts_of_16_and_112_cpus_has_the_planted_overheads(

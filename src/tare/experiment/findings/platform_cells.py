@@ -24,6 +24,8 @@ from tare.results.message import Chosen, Message, Ratio, Said, message
 from tare.statistics.platform_size import Factor, PlatformSize, platform_size
 from tare.statistics.statistic import FloatArray
 
+#: More than the CPUs of any machine: a file from elsewhere may say anything.
+_MOST_CPUS = 1e6
 #: Factors whose levels are sizes: what an instance is given.
 SIZES = ("size", "quota")
 #: Levels of pinning at which an instance shares the host's CPUs: PINNING's "vanilla".
@@ -102,9 +104,12 @@ def named(platform: str, pinning: str) -> Message:
 
 
 def host_cpus(results: Results) -> float | None:
-    """Return the CPUs of the host; None where no fact says."""
+    """Return the CPUs of the host; None where no fact says, or says something impossible."""
     rows = results.facts.where(name="cpus", platform=None)
-    return float(rows["value"][-1]) if rows else None
+    value = rows["value"][-1] if rows else None
+    if not isinstance(value, int | float) or not 1 <= value <= _MOST_CPUS:
+        return None
+    return float(value)
 
 
 def given_cores(results: Results, levels: Mapping[str, Any]) -> float | None:

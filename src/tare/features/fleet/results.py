@@ -233,6 +233,7 @@ def load(*folders: Path, watch: Watch = _nobody) -> Fleet:
     _check_same(some, where, folders[0])
     first = some[0].experiment
     if len(folders) > 1:
+        _check_joined(found)
         record = Record(name=first.name, question=first.question, hosts=tuple(records.values()))
     return Fleet(record, tuple(found), some, first, _basis(some), damaged, silent)
 
@@ -246,7 +247,7 @@ def _hosts(folders: Sequence[Path]) -> tuple[Record, dict[str, Path], dict[str, 
     names = [folder.name for folder in folders]
     if len({*names}) < len(names):
         names = [str(folder) for folder in folders]
-    if len({*names}) < len(names):
+    if len({folder.resolve() for folder in folders}) < len(names):
         raise StoreError("a folder is named twice", "name each folder once")
     records: list[HostRecord] = []
     paths: dict[str, Path] = {}
@@ -282,6 +283,22 @@ def _check_same(some: Sequence[Host], where: str, folder: Path) -> None:
             f"the hosts in {where} have not measured the same experiment",
             f"tare experiment report {folder / HOSTS}/HOST   (what one host has measured)",
         )
+
+
+def _check_joined(hosts: Mapping[str, Host]) -> None:
+    """Raise StoreError where folders that somebody put together are not hosts of one experiment."""
+    (first, reference), *others = hosts.items()
+    workloads = {one.name: one for one in reference.experiment.workloads}
+    for name, own in others:
+        differing = [
+            one.name for one in own.experiment.workloads if workloads.get(one.name, one) != one
+        ]
+        if differing or own.experiment.margin != reference.experiment.margin:
+            what = f"the workload {differing[0]}" if differing else "the margin"
+            raise StoreError(
+                f"{name} and {first} have not measured the same experiment: {what} differs",
+                "tare fleet report takes hosts that ran one file",
+            )
 
 
 def _basis(some: Sequence[Host]) -> Basis | Message:
