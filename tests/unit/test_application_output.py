@@ -210,6 +210,17 @@ def test_every_execution_of_a_trial_has_its_value_and_its_phase() -> None:
     assert refused.id == "application.no_metric"
 
 
+def test_of_an_output_that_is_cut_the_last_value_is_not_known() -> None:
+    printed = Printed(6, printed_value)
+    printed.add(sample(0, 0, "measured"))
+    printed.add(piece(0, 0, b"t=1 t=2 t=3"[:6]))
+    refused = printed.judged(application(metrics=(metric(pattern="t=(.)"),)), str, None)
+    assert refused is not None
+    assert (refused.id, refused.args["limit"].value) == ("application.cut", 6)
+    # An output that nothing is read from may be of any length.
+    assert printed.judged(application(), str, None) is None
+
+
 def test_an_agent_that_sends_too_much_or_garbage_is_refused() -> None:
     printed = Printed(10, printed_value)
     printed.add(piece(0, 0, b"12345"))
