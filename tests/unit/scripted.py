@@ -214,14 +214,14 @@ class BlindObserver:
     stamps = False
     refusal = "it is blind"
 
-    def __init__(self, nonce: int, *, teardown: bool) -> None:
+    def __init__(self, nonce: int, *, teardown: bool, stretches: bool = False) -> None:
         self.closed = False
 
     def watch(self, trial: int, groups: list[record.WatchedGroup]) -> None:
         if self.closed:
             raise AgentError("the observer was closed")
 
-    def load(self, begins: bool) -> None:
+    def load(self, under_load: bool) -> None:
         pass
 
     def collect(self, trial: int) -> list[record.Record]:

@@ -53,7 +53,7 @@ JMETER = """timeStamp,elapsed,label,responseCode,responseMessage,success
 {ms},{took_ms},home,200,OK,true"""
 #: What Cassandra's load generator prints besides.
 CQL_METRICS = (
-    "late", "rate", "partitions", "partitions_read", "partitions_written",
+    "late", "rate", "warm_up_operations", "partitions", "partitions_read", "partitions_written",
     "collections", "collection_ms", "collection_bytes",
 )  # fmt: skip
 EPOCH_MS, REQUESTS_SENT = 1_700_000_000_000, 100

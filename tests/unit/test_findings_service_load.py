@@ -183,7 +183,7 @@ def test_another_load_generator_than_the_usual_one_is_named():
     experiment = msgspec.structs.replace(made.experiment, workloads=(spec,))
     answer = found(dataclasses.replace(made, experiment=experiment)).answer
     (said,) = (one for one in each(answer) if one.id == "service_load.stands_for")
-    assert "shop is tare-cql, not cassandra-stress" in text(said)
+    assert "shop is tare-cql: its figures are not comparable with cassandra-stress" in text(said)
 
 
 def test_one_label_needs_no_table():
