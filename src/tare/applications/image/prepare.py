@@ -142,7 +142,7 @@ def _give(path: Path, to: Path, digest: str) -> None:
 
 
 def _hide(entry: Path, user: record.User | None) -> None:
-    """Let nobody else into an entry: others may not be allowed to read what was given."""
+    """Close an entry to other users, who may have no right to read the files given."""
     if user is not None:
         os.chown(entry, -1, user.gid)
     entry.chmod(0o710)

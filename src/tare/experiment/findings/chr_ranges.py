@@ -65,7 +65,7 @@ class ChrLine:
     def within(self, margin: float) -> tuple[float, float] | None:
         """Return the lowest and highest CHR of the range, up to the largest measured.
 
-        In that range every interval is within the margin; None: there is no such range.
+        All intervals in the range are within the margin. None if the largest CHR is not.
         """
         found = None
         for point in reversed(self.points):
@@ -184,7 +184,7 @@ def caveat(some: Sequence[ChrLine]) -> Message | None:
 
 
 def table(some: Sequence[ChrLine], margin: float) -> Table | None:
-    """Lay out the range of every line next to both of PINNING's; None where there is no line."""
+    """Tabulate the range of each platform next to both of PINNING's; None without a platform."""
     rows = []
     for line in some:
         within, above = line.within(margin), line.above(margin)

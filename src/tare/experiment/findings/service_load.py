@@ -537,7 +537,7 @@ def _by_label(
     )
 
 
-#: What JMeter's summary report has of each label beside the mean and the share of errors.
+#: Columns of JMeter's summary report, per label, other than the mean and the share of errors.
 _SUMMARY = (
     Column(key="response_min_ns", title="min", unit="ns"),
     Column(key=METRICS["longest"], title="max", unit="ns"),

@@ -40,7 +40,7 @@ from tare.units import p_value
 
 #: Series that have rows by hour, and lines in the charts.
 _MOST_SERIES = 6
-#: Series that have sentences beside one on all of them, and rows in the table of levels.
+#: Series with a sentence each after the one on all series, and rows in the table of levels.
 _MOST_SENTENCES, _MOST_ROWS = 4, 60
 
 _DESCRIPTION = Description(
@@ -58,7 +58,7 @@ class Timed:
     Attributes
     ----------
     name : str
-        What tells it from the others; empty where it is the only one.
+        Levels by which it differs from the other series; empty where it is the only one.
     unit : str
         Of its values.
     analysis : TimeOfDay
@@ -126,7 +126,7 @@ def finding(some: Sequence[Timed]) -> Finding | None:
 
 
 def _settle(one: Timed) -> Message | None:
-    """Say what would tell whether there is a daily cycle; None: nothing that can be named."""
+    """Return which further data would decide whether there is a daily cycle, if any would."""
     found = one.analysis
     if isinstance(found.cycle, str):
         return None if found.cycle == "equal" else message(f"time_of_day.settle.{found.cycle}")

@@ -19,7 +19,7 @@ sub fail { print STDERR "the visit: @_\n"; exit 1 }
 sub text {
     my ($value, $name) = @_;
     fail("$name is no text") if !defined $value || ref $value;
-    # JMeter would compute what it is.
+    # JMeter would execute such an expression.
     fail("$name has a \${") if $value =~ /\$\{/;
     return $value;
 }
@@ -58,7 +58,7 @@ sub steps {
         fail("$name has no request") if ref $entry ne 'HASH' || ref $entry->{request} ne 'HASH';
         my $request = $entry->{request};
         fail("the url of $name is no text") if !defined $request->{url} || ref $request->{url};
-        # What goes to others, or is no HTTP (data:, wss:), is not looked at further.
+        # Requests to other hosts, or not by HTTP (data:, wss:), are left out without further checks.
         my ($host) = $request->{url} =~ m{^https?://([^/?#]+)} or next;
         $site //= $host;
         next if $host ne $site;
@@ -100,7 +100,7 @@ sub escaped {
     my $text = shift;
     my %entity = ('&' => '&amp;', '<' => '&lt;', '>' => '&gt;', '"' => '&quot;');
     $text =~ s/([&<>"])/$entity{$1}/g;
-    # Lines and tabs as such; what else XML cannot hold is no text.
+    # Line breaks and tabs as character references; other control characters are invalid in XML.
     $text =~ s/([\r\n\t])/'&#' . ord($1) . ';'/ge;
     fail('a text has control characters') if $text =~ /[\x00-\x1f\x{d800}-\x{dfff}\x{fffe}\x{ffff}]/;
     return $text;
