@@ -185,7 +185,7 @@ mod tests {
         thread::spawn(move || {
             for stream in door.incoming() {
                 thread::sleep(Duration::from_millis(20));
-                // Whoever asked may have given up.
+                // The client may have closed its connection after its time limit.
                 let mut stream = stream.unwrap();
                 let _ = stream.read(&mut [0; 512]);
                 let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");

@@ -10,7 +10,7 @@ pub struct Shares {
     pub on_cpu_ns: i64,
     pub preempted_ns: i64,
     pub blocked_ns: i64,
-    /// Parts of it; 0 also where nothing tells what threads wait for.
+    /// Parts of `blocked_ns`; 0 as well where the reasons of waits are not recorded.
     pub disk_ns: i64,
     pub network_ns: i64,
     pub preempted: i64,

@@ -18,7 +18,7 @@ use sys::clock;
 use crate::traffic::histogram::Counter;
 use crate::traffic::tcp::Info;
 
-/// Writes are stamped at most so often on average: each stamp is a message that this thread reads.
+/// Least mean time between stamped writes: each stamp is a message that this thread reads.
 const PERIOD_NS: i64 = 100_000;
 /// Writes that are stamped at once: a slow network takes seconds to send what a socket's buffer
 /// takes in milliseconds.
@@ -191,7 +191,7 @@ impl UnderWay {
                 }
             }
             ACKNOWLEDGED if is_known => {
-                // What was sent before it is acknowledged with it, and had no stamp of its own.
+                // An acknowledgement covers all earlier segments, which then get none of their own.
                 let sent = self.sent.drain(..=place).next_back()?;
                 // The clock may be set meanwhile.
                 let time_ns = u64::try_from(at_ns - sent.at_ns).ok()?;
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 10, 9500)), None);
         under_way.take(stamp(SCHEDULED, 20, 9000));
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 20, 8000)), None);
-        // Merged with the next, it has no acknowledgement of its own.
+        // A segment merged with the next one gets no acknowledgement of its own.
         under_way.take(stamp(SCHEDULED, 30, 100));
         under_way.take(stamp(SCHEDULED, 40, 200));
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 40, 300)), Some(100));
