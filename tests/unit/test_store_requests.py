@@ -312,6 +312,10 @@ def test_all_requests_are_exported(stored, tmp_path):
     assert (csv["platform"] == csv["trial"].map(trials["platform"])).all()
     assert csv["platform"].nunique() == 2
     assert (csv["response_ns"] == csv["start_ns"] + csv["duration_ns"] - csv["intended_ns"]).all()
+    assert parquet["bytes"].type == pa.int64()
+    received = [row["bytes"] for row in rows]
+    assert set(received) == {2000}
+    assert csv["bytes"].tolist() == parquet["bytes"].to_pylist() == received
 
 
 def test_python_has_them_as_a_frame(stored):

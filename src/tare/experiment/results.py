@@ -291,8 +291,8 @@ class Results:
         Returns
         -------
         DataFrame
-            ``trial, intended_ns, start_ns, duration_ns, response_ns, label, error``, and a column
-            a factor.
+            ``trial, intended_ns, start_ns, duration_ns, response_ns, label, error, bytes``, and a
+            column for each factor. ``bytes`` is NaN where the load generator did not count them.
 
         Raises
         ------
