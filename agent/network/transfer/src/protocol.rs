@@ -1,6 +1,8 @@
 //! How both ends speak with each other.
 //!
-//! # Wire format, version 3
+//! # Wire format
+//! `wire::VERSION` is its version.
+//!
 //! One TCP connection is one session. Numbers are big-endian. Both ends know a key; nobody is
 //! told it.
 //!

@@ -5,7 +5,9 @@ use std::io;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-pub const VERSION: u8 = 4;
+/// Version of everything that both ends send each other. Raise it with each change, as frames with
+/// unknown or missing fields are refused in the middle of a measurement, another version at its start.
+pub const VERSION: u8 = 5;
 pub const GREETING: &[u8; 8] = b"TAREPEER";
 pub const NONCE: usize = 32;
 pub const PROOF: usize = 32;
@@ -216,6 +218,24 @@ impl Refusal {
             _ => "it did not say why",
         }
     }
+}
+
+/// Sizes and numbers of the messages before a task begins, for the test of the version.
+#[cfg(test)]
+pub fn layout() -> Vec<usize> {
+    let tasks = TASKS.into_iter().map(|task| task as usize);
+    let refusals = [
+        Refusal::Bounds,
+        Refusal::Busy,
+        Refusal::Full,
+        Refusal::Unknown,
+    ];
+    let refusals = refusals.into_iter().map(|refusal| refusal as usize);
+    [HELLO, PROOF, SEALED, TOKEN]
+        .into_iter()
+        .chain(tasks)
+        .chain(refusals)
+        .collect()
 }
 
 /// Random bytes that nobody can foretell.

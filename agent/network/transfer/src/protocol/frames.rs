@@ -28,6 +28,7 @@ pub const SILENCE_NS: i64 = 20_000_000_000;
 
 /// What the measuring end tells the other.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "tell", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Asked {
     /// First of all.
@@ -43,6 +44,7 @@ pub enum Asked {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Begin {
     pub direction: Direction,
@@ -67,6 +69,7 @@ pub fn stream_counts(direction: Direction, streams: u32) -> [u32; 2] {
 
 /// What the other end answers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "tell", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Told {
     /// It can be joined, by this number.
@@ -234,10 +237,11 @@ fn lost(why: &str) -> io::Error {
 mod tests {
     use std::net::TcpListener;
 
+    use sha2::Digest;
     use sys::watch;
 
     use super::*;
-    use crate::wire::Key;
+    use crate::wire::{self, Key};
 
     fn pair(keys: [&str; 2]) -> [Frames; 2] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -260,6 +264,34 @@ mod tests {
             }
             watch::poll([frames.as_raw_fd()], None)?;
         }
+    }
+
+    /// Removes comments from a schema.
+    fn without_descriptions(schema: &mut serde_json::Value) {
+        match schema {
+            serde_json::Value::Object(keys) => {
+                keys.retain(|key, value| key != "description" || !value.is_string());
+                keys.values_mut().for_each(without_descriptions);
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(without_descriptions),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_changed_layout_raises_the_version() {
+        let mut schemas = serde_json::json!([
+            schemars::schema_for!(Asked),
+            schemars::schema_for!(Told),
+            wire::layout(),
+        ]);
+        without_descriptions(&mut schemas);
+        let digest: String = Sha256::digest(schemas.to_string())[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        // Where the digest has changed, raise the version as well.
+        assert_eq!((wire::VERSION, digest.as_str()), (5, "ce0dfb690907b390"));
     }
 
     #[test]

@@ -21,6 +21,7 @@ const AHEAD_PART: u64 = 1000;
 /// One end's. Both divide a phase at the same times, counted from when each began it: the other
 /// end is late by as long as the order takes to it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Half {
     /// Its phase.
@@ -44,6 +45,7 @@ pub struct Half {
 
 /// What a sender's kernel told of its streams, summed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sent {
     pub acked_bytes: u64,

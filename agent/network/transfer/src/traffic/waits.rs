@@ -100,6 +100,7 @@ fn read(file: &File) -> Option<u64> {
 
 /// How long the threads of one end waited for a CPU; absent where the kernel does not tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Waited {
     pub sending_ns: Option<u64>,
