@@ -92,7 +92,7 @@ Which tables does an experiment have, and what does each column mean?
 tare reads them from `plan.json` and `journal/*.ndjson` in the experiment's folder.
 `tare export DIR --table NAME --file FILE` writes one as CSV, Parquet or JSON;
 `tare export DIR --file results.duckdb` writes all into a DuckDB file, for SQL
-(`pip install 'tare[tables]'`):
+(`pip install 'tare-bench[tables]'`):
 
 ```sql
 SELECT platform, workers, median(value)

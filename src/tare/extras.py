@@ -14,7 +14,7 @@ class Extra(NamedTuple):
     Attributes
     ----------
     name : str
-        Between the brackets of ``pip install 'tare[…]'``.
+        Between the brackets of ``pip install 'tare-bench[…]'``.
     purpose : str
         What needs it; the plural subject of a sentence.
     """
@@ -45,5 +45,5 @@ def need(module: str) -> None:
         extra = EXTRAS[module]
         raise TareError(
             f"{extra.purpose} need the extra {extra.name!r}, which is not installed",
-            f"pip install 'tare[{extra.name}]'",
+            f"pip install 'tare-bench[{extra.name}]'",
         )

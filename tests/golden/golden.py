@@ -95,7 +95,7 @@ def _lay_down(name: str, work: Path) -> None:
     source = INPUTS / name if (INPUTS / name).exists() else HERE.parent / "data" / name
     if source.name.endswith(".tar.xz"):
         with tarfile.open(source) as archive:
-            archive.extractall(work, filter="data")
+            archive.extractall(work)
     else:
         shutil.copy(source, work / source.name)
 

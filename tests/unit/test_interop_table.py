@@ -864,7 +864,7 @@ def test_a_parquet_file_without_pyarrow_names_the_extra(monkeypatch: pytest.Monk
     monkeypatch.setattr(extras, "find_spec", lambda module: None)
     with pytest.raises(TareError, match="Parquet files need the extra 'tables'") as told:
         read(DATA / "c5.parquet")
-    assert told.value.hint == "pip install 'tare[tables]'"
+    assert told.value.hint == "pip install 'tare-bench[tables]'"
 
 
 def test_names_that_hold_nothing_are_no_trial_in_any_block(

@@ -29,6 +29,12 @@ def test_the_wheel_has_the_version_of_the_package() -> None:
     assert WheelBuilder(str(ROOT)).metadata.version == tare.__version__
 
 
+def test_the_package_installs_the_command_under_both_names() -> None:
+    metadata = WheelBuilder(str(ROOT)).metadata
+    assert metadata.name == "tare-bench"
+    assert metadata.core.scripts == dict.fromkeys(("tare", "tare-bench"), "tare.__main__:main")
+
+
 def test_the_agent_has_the_version_of_the_package() -> None:
     assert toml("agent/Cargo.toml")["workspace"]["package"]["version"] == tare.__version__
     locked = {one["name"]: one["version"] for one in toml("agent/Cargo.lock")["package"]}
