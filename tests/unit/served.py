@@ -153,6 +153,7 @@ def _samples(trial: int, one: Served, table: Columns) -> list[tuple[Any, ...]]:
     found = {
         "response_mean_ns": load.mean_ns, "response_p50_ns": load.p50_ns,
         "response_p95_ns": load.p95_ns, "response_p99_ns": load.p99_ns,
+        "response_p999_ns": load.p999_ns,
         "response_max_ns": load.max_ns, "request_throughput": load.throughput,
         "request_rate": load.rate, "request_error_share": load.error_share,
         "requests": load.requests, "request_late_ns": load.late_ns,

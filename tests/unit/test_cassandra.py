@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -18,7 +19,8 @@ FOLDER = Path(application.built_in()["cassandra"])
 SUMMARY = (
     '{"operations":100,"errors":1,"warm_up_operations":90,"seconds":2.000000,"rate":50.000,"partitions":49.500,'
     '"partitions_read":37.000,"partitions_written":12.500,"late":0.010000,"cpu_seconds":0.100000,'
-    '"collections":5,"collection_ms":133,"collection_bytes":8560000000}\n'
+    '"collections":5,"collection_ms":133,"collection_squares":4000,"collection_bytes":8560000000,'
+    '"collection_mean_ms":26.600,"collection_sd_ms":9.614}\n'
 )
 #: As PINNING shows it, with the figures that a scan of it leaves out.
 STRESS = """\
@@ -45,6 +47,13 @@ END
 """
 
 
+#: Metrics of the server's collections in SUMMARY.
+COLLECTIONS = {
+    "gc_count": 5, "gc_time_ns": 133e6, "gc_time_mean_ns": 26.6e6, "gc_time_sd_ns": 9.614e6,
+    "gc_memory_bytes": 8_560_000_000,
+}  # fmt: skip
+
+
 def _printed(wanted: Application, text: str) -> tuple[dict[str, float], Message | None]:
     streams = {"stdout": text.encode(), "stderr": b""}
     found = dict(output.values(wanted, streams, lambda *_: None))
@@ -57,8 +66,8 @@ def test_partition_rates_and_collections_are_metrics(name: str) -> None:
     assert refusal is None
     assert found == {
         "late": 0.01, "warm_up_requests": 90, "op_rate": 50, "partition_rate": 49.5,
-        "partition_rate_read": 37, "partition_rate_written": 12.5, "gc_count": 5,
-        "gc_time_ns": 133e6, "gc_memory_bytes": 8_560_000_000,
+        "row_rate": 49.5, "partition_rate_read": 37, "partition_rate_written": 12.5,
+        **COLLECTIONS,
     }  # fmt: skip
 
 
@@ -73,11 +82,18 @@ def test_cassandra_stress_has_the_figures_of_its_table() -> None:
     found, refusal = _printed(application.read("cassandra-stress"), STRESS + SUMMARY)
     assert refusal is None
     assert found == {
-        "op_rate": 9995, "partition_rate": 9995, "partition_rate_read": 7513,
+        "op_rate": 9995, "partition_rate": 9995, "row_rate": 9995, "partition_rate_read": 7513,
         "partition_rate_written": 2485, "latency_mean_ns": 1.1e6, "latency_p50_ns": 0.6e6,
-        "latency_p95_ns": 1.1e6, "latency_p99_ns": 15.6e6, "latency_max_ns": 81.1e6,
-        # Not those of cassandra-stress, which asks over JMX.
-        "gc_count": 5, "gc_time_ns": 133e6, "gc_memory_bytes": 8_560_000_000,
+        "latency_p95_ns": 1.1e6, "latency_p99_ns": 15.6e6, "latency_p999_ns": 62.1e6,
+        "latency_max_ns": 81.1e6,
+        "latency_mean_read_ns": 0.9e6, "latency_mean_write_ns": 1.6e6,
+        "latency_p50_read_ns": 0.6e6, "latency_p50_write_ns": 0.6e6,
+        "latency_p95_read_ns": 1.0e6, "latency_p95_write_ns": 2.6e6,
+        "latency_p99_read_ns": 5.2e6, "latency_p99_write_ns": 29.8e6,
+        "latency_p999_read_ns": 51.9e6, "latency_p999_write_ns": 69.1e6,
+        "latency_max_read_ns": 75.3e6, "latency_max_write_ns": 81.1e6,
+        # The server's own log has them; cassandra-stress prints 0 without JMX.
+        **COLLECTIONS,
     }  # fmt: skip
 
 
@@ -94,6 +110,18 @@ def test_other_output_of_cassandra_stress_is_no_valid_trial(was: str, is_: str) 
     assert was in STRESS
     _, refusal = _printed(application.read("cassandra-stress"), STRESS.replace(was, is_) + SUMMARY)
     assert refusal is not None
+
+
+def test_a_load_without_writes_and_collections_is_valid() -> None:
+    reads = re.sub(r", WRITE: [^]]*", "", STRESS)
+    assert "WRITE" not in reads
+    none = '{"collections":0,"collection_ms":0,"collection_bytes":0}\n'
+    found, refusal = _printed(application.read("cassandra-stress"), reads + none)
+    assert refusal is None
+    assert found["latency_p999_read_ns"] == 51.9e6
+    assert found["gc_count"] == 0
+    assert not [name for name in found if name.endswith(("_write_ns", "_written"))]
+    assert not {"gc_time_mean_ns", "gc_time_sd_ns"} & found.keys()
 
 
 def test_all_have_one_image_and_only_one_has_another_load_generator() -> None:
@@ -136,19 +164,23 @@ def test_stress_prints_the_collections_between_its_keys_and_its_end(tmp_path: Pa
     assert "--set stress=FOLDER" in missing.stdout
     log = tmp_path / "log"
     _program(tmp_path / "data/stress/tools/bin/cassandra-stress", f'echo "$@" >>{log}; echo load\n')
-    # Four collections of 10 ms are logged each time that it is asked; then lines are dropped.
+    # Each call finds two more collections of 5 ms and two of 15 ms; the third one, lost lines.
     _program(
         tmp_path / "application/tare-cql",
         f'echo "$@" >>{log}; n=$(grep -c collections {log})\n'
-        'printf \'{"collections":%d,"collection_ms":%d,"collection_bytes":%d,"oldest_line":%d}\' '
-        "$((4 * n)) $((40 * n)) $((-500 * n)) $((n / 3))\n",
+        'printf \'{"collections":%d,"collection_ms":%d,"collection_squares":%d,'
+        '"collection_bytes":%d,"oldest_line":%d}\' '
+        "$((4 * n)) $((40 * n)) $((500 * n)) $((-5000000000 * n)) $((n / 3))\n",
     )
     assert _stress(tmp_path, "find").returncode == 0
     done = _stress(tmp_path, "run", "10.0.0.1", "100", "10", "25", "10000")
     assert done.returncode == 0, done.stderr
     load, last = done.stdout.splitlines()
     assert load == "load"
-    assert last == '{"collections":4,"collection_ms":40,"collection_bytes":-500}'
+    assert json.loads(last) == {
+        "collections": 4, "collection_ms": 40, "collection_bytes": -5_000_000_000,
+        "collection_mean_ms": 10.0, "collection_sd_ms": 5.0,
+    }  # fmt: skip
     write, before, mixed, after = log.read_text().splitlines()
     assert write == "write n=10000 cl=ONE -rate threads=100 -node 10.0.0.1"
     assert before == after == "collections --host 10.0.0.1"

@@ -63,11 +63,27 @@ def test_a_row_has_what_was_asked_and_what_it_came_to(tmp_path):
     assert first["response_p50_ns"] > 6.5 * MS
 
 
+def test_p999_has_a_column_where_a_cell_has_ten_thousand_requests(tmp_path):
+    many, few = Served(rate=1000, seconds=10), Served(rate=1000, seconds=5)
+    made = served.make(tmp_path, lambda cell: many if cell["platform"] == "bare" else few, trials=3)
+    finding = found(made.results)
+    assert "service_load.few" not in ids(finding)
+    rows = {row["platform"]: row for row in finding.tables[0].rows}
+    values = made.results.values("response_p999_ns").where(platform="bare")["value"]
+    assert rows["bare"]["response_p999_ns"] == np.median(values)
+    assert rows["docker"]["response_p999_ns"] is None
+    titles = [column.title for column in finding.tables[0].columns]
+    assert titles[titles.index("p99") + 1] == "p99.9"
+    totals = [row for row in finding.tables[1].rows if row["request_label"] == "TOTAL"]
+    assert totals[0]["response_p999_ns"] == np.median(values)
+
+
 def test_a_quantile_of_few_requests_is_not_shown(tmp_path):
     # Of 300 requests, three are beyond the p99; of 75 of a label, four beyond the p95.
     finding = found(served.make(tmp_path, Served()).results)
     row = finding.tables[0].rows[0]
     assert row["response_p99_ns"] is None
+    assert "p99.9" not in [column.title for table in finding.tables for column in table.columns]
     assert row["response_max_ns"] > row["response_p95_ns"] > 0
     assert not [one for one in finding.estimates if one.name == "response_p99_ns"]
     (few,) = (one for one in finding.caveats if one.id == "service_load.few")

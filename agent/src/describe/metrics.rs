@@ -428,6 +428,13 @@ pub const METRICS: &[Metric] = &[
         sources: DRIVEN,
     },
     Metric {
+        name: "response_p999_ns",
+        unit: Some("ns"),
+        meaning: "99.9 % of the trial's response times are not above it",
+        absence: "the workload is no application that serves; or the trial is of an earlier version",
+        sources: DRIVEN,
+    },
+    Metric {
         name: "response_p99_ns",
         unit: Some("ns"),
         meaning: "99 % of the trial's response times are not above it",

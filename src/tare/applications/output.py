@@ -68,7 +68,7 @@ def refusal(
         found = _broken(check, streams[check.stream], fill, data)
         if found is not None:
             return found
-    missing = next((m for m in application.metrics if m.name not in given), None)
+    missing = next((m for m in application.metrics if m.name not in given and not m.optional), None)
     if missing is not None:
         how = missing.pattern or ".".join(missing.json or ()) or missing.format or ""
         return message(

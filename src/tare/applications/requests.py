@@ -219,6 +219,7 @@ class Load(NamedTuple):
     p50_ns: float
     p95_ns: float
     p99_ns: float
+    p999_ns: float
     max_ns: float
     #: Requests that were answered without an error, a second.
     throughput: float
@@ -260,7 +261,7 @@ def load(rows: Columns) -> Load:
     intended, start, duration = (rows[name] for name in ("intended_ns", "start_ns", "duration_ns"))
     response = response_ns(rows).astype(float)
     errors = int(failures(rows).sum())
-    p50, p95, p99 = quantiles(response, (0.5, 0.95, 0.99))
+    p50, p95, p99, p999 = quantiles(response, (0.5, 0.95, 0.99, 0.999))
     end = start + duration
     span_s = (int(end.max()) - int(intended.min())) / 1e9
     # As many are answered a second as start, where each is answered before the next one is due.
@@ -273,6 +274,7 @@ def load(rows: Columns) -> Load:
         p50_ns=float(p50),
         p95_ns=float(p95),
         p99_ns=float(p99),
+        p999_ns=float(p999),
         max_ns=float(response.max()),
         throughput=(len(rows) - errors) / answering_s if answering_s > 0 else 0.0,
         rate=_rate(start),

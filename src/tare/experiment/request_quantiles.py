@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
 
 #: Quantiles of response times, the furthest last, and their metrics.
-QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-METRICS = {name: f"response_{name}_ns" for name in QUANTILES}
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+METRICS = {name: f"response_{name.replace('.', '')}_ns" for name in QUANTILES}
+#: Quantiles that every report has; the others are shown where a cell has enough requests.
+USUAL = ("p50", "p95", "p99")
 #: Requests of a trial that must be expected beyond a quantile: below, it rests on a few of them.
 BEYOND = 10
 

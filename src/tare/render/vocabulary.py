@@ -60,6 +60,7 @@ _QUANTITIES = {
     "response_p50_ns": "median response time",
     "response_p95_ns": "p95 of response times",
     "response_p99_ns": "p99 of response times",
+    "response_p999_ns": "p99.9 of response times",
     "response_max_ns": "longest response time",
     "request_throughput": "requests answered a second",
     "request_rate": "requests started a second",

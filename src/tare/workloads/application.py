@@ -83,6 +83,8 @@ class ApplicationMetric(_Strict, frozen=True, kw_only=True):
     #: Of a format: what is measured, where several things are, and the quantile; None: the mean.
     series: str | None = None
     quantile: float | None = None
+    #: Whether a trial that does not print it is valid.
+    optional: bool = False
 
 
 class OutputCheck(_Strict, frozen=True, kw_only=True):

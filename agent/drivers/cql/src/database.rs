@@ -1,4 +1,5 @@
-//! The server as this program uses it: one table, read and written by its key.
+//! The connection to the server, and the requests that the load makes: reads and writes of one table
+//! by its key.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,17 +25,18 @@ const KEYSPACE: &str = "CREATE KEYSPACE IF NOT EXISTS tare WITH replication = \
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS tare.items (key bigint PRIMARY KEY, value blob)";
 const READ: &str = "SELECT value FROM tare.items WHERE key = ?";
 const WRITE: &str = "INSERT INTO tare.items (key, value) VALUES (?, ?)";
-/// The server keeps at most some ten thousand lines of its log there.
+/// Reads the whole table at once: Cassandra keeps at most 50,000 lines of its log in it.
 const LOG: &str = "SELECT timestamp, order_in_millisecond, message FROM system_views.system_logs";
 const VALUE_BYTES: usize = 100;
-/// Creating a table takes long where there is little CPU.
+/// Time limit for connecting and for creating the table, which is slow on a small CPU quota.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(60);
-/// No run is as long: what the driver looks at now and then is not to happen in one.
+/// Interval, longer than any run, between updates of the cluster's topology: an update in a run
+/// would be measured with it.
 const NEVER: Duration = Duration::from_secs(1 << 30);
-/// Of what a server says, for a message.
+/// Longest text from the server that an error message quotes.
 const MOST_CHARACTERS: usize = 300;
 
-/// Where the server is, and how it is used.
+/// Address of the server, timeout of a request, and limit of concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
     pub address: SocketAddr,
@@ -42,7 +44,7 @@ pub struct Target {
     pub in_flight: u32,
 }
 
-/// Why an operation failed: for the file, and in full.
+/// Why an operation failed: its kind, which is written to the file of requests, and the full text.
 #[derive(Debug)]
 pub struct Failure {
     pub kind: &'static str,
@@ -57,7 +59,7 @@ pub struct Database {
 }
 
 impl Database {
-    /// Connects, and prepares the statements.
+    /// Connects and prepares the statements; fails if the table does not exist.
     pub async fn connect(target: &Target) -> Result<Self, String> {
         Self::prepared(open(target, target.timeout).await?).await
     }
@@ -86,8 +88,8 @@ impl Database {
         }
     }
 
-    /// Reads the garbage collections that the server has logged so far; None: it does not log them
-    /// where they can be read, or is no Cassandra that has such a table.
+    /// Sums the garbage collections in the server's log; None if the log table is empty, does not
+    /// exist, or may not be read.
     pub async fn collections(&self) -> Result<Option<Collections>, String> {
         let answer = match self.session.query_unpaged(LOG, ()).await {
             Ok(answer) => answer,
@@ -109,14 +111,14 @@ impl Database {
             .rows::<(CqlTimestamp, i32, &str)>()
             .map_err(|error| wrong(error.to_string()))?
         {
-            let (time, place, line) = row.map_err(|error| wrong(error.to_string()))?;
+            let (time, number, line) = row.map_err(|error| wrong(error.to_string()))?;
             let found = found.get_or_insert_with(Collections::default);
-            found.add((time.0, place), line);
+            found.add((time.0, number), line);
         }
         Ok(found)
     }
 
-    /// Reads a key, which must be there.
+    /// Reads a key; a missing key or a value of another length is a failure.
     async fn read(&self, key: u32) -> Result<(), Failure> {
         let values = (i64::from(key),);
         let found = self.session.execute_unpaged(&self.read, values).await;
@@ -137,7 +139,7 @@ impl Database {
         }
     }
 
-    /// Writes a key.
+    /// Writes a value under a key.
     async fn write(&self, key: u32, value: &[u8]) -> Result<(), Failure> {
         let values = (i64::from(key), value);
         let done = self.session.execute_unpaged(&self.write, values).await;
@@ -145,18 +147,19 @@ impl Database {
     }
 }
 
-/// A value that cannot be compressed.
+/// Returns pseudorandom bytes, which the server cannot compress; the same for the same seed.
 fn value(seed: u64) -> [u8; VALUE_BYTES] {
     let mut found = [0; VALUE_BYTES];
     Pcg64Mcg::seed_from_u64(seed).fill_bytes(&mut found);
     found
 }
 
+/// Connects to the server, with consistency ONE and without retries.
 async fn open(target: &Target, timeout: Duration) -> Result<Session, String> {
     let profile = ExecutionProfile::builder()
         .consistency(Consistency::One)
         .request_timeout(Some(timeout))
-        // What failed has failed: an operation that is tried again is two.
+        // A retried request would count as one operation, though the server handled two.
         .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
         .build();
     SessionBuilder::new()
@@ -175,7 +178,7 @@ async fn open(target: &Target, timeout: Duration) -> Result<Session, String> {
         })
 }
 
-/// Creates the table, and writes every key once.
+/// Creates the table and writes every key once.
 pub async fn load(target: &Target, keys: u32) -> Result<(), String> {
     let session = open(target, SETUP_TIMEOUT).await?;
     for statement in [KEYSPACE, TABLE] {
@@ -199,6 +202,7 @@ pub async fn load(target: &Target, keys: u32) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the error of a write that has ended.
 fn ended(write: Option<Result<Result<(), Failure>, tokio::task::JoinError>>) -> Result<(), String> {
     match write {
         Some(Ok(Err(failure))) => Err(format!("writing the keys failed: {}", failure.text)),
@@ -207,6 +211,7 @@ fn ended(write: Option<Result<Result<(), Failure>, tokio::task::JoinError>>) -> 
     }
 }
 
+/// Classifies an error of the driver.
 fn failure(error: ExecutionError) -> Failure {
     let kind = match &error {
         ExecutionError::RequestTimeout(_) => "timeout",
@@ -226,7 +231,8 @@ fn failure(error: ExecutionError) -> Failure {
     Failure { kind, text }
 }
 
-/// What can be printed of a text that may be a server's, which need not be well-meaning.
+/// Shortens a text that may come from a hostile server, and replaces control characters, which could
+/// change the terminal's state.
 fn printable(text: &str) -> String {
     let plain = |character: char| match character {
         ' '..='~' => character,
@@ -240,13 +246,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_says_does_not_reach_the_terminal_as_it_is() {
+    fn control_characters_of_a_server_are_replaced() {
         assert_eq!(printable("a\x1b[2Jb\nc\u{202e}"), "a?[2Jb?c?");
         assert_eq!(printable(&"é".repeat(1000)).len(), MOST_CHARACTERS);
     }
 
     #[test]
-    fn failures_have_names_of_this_program() {
+    fn kinds_of_failures_never_contain_texts_of_the_server() {
         let server = |error, text: &str| {
             let attempt = RequestAttemptError::DbError(error, text.to_string());
             failure(ExecutionError::LastAttemptError(attempt))
@@ -260,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn values_differ_and_come_again() {
+    fn values_depend_on_the_seed_alone() {
         assert_eq!(value(1), value(1));
         assert_ne!(value(1), value(2));
     }

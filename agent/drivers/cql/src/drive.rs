@@ -31,7 +31,8 @@ pub struct Done {
     cpu_seconds: f64,
     /// Operations of the warm-up, which do not count.
     warm_up: usize,
-    /// Those of the server during the run; None: it does not log them, or may have dropped some.
+    /// Garbage collections of the server during the run; None if it does not log them, or its log
+    /// has lost lines meanwhile.
     collections: Option<Collections>,
 }
 
@@ -64,7 +65,9 @@ impl Done {
             self.seconds,
             read + written,
             self.cpu_seconds,
-            collections.map_or_else(String::new, |found| format!(",{}", found.json()))
+            collections.map_or_else(String::new, |found| {
+                format!(",{}{}", found.json(), found.statistics())
+            })
         )
     }
 }
@@ -382,6 +385,7 @@ mod tests {
         let collections = Some(Collections {
             number: 2,
             time_ms: 30,
+            squares_ms2: 500,
             bytes: 4096,
             oldest: (1, 0),
         });
@@ -391,7 +395,11 @@ mod tests {
                 ..done
             }
             .summary(),
-            format!("{counted},\"collections\":2,\"collection_ms\":30,\"collection_bytes\":4096}}")
+            format!(
+                "{counted},\"collections\":2,\"collection_ms\":30,\"collection_squares\":500,\
+                 \"collection_bytes\":4096,\"collection_mean_ms\":15.000,\
+                 \"collection_sd_ms\":5.000}}"
+            )
         );
     }
 }

@@ -28,9 +28,9 @@ fn main() -> ExitCode {
         Command::Run(target, run) => measure(&target, &run),
         Command::Collections(target) => {
             alone(collections::logged(&target)).map(|found| {
-                // A number, which differs when lines have been dropped.
-                let (ms, place) = found.oldest;
-                println!("{{{},\"oldest_line\":{ms}{place:09}}}", found.json());
+                // One number for both parts: it differs once the log has lost lines.
+                let (ms, number) = found.oldest;
+                println!("{{{},\"oldest_line\":{ms}{number:09}}}", found.json());
             })
         }
     });

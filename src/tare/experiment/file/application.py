@@ -216,6 +216,11 @@ METRIC = (
         "with `format`: `median` (default), `mean`, or a quantile such as `p99`",
         field="quantile",
     ),
+    Key(
+        "optional",
+        kinds.FLAG,
+        "`true`: a trial that does not print it is valid; it has no value of this metric",
+    ),
 )
 OUTPUT = (
     Key("from", STREAM, "where it is printed; standard output by default", field="stream"),

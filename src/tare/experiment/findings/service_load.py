@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -21,7 +21,7 @@ from tare.experiment.findings.level_names import unit_of, where
 from tare.experiment.findings.overhead import compare_locations
 from tare.experiment.findings.service_cells import METRICS, Driven, driven, name_of
 from tare.experiment.metrics import DRIVER, tick
-from tare.experiment.request_quantiles import BEYOND, QUANTILES, requests_needed
+from tare.experiment.request_quantiles import BEYOND, QUANTILES, USUAL, requests_needed
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import TIMES
@@ -41,8 +41,6 @@ _DESCRIPTION = Description(
 _WHOLE = 0.9995
 #: Labels that a table tells apart, and reasons for errors that are named.
 _MOST_LABELS, _MOST_REASONS = 12, 3
-#: Times in the tables; where a p99 is not known, the longest stands for it.
-_TIMES = ("mean", *QUANTILES)
 #: Differences that a summary names.
 _MOST_DIFFERENCES = 3
 
@@ -143,8 +141,8 @@ def _summary(cells: Sequence[Driven], results: Results) -> Message:
 
 def _furthest(cells: Sequence[Driven]) -> str:
     """Return the furthest quantile that all cells know, or else the mean."""
-    known = [name for name in QUANTILES if all(name in cell.quantiles for cell in cells)]
-    return known[-1] if known else "mean"
+    common = [name for name in USUAL if all(name in cell.quantiles for cell in cells)]
+    return common[-1] if common else "mean"
 
 
 def _span(name: str, workload: str | None, cells: Sequence[Driven]) -> Message:
@@ -236,11 +234,11 @@ def times(cell: Driven) -> list[Message]:
 
 def few(cells: Sequence[Driven]) -> Message | None:
     """Say which quantiles are not shown of some cells, and how many requests they need."""
-    without = [cell for cell in cells if len(cell.quantiles) < len(QUANTILES)]
+    without = [cell for cell in cells if not set(USUAL) <= set(cell.quantiles)]
     if not without:
         return None
     least = min(without, key=lambda cell: cell.requests)
-    names = [name for name in QUANTILES if name not in least.quantiles]
+    names = [name for name in USUAL if name not in least.quantiles]
     return message(
         "service_load.few",
         names=names,
@@ -455,10 +453,21 @@ def _conditions(cell: Driven) -> dict[str, Any]:
     }
 
 
+def _times(is_known: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return the response times that a table has: further quantiles where any row knows them."""
+    more = [name for name in QUANTILES if name not in USUAL and is_known(name)]
+    return ("mean", *USUAL, *more)
+
+
 def table(cells: Sequence[Driven], results: Results) -> Table:
     """Lay out the load of each cell, and what it came to; keys are no names of factors."""
     factors = _named(cells, results)
-    shown = (*_TIMES, *(["longest"] if any("p99" not in c.quantiles for c in cells) else []))
+    # Where a p99 is not known, the longest stands for it.
+    longest = any("p99" not in cell.quantiles for cell in cells)
+    shown = (
+        *_times(lambda name: any(cell.known(name) is not None for cell in cells)),
+        *(["longest"] if longest else []),
+    )
 
     def row(cell: Driven) -> dict[str, Any]:
         return {
@@ -485,7 +494,7 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
         note=message(
             "service_load.table.note",
             little=any(cell.queueing_ns is not None for cell in cells),
-            longest="longest" in shown,
+            longest=longest,
         ),
     )
 
@@ -497,6 +506,8 @@ def _by_label(
     labels = requests_seen.names(requests.labels)
     if len(labels) < 2:
         return
+    most = max(float(np.median(label.requests)) for label in requests.totals.values())
+    shown = _times(lambda name: most >= requests_needed(name))
     # The workload of one cell is no news.
     factors = [f for f in _named(cells, results) if f != "workload" or f in results.varied]
     yield Table(
@@ -509,7 +520,7 @@ def _by_label(
             _LOAD,
             _ERRORS,
             _DRIVER,
-            *(Column(key=METRICS[name], title=name, unit="ns") for name in _TIMES),
+            *(Column(key=METRICS[name], title=name, unit="ns") for name in shown),
             *_SUMMARY,
             Column(key="requests", title="requests a trial", unit="1"),
         ),

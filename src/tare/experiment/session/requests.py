@@ -134,6 +134,7 @@ class Judging:
             "response_p50_ns": load.p50_ns,
             "response_p95_ns": load.p95_ns,
             "response_p99_ns": load.p99_ns,
+            "response_p999_ns": load.p999_ns,
             "response_max_ns": load.max_ns,
             "request_throughput": load.throughput,
             "request_rate": load.rate,

@@ -19,13 +19,20 @@ if ! $stress write n="$keys" cl=ONE -rate threads="$threads" -node "$host" >/tmp
     tail -n 5 /tmp/keys.log >&2
     exit 1
 fi
-# Without JMX, which the server does not have, cassandra-stress prints 0 collections.
+# Prints the sums over the collections in the server's log, and the oldest line of the log.
 collections() { /application/tare-cql collections --host "$host" | tr -c '0-9-' ' '; }
 before=$(collections)
 $stress mixed "ratio(write=$writes,read=$((100 - writes)))" duration="${seconds}s" cl=ONE \
     -pop dist="UNIFORM(1..$keys)" -rate threads="$threads" -node "$host"
-# shellcheck disable=SC2046 # four numbers each
-set -- $before $(collections)
-# Where the server's log has dropped lines meanwhile, it is not known how many there were.
-[ "${4:-}" = "${8:-none}" ] || exit 0
-echo "{\"collections\":$(($5 - $1)),\"collection_ms\":$(($6 - $2)),\"collection_bytes\":$(($7 - $3))}"
+# With another oldest line, the log has lost lines: the number of collections is unknown.
+echo "$before $(collections)" | awk 'NF == 10 && $5 == $10 {
+    n = $6 - $1; ms = $7 - $2; squares = $8 - $3; bytes = $9 - $4
+    printf "{\"collections\":%d,\"collection_ms\":%d,\"collection_bytes\":%.0f", n, ms, bytes
+    if (n > 0) {
+        mean = ms / n
+        variance = squares / n - mean * mean
+        printf ",\"collection_mean_ms\":%.3f", mean
+        printf ",\"collection_sd_ms\":%.3f", (variance > 0 ? sqrt(variance) : 0)
+    }
+    print "}"
+}'
