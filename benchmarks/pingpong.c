@@ -1,11 +1,14 @@
 // Messages there and back over TCP, one after another: a bare reference for round trips.
 //     pingpong serve ADDRESS PORT
 //     pingpong ADDRESS PORT BYTES SECONDS        prints p50 and p99 in ns, and how many there were
+// Or one byte between two processes over pipes, each round trip with at least two context switches:
+//     pingpong pipe ROUND_TRIPS                  tare run with and without --no-context-switches
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,7 +52,26 @@ static void serve(struct sockaddr_in where) {
     }
 }
 
+static int over_pipes(long round_trips) {
+    int there[2], back[2];
+    char byte = 0;
+    if (pipe(there) || pipe(back)) return 1;
+    pid_t partner = fork();
+    if (partner < 0) return 1;
+    close(partner ? there[0] : there[1]);
+    close(partner ? back[1] : back[0]);
+    int in = partner ? back[0] : there[0], out = partner ? there[1] : back[1];
+    for (long i = 0; i < round_trips; i++) {
+        if (partner && write(out, &byte, 1) != 1) return 1;
+        if (read(in, &byte, 1) != 1) return 1;
+        if (!partner && write(out, &byte, 1) != 1) return 1;
+    }
+    int status = 0;
+    return partner && (waitpid(partner, &status, 0) != partner || status);
+}
+
 int main(int count, char **words) {
+    if (count == 3 && !strcmp(words[1], "pipe")) return over_pipes(atol(words[2]));
     if (count == 4 && !strcmp(words[1], "serve")) serve(address(words[2], words[3]));
     if (count != 5) return 2;
     struct sockaddr_in where = address(words[1], words[2]);

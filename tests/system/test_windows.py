@@ -58,7 +58,7 @@ def limited(stack: str) -> Iterator[tuple[platforms.Instance, Path]]:
 
 def trial(instance: platforms.Instance, folder: Path, workload: record.Workload) -> Values:
     """Execute one window by two workers, watched from the host; return values by metric."""
-    observer = Observer(1, teardown=False)
+    observer = Observer(1, context_switches=False)
     try:
         assert instance.host_pid is not None
         observer.watch(1, [record.WatchedGroup(worker=None, pid=instance.host_pid)])

@@ -214,7 +214,7 @@ class BlindObserver:
     stamps = False
     refusal = "it is blind"
 
-    def __init__(self, nonce: int, *, teardown: bool, stretches: bool = False) -> None:
+    def __init__(self, nonce: int, *, context_switches: bool, stretches: bool = False) -> None:
         self.closed = False
 
     def watch(self, trial: int, groups: list[record.WatchedGroup]) -> None:

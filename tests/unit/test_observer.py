@@ -20,7 +20,7 @@ def kill(observer: Observer) -> None:
 
 @pytest.fixture
 def observer() -> contextlib.closing[Observer]:
-    with contextlib.closing(Observer(1, teardown=False)) as made:
+    with contextlib.closing(Observer(1, context_switches=False)) as made:
         yield made
 
 

@@ -89,6 +89,14 @@ Capture = Annotated[
 Fingerprint = Annotated[
     bool, typer.Option(help="With --out: do not probe the machine before and after.")
 ]
+ContextSwitches = Annotated[
+    bool,
+    typer.Option(
+        "--context-switches/--no-context-switches",
+        hidden=True,
+        help="Do not record context switches: less overhead, wall time excludes teardown.",
+    ),
+]
 _NETWORK_FINGERPRINT = "Store this result of `tare net fingerprint --json` with the results."
 NetworkFingerprint = Annotated[Path | None, rare(metavar="FILE", help=_NETWORK_FINGERPRINT)]
 Store = Annotated[

@@ -163,16 +163,34 @@ def execute(
     *,
     resume: bool = False,
     as_root: bool = False,
-    teardown: bool = False,
+    disturbances: bool = False,
+    charts: bool = True,
     spent_s: float = 0.0,
     supplies: Supplies | None = None,
     probing: Probing = LONG_PROBING,
 ) -> str:
     """Measure one session into a folder.
 
-    ``spent_s`` seconds of its budget are not for measuring. ``supplies`` has what
-    probes the machine before and after, where the experiment asks for that, as long as ``probing``
-    says.
+    Parameters
+    ----------
+    prepared : Prepared
+    folder : Path
+        Where the results are stored.
+    progress : Progress
+    resume : bool
+        Continue what the folder holds.
+    as_root : bool
+        Under sudo: run commands as root, not as the calling user.
+    disturbances : bool
+        Whether the caller reports how long trials waited for a CPU.
+    charts : bool
+        Whether charts may be drawn of the results.
+    spent_s : float
+        Seconds of the budget that are not for measuring.
+    supplies : Supplies, optional
+        With what probes the machine before and after, where the experiment asks for that.
+    probing : Probing
+        How long the machine is probed.
 
     Returns
     -------
@@ -193,8 +211,8 @@ def execute(
             return "finished"
         asked = request(
             prepared, past, prepared.collector, progress,
-            as_root=as_root, teardown=teardown, spent_s=spent_s, supplies=supplies,
-            probing=probing,
+            as_root=as_root, disturbances=disturbances, charts=charts, spent_s=spent_s,
+            supplies=supplies, probing=probing,
         )  # fmt: skip
         _warn_once(asked.plan, asked.user, progress)
         return execution.conduct(asked)
@@ -212,6 +230,26 @@ def _warn_once(made: plan.Plan, user: record.User | None, progress: execution.Pr
         state.write(state.WARNED, {"unprotected": kind})
 
 
+def uses_switches(experiment: Experiment, *, disturbances: bool = False) -> bool:
+    """Return whether a result of an experiment uses records of context switches.
+
+    Wall time of a command ends with its last switch; what a platform takes more, and what services
+    do under load, is divided into time on and off a CPU. ``disturbances``: the caller reports how
+    long trials waited for a CPU.
+    """
+    commands = any(workload.command for workload in experiment.workloads)
+    if not commands or not experiment.context_switches or experiment.window is not None:
+        return False
+    metrics = {plan.metric(experiment), *experiment.stopping.also}
+    return (
+        disturbances
+        or "wall_ns" in metrics
+        or any(limit.of == "wall" for limit in experiment.limit)
+        or any(len(experiment.factors.get(one, ())) > 1 for one in ("platform", "pinning"))
+        or any(workload.serves for workload in experiment.workloads)
+    )
+
+
 def request(
     prepared: Prepared,
     past: Past,
@@ -219,7 +257,8 @@ def request(
     progress: execution.Progress,
     *,
     as_root: bool = False,
-    teardown: bool = False,
+    disturbances: bool = False,
+    charts: bool = True,
     spent_s: float = 0.0,
     supplies: Supplies | None = None,
     probing: Probing = LONG_PROBING,
@@ -235,7 +274,8 @@ def request(
         past=past,
         collector=collector,
         user=None if as_root else calling_user(),
-        teardown=teardown or any(w.command for w in prepared.experiment.workloads),
+        context_switches=uses_switches(prepared.experiment, disturbances=disturbances),
+        stretches=charts,
         notes=prepared.notes,
         first_look=first_look(prepared.experiment),
         spent_s=spent_s,
@@ -334,7 +374,8 @@ def _piloted(
         past=Past(),
         collector=collector,
         user=calling_user(),
-        teardown=any(cell.workload.command for cell in cells),
+        context_switches=uses_switches(prepared.experiment),
+        stretches=False,
     )
     try:
         with folders.held(folder):

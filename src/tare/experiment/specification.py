@@ -230,6 +230,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quota_period_s: Positive = PERIOD_S
     #: Probe the machine for five seconds before and after each session.
     fingerprint: bool = True
+    #: Record the context switches of commands where a result uses them.
+    context_switches: bool = True
     #: Where it is asked on many hosts.
     fleet: FleetSpec = FleetSpec()
 

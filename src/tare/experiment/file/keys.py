@@ -160,6 +160,12 @@ EXPERIMENT = (
         "probe the machine for 5 s before and after each session, so that it is known whether it "
         "stayed the same",
     ),
+    Key(
+        "context_switches",
+        kinds.FLAG,
+        "record the context switches of commands, which takes some of their time at each; without, "
+        "wall time excludes teardown, and time that threads waited is not known",
+    ),
 )
 
 ENFORCE = Key(

@@ -28,6 +28,9 @@ RECORDED = {
 }
 #: Of all threads of a command's tree: what they ran, and what they could have run besides.
 _RAN, _WAITED = ("on_cpu_ns", "perf_cpu"), ("off_cpu_preempted_ns", "perf_cpu")
+#: CPU time that recording one context switch took a program, in ns: the least and the most that
+#: was measured (docs/reference/metrics.md).
+SWITCH_RECORD_NS = (170.0, 900.0)
 #: How many of the kernel's records were lost of a trial, which then has no stamps of the kernel.
 LOST = ("lost_records", "perf_buffer")
 #: What has to be known of the trials.
@@ -158,6 +161,47 @@ def lost(counts: FloatArray, trials: int) -> Message | None:
     if not len(some):
         return None
     return message("disturbance.lost", trials=len(some), of=trials, most=int(some.max()))
+
+
+def switch_records(results: Results) -> Message | None:
+    """Return how much CPU time recording context switches took, in the cell where it took most.
+
+    None where context switches were not recorded, or took at most 1 % of the CPU time. Where
+    records of a trial were lost, its switches are those that the kernel counted (getrusage).
+    """
+    good = results.good
+    sources = results.sources("cpu_ns")
+    if not results.experiment.context_switches or not sources or not len(good):
+        return None
+    names = (
+        ("switches_preempted", "involuntary_switches"),
+        ("switches_blocked", "voluntary_switches"),
+    )
+    trials = good["trial"]
+    lost = np.nan_to_num(results.values_of(*LOST, trials)) > 0
+    switches = np.zeros(len(trials))
+    for recorded, counted in names:
+        kernel = results.values_of(counted, "rusage", trials)
+        switches += np.where(lost, kernel, results.values_of(recorded, "perf_cpu", trials))
+    cpu_ns = results.values_of("cpu_ns", sources[0], trials)
+    known = (cpu_ns > 0) & ~np.isnan(switches)
+    cells = good["cell"]
+    found = [
+        (median(switches[own] / cpu_ns[own]), median(switches[own]))
+        for cell in np.unique(cells[known])
+        if (own := known & (cells == cell)).any()
+    ]
+    per_ns, count = max(found, default=(0.0, 0.0))
+    least, most = (cost * per_ns for cost in SWITCH_RECORD_NS)
+    if most <= NOTABLE:
+        return None
+    return message(
+        "disturbance.switches",
+        switches=Amount(round(count), "1"),
+        least=Amount(least, "share"),
+        most=Amount(most, "share"),
+        costs=[Chosen(cost, "ns") for cost in SWITCH_RECORD_NS],
+    )
 
 
 def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:

@@ -12,6 +12,7 @@ from tare.experiment import request_quantiles
 from tare.experiment.findings import caveats, service_load, sessions
 from tare.experiment.findings.cells import answer_metric
 from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.disturbance import switch_records
 from tare.experiment.findings.headline import summarize
 from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import doubts, machine_tables, stop_table
@@ -56,6 +57,7 @@ def make(
     ):
         # Nothing is judged by it; of what is asked to be compared, its finding says so.
         few = request_quantiles.few_in(results, answer_metric(results))
+    recording = switch_records(results)
     return Report(
         name=results.experiment.name,
         question=results.experiment.question,
@@ -70,7 +72,7 @@ def make(
         ),
         missing=told.missing,
         failed=told.failed,
-        notes=(*told.notes, *told.basis, *told.left_out),
+        notes=(*told.notes, *told.basis, *told.left_out, *([recording] if recording else [])),
         overview=_figures(_OVERVIEW, charts, results.of_levels, findings),
         cells=cells if shown else None,
         stops=stop_table(results),

@@ -28,14 +28,15 @@ class Observer:
     ----------
     nonce : int
         Of the session; in the marker by which processes are found.
-    teardown : bool
-        Also watch context switches, so that a process's end includes its teardown.
+    context_switches : bool
+        Also record context switches, so that a process's end includes its teardown.
     stretches : bool
         Also count uninterrupted stretches on and off a CPU by length.
     """
 
-    def __init__(self, nonce: int, *, teardown: bool, stretches: bool = False) -> None:
-        self._argv = [str(client.binary()), "observe", *(["--teardown"] if teardown else [])]
+    def __init__(self, nonce: int, *, context_switches: bool, stretches: bool = False) -> None:
+        watched = ["--teardown"] if context_switches else []
+        self._argv = [str(client.binary()), "observe", *watched]
         self._nonce = nonce
         self._stretches = stretches
         self._starts = 0

@@ -118,8 +118,10 @@ class Request:
     past: Past
     collector: Collector
     user: record.User | None = None
-    #: Watch context switches, so that wall time can include teardown.
-    teardown: bool = False
+    #: Record context switches: wall time then includes teardown, and time on and off CPUs is known.
+    context_switches: bool = False
+    #: Also count stretches on and off a CPU by length, where several platforms are compared.
+    stretches: bool = False
     first_look: int = 50
     spent_s: float = 0.0
     notes: list[journal.Note] = field(default_factory=list)

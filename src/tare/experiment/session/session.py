@@ -174,8 +174,8 @@ class _Session:
             stack.callback(outputs.close)
         observer = Observer(
             nonce,
-            teardown=request.teardown,
-            stretches=len({cell.platform for cell in request.plan.cells}) > 1,
+            context_switches=request.context_switches,
+            stretches=request.stretches and len({cell.platform for cell in request.plan.cells}) > 1,
         )
         stack.callback(observer.close)
         writer.write(*observer.facts)

@@ -110,6 +110,7 @@ def compare(
     serve: options.Serve = None,
     grace: options.Grace = "1 s",
     network_fingerprint: options.NetworkFingerprint = None,
+    context_switches: options.ContextSwitches = True,
 ) -> None:
     """Compare commands.
 
@@ -173,6 +174,7 @@ def compare(
                 "warmup": warmup,
                 "linger": grace,
                 "fingerprint": fingerprint and bool(out or baseline),
+                "context_switches": context_switches,
                 "seed": secrets.randbits(48) if seed is None else seed,
                 **given({"inputs": inputs, "budget": budget}),
             },

@@ -9,6 +9,7 @@ from pathlib import Path
 from tare import units
 from tare.cli import console
 from tare.cli.again import again
+from tare.experiment.findings.disturbance import switch_records
 from tare.experiment.findings.judgement import Difference, gate_answer, lost
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.experiment.results import Results
@@ -57,6 +58,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
     for number, one in enumerate(network.of_commands(results)):
         _say("" if number else "Network", text(one))
     _say("Trust", trust(results, found))
+    if (recording := switch_records(results)) is not None:
+        _say("Note", text(recording))
 
 
 def _say(label: str, said: str, style: str | None = None) -> None:

@@ -112,6 +112,7 @@ def run(
     serve: options.Serve = None,
     grace: options.Grace = "1 s",
     network_fingerprint: options.NetworkFingerprint = None,
+    context_switches: options.ContextSwitches = True,
 ) -> None:
     """Measure how long a command takes.
 
@@ -167,7 +168,9 @@ def run(
     several = cells > 1
     compared = "platform" if len(platforms) > 1 else "workload"
     default_s = max(BUDGET_S, CELL_S * cells)
-    execution = Execution(resume, as_root, capture, out is not None, ctx.obj, network_fingerprint)
+    execution = Execution(
+        resume, as_root, capture, out is not None, ctx.obj, network_fingerprint, report is not None
+    )
     wanted = Wanted(None, out, report, json, None, markdown, ctx.obj, strict)
     with ExitStack() as stack:
         given = stack.enter_context(standard_input(input))
@@ -179,6 +182,7 @@ def run(
                 "linger": grace,
                 "quantile": quantile,
                 "fingerprint": fingerprint and bool(out or save),
+                "context_switches": context_switches,
                 **({"trials": trials} if trials else {"budget": f"{default_s} s"}),
                 **({"precision": precision} if precision else {}),
                 "early": not (trials or several) and quantile == "median",

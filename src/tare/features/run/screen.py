@@ -533,6 +533,8 @@ def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | 
     lost = disturbance.lost(summary.results.values(*disturbance.LOST)["value"], len(summary.trials))
     if lost is not None:
         found.append(("Note", lost))
+    if (recording := disturbance.switch_records(summary.results)) is not None:
+        found.append(("Note", recording))
     if (note := missed(summary)) is not None:
         found.append(("Note", note))
     return found

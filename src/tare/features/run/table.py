@@ -196,6 +196,7 @@ def _show(
     failed: Sequence[Message],
 ) -> None:
     from tare.experiment.findings import conditions
+    from tare.experiment.findings.disturbance import switch_records
     from tare.measure.comparison import service_load
     from tare.measure.comparison.trust import trust
     from tare.render.words import sentence, text
@@ -213,6 +214,8 @@ def _show(
     for one in failed:
         say(f"Failed  {text(one)}")
     say(f"Trust   {trust(results, found)}")
+    if (recording := switch_records(results)) is not None:
+        say(f"Note    {text(recording)}")
     if ended == "interrupted":
         say(f"Note    {text(by_hand(results, kept=False))}")
     for note in _further(found):

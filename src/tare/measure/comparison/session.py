@@ -58,6 +58,8 @@ class Execution:
     supplies: Supplies
     #: Fingerprint of the network that it is about.
     network: Path | None = None
+    #: Whether a page is drawn of the results.
+    page: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,8 @@ def conduct(
                 bar,
                 resume=execution.resume,
                 as_root=execution.as_root,
-                teardown=True,
+                disturbances=True,
+                charts=execution.kept or execution.page,
                 spent_s=spent_s(),
                 supplies=execution.supplies,
                 probing=SHORT_PROBING,

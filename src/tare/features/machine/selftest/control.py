@@ -97,7 +97,7 @@ def compare(platform: str, seed: int, folder: Path) -> tuple[Verdict, int]:
     from tare.render.words import sentence
 
     prepared = pipeline.check(question(platform, seed))
-    pipeline.execute(prepared, folder, _Silent(), teardown=True)
+    pipeline.execute(prepared, folder, _Silent())
     found = differences(store.load(folder))
     if isinstance(found, Message):
         raise TrialError(sentence(found), f"tare selftest --platform {platform} --workers 1")
