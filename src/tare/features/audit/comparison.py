@@ -96,7 +96,7 @@ class ComparisonAudit:
     mean: Word | None
     sd: Word | None
     margin: float
-    #: Of the ratio or the difference, after Holm; 1 where there is neither.
+    #: p-value of the ratio or the difference, adjusted by Holm's method; 1 where there is neither.
     p_adjusted: float = 1.0
     confidence: float = 0.95
 
@@ -156,7 +156,7 @@ class ComparisonAudit:
         return None if s is None or s.low is None else SPREADS.of(s.verdict, factor(s.margin))
 
 
-#: What verdicts are called by whether less is better, if anybody knows.
+#: Words for verdicts, by whether lower values are better; None: not known.
 _WORDS = {True: TIMES, False: RATES, None: VALUES}
 
 

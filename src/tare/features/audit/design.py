@@ -11,12 +11,12 @@ from tare.experiment.specification import INSTANCE_TYPES
 from tare.features.audit.question import Sizing
 from tare.features.audit.series import SeriesAudit
 
-#: What levels without any layer are called.
+#: Names of levels that mean no container and no virtual machine.
 BARE = frozenset({"bare", "bm", "baremetal", "metal", "host", "native"})
-#: What levels are called in which programs may move over all CPUs, and in which they may not.
+#: Names of levels without pinning, and of levels with pinning to CPUs.
 FREE = frozenset({"vanilla", "none", "unpinned", "notpinned", "free", "default", "no", "false"})
 PINNED = frozenset({"pinned", "pin", "cpuset", "spread", "compact", "yes", "true"})
-#: What columns of sizes are called.
+#: Names of columns that hold a number of CPUs or an instance size.
 SIZES = frozenset({
     "size", "cores", "ncores", "numcores", "cpus", "ncpus", "numcpus", "vcpus", "quota",
     "instance", "instancetype",

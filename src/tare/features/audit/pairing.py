@@ -11,7 +11,7 @@ from tare.results.message import Message, message
 from tare.statistics.shift import pair_dependence, pairs_for_ranks
 from tare.statistics.statistic import FloatArray
 
-#: With fewer common blocks than this a paired interval does not exist.
+#: Fewest common blocks for a paired interval.
 FEWEST = 6
 
 

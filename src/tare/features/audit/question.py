@@ -14,9 +14,9 @@ from tare.statistics.time_of_day import HOUR_S
 Tell = Callable[[str, int, int], None]
 #: Quantiles beside the median that are always told.
 QUANTILES = (0.9, 0.95, 0.99)
-#: How well the median should be known where nobody says.
+#: Default precision target: half-width of the median's interval, relative.
 PRECISION = 0.01
-#: What can be asked for by itself.
+#: Names of findings that can be requested one by one.
 FINDINGS = ("overhead",)
 
 

@@ -14,7 +14,7 @@ from tare.render.words import sentence
 from tare.results.message import Amount, Message, Value, message
 from tare.statistics.kappa import Kappa, cohens_kappa
 
-#: Of a file of ratings; longer ones are no survey.
+#: Most ratings and bytes of a file of ratings; a larger file is refused.
 _MOST_ITEMS = 1_000_000
 _MOST_BYTES = 1 << 28
 
