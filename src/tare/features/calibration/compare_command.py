@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 24
 _OPTIONS: dict[AxisName, str] = {"cpu": "--cpus", "memory": "--memory"}
 _EXAMPLES: dict[AxisName, str] = {"cpu": "0.7", "memory": "1769"}
-#: What weakens it is on the page, too.
+#: Most caveats that the terminal prints; the page has all of them.
 _MOST_NOTES = 4
 
 

@@ -15,7 +15,7 @@ from tare.features.calibration.matrix import Combination, Matrix, Standing
 from tare.results.message import Amount, Message, message
 from tare.statistics.scaling import Verdict
 
-#: What is fairer, best first.
+#: Verdicts of a sweep, from the fairest to the least fair.
 _VERDICTS: tuple[Verdict, ...] = (
     "linear", "saturating", "piecewise", "falling", "inconclusive"
 )  # fmt: skip
@@ -129,7 +129,7 @@ def _share(mean: _Mean, best: _Mean) -> Interval:
     return Interval(value=ratio, low=ratio * math.exp(-half), high=ratio * math.exp(half))
 
 
-#: What the intervals of a matrix do not hold.
+#: Caveat of a matrix: drift between its sweeps is not in its intervals.
 IN_ORDER = message("calibration.settings.order")
 
 

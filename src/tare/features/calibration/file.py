@@ -25,13 +25,13 @@ _MOST_POINTS = 10_000
 #: Names of tables, which ``tare calibrate fit`` reads.
 _TABLES = (".csv", ".tsv", ".txt")
 _MAKES_ONE = "tare calibrate --json FILE   (makes one)"
-#: Beyond this, what is computed of two such numbers may have no end.
+#: Largest accepted number: products of two such numbers stay finite.
 _SANE = 1e100
 
 
 class _Versioned(msgspec.Struct):
     version: int
-    #: Of what ``tare calibrate fit`` writes.
+    #: Keys that only files of ``tare calibrate fit`` have.
     unit: str | None = None
     sentence: str | None = None
 

@@ -24,11 +24,11 @@ from tare.render.words import sentence, text
 from tare.results.message import message
 from tare.units import chosen, r_squared, significant
 
-#: What others measured with, unless it is named.
+#: Default name of the workload of a published line.
 WORKLOAD = "another implementation of LINPACK"
-#: Numbers of a published line from here on are slips.
+#: Number of a published line from which it is taken for a typing error.
 _TOO_LARGE = 1e12
-#: Where a sweep that begins here is one of CPUs, its machine is larger than those that are swept.
+#: First step, in CPUs, from which the axis is doubted: such numbers are rather MB of memory.
 _MANY_CPUS = 64
 #: Last words of column names that hold sizes of memory.
 _MEMORY = ("mb", "mib", "memory")

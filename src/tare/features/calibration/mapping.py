@@ -39,12 +39,12 @@ class Side(msgspec.Struct, frozen=True, kw_only=True):
     cpu: str | None
     platform: str
     measured: str | None
-    #: What was swept; None: others measured it.
+    #: Resource limit that was swept; None: not measured by tare.
     by: By | None
     axis: AxisName = "cpu"
     #: Whether a line was published without its points: it ends with its range.
     published: bool = False
-    #: Where more CPU is more speed along a straight line, and the rates at both ends.
+    #: Ranges of places on which the speed rises linearly, then the lowest and highest rate.
     linear: tuple[tuple[float, float], ...]
     slowest: float
     fastest: float
@@ -90,11 +90,11 @@ class Mapping(msgspec.Struct, frozen=True, kw_only=True):
     work: str
     a: Side
     b: Side
-    #: At each step of A, or where it was asked for.
+    #: Equal places on B, at each step of A or at the requested places.
     equals: tuple[Equal, ...]
     pieces: tuple[Piece, ...]
     confidence: float = 0.95
-    #: What weakens it, each a sentence.
+    #: Caveats of the answer, each a sentence.
     caveats: tuple[str, ...] = ()
 
 
@@ -204,7 +204,7 @@ def _check(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]) -
 @dataclass(frozen=True)
 class _Lines:
     pieces: tuple[FittedLine, ...]
-    #: What might be the truth instead.
+    #: Alternative fits that the data do not exclude; intervals span them.
     also: tuple[FittedLine, ...]
 
 

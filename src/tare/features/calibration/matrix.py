@@ -18,7 +18,7 @@ from tare.experiment.sweep.document import Interval
 from tare.statistics.scaling import Verdict
 
 VERSION = 1
-#: In the folder of all combinations.
+#: Name of the file that describes a matrix, in the matrix's folder.
 FILE = "matrix.json"
 #: More sweeps than anybody waits for.
 MOST = 64
@@ -35,13 +35,13 @@ class Combination(msgspec.Struct, frozen=True, kw_only=True):
     """One value of every setting, and what became of it."""
 
     settings: dict[str, str]
-    #: Of its sweep, below that of the matrix.
+    #: Folder of the combination's sweep, relative to the matrix's folder.
     folder: str
     state: State = "to do"
     #: Why it is not measured, and what would mend it.
     why: str | None = None
     hint: str | None = None
-    #: What the kernel must have been started with, where it waits for that.
+    #: Kernel parameters that the combination needs at boot; empty: none.
     boot: tuple[str, ...] = ()
 
     @property
@@ -72,15 +72,15 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     """The same sweep under several settings."""
 
     version: int = VERSION
-    #: As asked: values by setting.
+    #: Requested values of each setting.
     asked: dict[str, tuple[str, ...]]
     experiment: Experiment
     #: About how many seconds one window of each step takes.
     each_s: float
     combinations: tuple[Combination, ...]
-    #: Of those that were measured, the fairest first.
+    #: Measured combinations, the fairest first.
     standings: tuple[Standing, ...] = ()
-    #: What ``rate`` counts.
+    #: Unit of work that ``rate`` counts, such as GFLOP.
     work: str | None = None
     #: One to three sentences: which is the fairest, and what it costs.
     answer: str | None = None

@@ -20,13 +20,13 @@ from tare.features.calibration import steps, sweep
 from tare.statistics.scaling import FEWEST
 from tare.workloads.specification import WorkloadSpec
 
-#: What is swept, in the words of ``--by``.
+#: Values of ``--by``: the resource limit that a sweep varies.
 _BY = ("quota", "cpuset", "memory")
 #: Whole CPUs of virtual machines.
 VCPUS = "vcpus"
 #: Options that say something of a sweep of quotas only.
 _OF_QUOTAS = ("step", "quotas")
-#: What may be asked anew of a sweep that goes on.
+#: Options that may differ when a sweep is resumed.
 _LATER = ("windows", "budget")
 
 

@@ -28,9 +28,9 @@ from tare.workloads.specification import WorkloadSpec
 if TYPE_CHECKING:
     from tare.features.calibration.session import Told
 
-#: So many steps tell a line from a bend where their windows are steady.
+#: Fewest steps that distinguish a line from a bend where windows vary little.
 _ENOUGH_STEPS = 10
-#: As many as a sweep of two CPUs has.
+#: Fewest steps of a suggested sweep: as many as a sweep of two CPUs has.
 _MANY_STEPS = 20
 
 

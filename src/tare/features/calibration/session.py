@@ -32,7 +32,7 @@ class Told:
     folder: Path
     page: Path
     ended: str
-    #: What weakens them, and the session that they are concluded from; None: all.
+    #: Caveats, and the session that levels are taken from; None: all sessions.
     caveats: tuple[Caveat, ...] = ()
     levels_of: int | None = None
 

@@ -21,10 +21,10 @@ LINPACK, SIZE = "linpack", 1000
 WINDOWS, FEWEST_WINDOWS = 7, 3
 #: Bytes of a double. A solve holds the matrix and a copy; its vectors are negligible.
 _NUMBER_BYTES = 8
-#: What an instance needs beside its matrices.
+#: Memory of an instance besides its matrices, in bytes.
 _REST_BYTES = 24 * steps.MIB
-#: Of a window: waiting until the kernel stops the workers, whose period began anywhere, and
-#: handing the trial over.
+#: Time around a window: periods until the quota stops the workers, and seconds to start the next
+#: trial.
 _WAITING_PERIODS, _OVERHEAD_S = 0.8, 0.06
 
 

@@ -43,7 +43,7 @@ class Step:
     n: int
     #: The value of each trial.
     singles: tuple[float, ...]
-    #: What the machine did; None: nothing is known of a machine.
+    #: Measured point of the sweep; None: only the fitted line is known.
     point: Point | None = None
 
 
