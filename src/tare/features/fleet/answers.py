@@ -28,7 +28,7 @@ from tare.units import p_value
 
 #: Cells that have sentences of their own; tables have all.
 _MOST_SAID = 4
-#: Of the largest number.
+#: Natural logarithm of the largest floating-point number, rounded down.
 _MOST_LOG = 709.0
 #: Probability that any host is called odd, or hosts are said to differ, where they do not.
 ERROR = 0.05
@@ -424,9 +424,9 @@ def _components(
     )
 
 
-#: What trials vary by.
+#: Levels of the variance components of trials.
 _PARTS = ("host", "session", "trial")
-#: What a host's part holds as well, where each has one session, and where each of these one trial.
+#: Names of merged variance components, where each host has one session, or each session one trial.
 _TOGETHER = {"together": "SD of hosts and sessions", "all": "SD of hosts, sessions, trials"}
 
 
@@ -526,9 +526,9 @@ class Off(NamedTuple):
 
     host: str
     cell: Message
-    #: Of a ratio, what the cell is relative to.
+    #: Reference of the ratio; None: the value is no ratio.
     reference: str | None
-    #: With its interval; adjusted over all hosts, cells and ratios, as ``p`` is.
+    #: Deviation with an interval that is adjusted over all hosts, cells and ratios, as ``p`` is.
     off: Ratio
     p: float
     #: Half widths of its interval.

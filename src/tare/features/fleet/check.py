@@ -27,13 +27,13 @@ from tare.statistics.statistic import FloatArray
 ERROR = 0.05
 #: Hosts that each host measures the network to.
 PARTNERS = 3
-#: By how much two hosts' budgets, rates and bandwidths may differ that are called the same.
+#: Margin within which two hosts' budgets, rates and bandwidths count as equal, relative.
 NETWORK_MARGIN = 0.1
 #: Facts of a moment.
 _PASSING = frozenset({"load_average"})
-#: What it takes to look at a machine; those of one look in turn.
+#: Duration of one look at a machine, in seconds; looks at one machine do not overlap.
 LOOK_S = 7.0
-#: What a way takes besides its search, and without one.
+#: Duration of one direction's measurement, in seconds: besides a bucket search, and without one.
 _WAY_S, _PLAIN_S = 5.0, 15.0
 #: Until whoever listens for others ends by itself: what one measurement takes besides its search.
 _EACH_S = 60.0
@@ -77,10 +77,10 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
         return None if one is None else one.value * 1e9
 
 
-#: What somebody has set, where other shapes are of a moment; and its figures.
+#: Kinds of shaping that are configured rather than momentary; then the figures of a shaping.
 _SET = frozenset({"bucket", "boost", "drop", "capped"})
 _SHAPING = {"budget": "budget_gbit", "high": "high_gbps", "low": "low_gbps"}
-#: What varies by itself.
+#: Figures that vary without a change of configuration.
 SPEEDS = ("bandwidth.fresh", "latency.unpaced.p50")
 
 

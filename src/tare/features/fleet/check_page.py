@@ -22,7 +22,7 @@ from tare.units import p_value
 
 #: Facts by which one tells machines apart, each a column.
 _SHOWN = ("cpu", "cpus", "memory_bytes", "kernel", "hypervisor")
-#: Of a way: key, what it is called, unit.
+#: Figures of one direction between two hosts: key, title, unit.
 _FIGURES = (
     ("bandwidth.fresh", "bandwidth", "bits/s"),
     ("latency.unpaced.p50", "latency", "ns"),

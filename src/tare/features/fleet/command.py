@@ -30,7 +30,7 @@ app = Commands(
     """,
 )
 
-#: What ends a host without all that was asked.
+#: States of a host that ended before all its trials were measured.
 _SHORT = ("lost", "refused", "failed", "interrupted")
 
 

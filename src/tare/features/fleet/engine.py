@@ -32,17 +32,17 @@ from tare.features.fleet.laboratory import (
     resource,
 )
 
-#: So often it is looked whether the scheduler is still there.
+#: Interval between checks that the scheduler is still there, in seconds.
 _LOOK_S = 1.0
-#: Characters of what a host says of itself.
+#: Most characters of a host's message that are shown.
 _LONGEST = 400
-#: Names of hosts that are said where one is not there.
+#: Most host names that an error about an unknown host lists.
 _MOST_NAMED = 8
 #: Until a host that says nothing is given up: its worker may be busy with something else.
 _GREETING_S = 60.0
 #: Until it is looked whether whoever has what is fetched is gone.
 _FETCH_S = 5.0
-#: What so many tasks have found is fetched in one exchange.
+#: Most finished tasks whose results are fetched in one exchange.
 _TOGETHER = 32
 
 
@@ -62,7 +62,7 @@ class Progress(Protocol):
         """Say what became of a host."""
 
 
-#: Of a host that has not said yet who it is.
+#: Placeholder for a host that has not introduced itself yet.
 _NOBODY = Hello("", "", "", "", 0)
 
 
@@ -82,7 +82,7 @@ class Host:
     why: Refusal | None = None
     blocks: int = 0
     measured_ns: int = 0
-    #: How long its session took to begin; since then with its end.
+    #: Time that the session took to begin, and later also to end, in ns; None: not known yet.
     session_ns: int | None = None
     #: Blocks that ended no session, how long they took, and the worker's CPU time meanwhile.
     plain_blocks: int = 0
@@ -240,11 +240,11 @@ class Engine:
         self.asked_s = self._began_s
         self.progress = progress
         self.hosts: dict[str, Host] = {}
-        #: Which host a task is of.
+        #: Host of each task that is running.
         self.under_way: dict[Future[Any], Host] = {}
         #: Tasks that are over, and workers that came or went.
         self._heard: queue.SimpleQueue[Future[Any] | Joined | Gone] = queue.SimpleQueue()
-        #: What tasks have brought, and workers that came: nobody has taken it yet.
+        #: Replies of tasks and newly joined workers that were not handled yet.
         self._found: deque[tuple[Host, Reply | None] | Joined] = deque()
         #: Tasks that were fetched, until hosts have been asked for more: Dask would say first that
         #: it needs them no more, and what it sends next waits 10 ms.

@@ -11,13 +11,13 @@ from tare import files
 from tare.errors import StoreError
 from tare.experiment import plan_file
 
-#: What became of the hosts; and where each has its own folder.
+#: Name of the file with the state of all hosts, and of the folder with one folder per host.
 FILE, HOSTS = plan_file.FLEET, plan_file.HOSTS
 VERSION = 1
 _HINT = "free some room, or choose another --out"
 
-#: How a host ended: all was measured, now or before; its budget was spent; somebody interrupted
-#: it; its trials failed; it could not be asked; or nothing more was heard of it.
+#: State of a host: ``finished`` now or ``complete`` before; ``budget`` spent; ``interrupted`` by
+#: the user; all trials ``failed``; ``refused``, since it could not be reached; ``lost`` contact.
 Ended = Literal["finished", "complete", "budget", "interrupted", "failed", "refused", "lost"]
 
 
@@ -42,10 +42,10 @@ class HostRecord(msgspec.Struct, frozen=True, kw_only=True):
     #: Blocks of this session, and how long they took with its end.
     blocks: Count = 0
     measured_s: Seconds = 0.0
-    #: What a block takes, and the worker's CPU time for each second of that; None: not known.
+    #: Seconds per block, and CPU time of the worker itself per second of a block; None: not known.
     block_s: Seconds | None = None
     own_cpu_share: Share | None = None
-    #: What begins and ends a session takes besides, with the start of the fleet.
+    #: Seconds to begin and end a session, the start of the fleet included; None: not known.
     session_s: Seconds | None = None
 
 

@@ -49,24 +49,24 @@ from tare.features.fleet.folder import Ended
 from tare.host import lease, python
 from tare.platforms import session_folder
 
-#: By which a worker finds it.
+#: Name under which the Dask worker finds its laboratory.
 NAME = "tare-laboratory"
 _IPV4 = 4
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-#: Held by whoever measures on a machine, whatever hosts that machine plays.
+#: Lock file of a machine: one measurement at a time, whatever hosts the machine stands for.
 LOCK = "measuring.lock"
-#: Whoever ends an experiment waits so long for it.
+#: Seconds to wait for a session to end when an experiment ends.
 _END_S = 20.0
-#: What a worker does once to a hundred times a second: to watch itself, and to say that it lives.
+#: Periodic callbacks of a Dask worker that would disturb trials, and are paused meanwhile.
 _PAUSED = frozenset({
     "profile", "profile-cycle", "tick", "ticks", "monitor", "find-missing", "shift_counters",
     "heartbeat",
 })  # fmt: skip
-#: Signs of life in the time after which a scheduler gives a worker up that sends none.
+#: Heartbeats within the scheduler's timeout of silent workers.
 _BEATS = 3
-#: The rarest.
+#: Longest interval between heartbeats, in seconds.
 _MOST_BEAT_S = 30.0
-#: No machine is up longer.
+#: Nanoseconds of a monotonic clock, bounded at 31 years of uptime.
 Nanoseconds = Annotated[int, msgspec.Meta(ge=0, le=10**18)]
 #: A session of which no block is asked for has been abandoned: the next is asked for at once.
 ABANDONED_S = 180.0
@@ -91,7 +91,7 @@ class Asked:
     name: str
     skip_missing: bool = False
     as_root: bool = False
-    #: What the machine is probed by before and after, where the experiment asks for that.
+    #: Probes of the machine before and after a session; None: there are none.
     supplies: Supplies | None = None
 
 
@@ -117,11 +117,11 @@ class Told(msgspec.Struct, frozen=True, tag=True):
     #: Why the session ended; None: it goes on.
     ended: Ended | None = None
     refusal: Refusal | None = None
-    #: Where the session has just begun: its plan, with what was frozen.
+    #: Plan with the frozen repetitions, in the first reply of a session; later None.
     plan: Plan | None = None
-    #: How many blocks were measured.
+    #: Number of measured blocks.
     blocks: Annotated[int, msgspec.Meta(ge=0)] = 0
-    #: From when to when something was measured, on the machine's monotonic clock.
+    #: Start and end of measuring, by the host's CLOCK_MONOTONIC, in ns.
     began_ns: Nanoseconds = 0
     ended_ns: Nanoseconds = 0
     #: CPU time of the worker's other threads meanwhile, which a session without it has not.
@@ -283,7 +283,7 @@ class Laboratory(WorkerPlugin):
         self._session: Generator[None, None, str] | None = None
         self._folder = Path()
         self._read = 0
-        #: What lets others measure the network to here.
+        #: Open listener for network measurements by other hosts; None: not listening.
         self._listening: contextlib.ExitStack | None = None
 
     async def setup(self, worker: Worker) -> None:
@@ -293,7 +293,7 @@ class Laboratory(WorkerPlugin):
         for name in _PAUSED & own.periodic_callbacks.keys():
             own.periodic_callbacks[name].stop()
         self._beats = asyncio.create_task(_beat(own, min(self.ttl_s / _BEATS, _MOST_BEAT_S)))
-        #: Where other hosts measure the network to this one.
+        #: Address that other hosts use to measure the network to this host.
         self._reached_at = getattr(own, "reached_at", None) or str(urlsplit(own.address).hostname)
         #: Ends a session in the thread that measures, whose network may be another one.
         self._executor = own.executors["default"]

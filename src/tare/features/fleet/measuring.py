@@ -56,9 +56,10 @@ class Measuring:
         self._planned: deque[tuple[Host, Plan, Past]] = deque()
         self._first: Host | None = None
         self._repetitions: dict[str, int] = {}
-        #: From when the fleet was asked for until a session could begin.
+        #: Time from the request for the fleet until a session could begin, in ns; None: not
+        #: measured.
         self._start_ns: int | None = None
-        #: What keeps sessions of hosts that wait.
+        #: Futures that keep the sessions of waiting hosts alive.
         self._kept: list[Future[Any]] = []
 
     def conduct(self) -> None:

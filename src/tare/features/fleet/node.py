@@ -120,7 +120,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     hint: str | None = None
     #: Whether other ports may do.
     ports: bool = False
-    #: Of a scheduler.
+    #: Port of the scheduler; 0: any free one.
     port: int = 0
 
 

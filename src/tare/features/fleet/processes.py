@@ -23,9 +23,9 @@ from tare.features.fleet import node
 from tare.features.fleet.node import Answer, Orders
 from tare.host import python
 
-#: How long after its start a node may take to answer; a slow machine loads tare first.
+#: Seconds until a node must answer after its start; loading tare is slow on slow machines.
 READY_S = 60.0
-#: How long a node may take to end its session and to clean up.
+#: Seconds until a node must have ended its session and cleaned up.
 END_S = node.END_S + 10.0
 #: Ends a child when this process is killed; Ctrl-C is this process's to handle.
 WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")

@@ -22,7 +22,7 @@ class FleetBar(Live):
         #: Blocks that hosts have still to measure; None: that depends on what they find.
         self._left: dict[str, int | None] = {}
         self._first_s: float | None = None
-        #: What is counted, and since when.
+        #: Name of what is counted, and the time at which counting began, in seconds.
         self._counted = "", 0.0
 
     def note(self, said: str) -> None:

@@ -34,7 +34,7 @@ from tare.statistics.hosts import (
 )
 from tare.statistics.statistic import FloatArray
 
-#: Who wants to know how far it is: what is counted, how many are done, and of how many.
+#: Progress callback: name of what is counted, number done, total.
 Watch = Callable[[str, int, int], None]
 
 
@@ -111,9 +111,9 @@ class Fleet:
     measured: tuple[Host, ...]
     experiment: Experiment
     basis: Basis | Message
-    #: Why hosts are left out whose results cannot be read, by name.
+    #: Reason why the results of a host cannot be read, by host name.
     damaged: Mapping[str, str]
-    #: How many trials failed on hosts that have no good one, by name.
+    #: Number of failed trials of each host without a good trial, by host name.
     silent: Mapping[str, int]
 
     @property

@@ -30,7 +30,7 @@ from tare.platforms.ssh import HOST, connection
 TRIES = 3
 #: Ports on hosts are guessed among those from which no connection is made by itself.
 _PORTS = range(10_000, 32_768)
-#: Where a login that is none leaves out what is installed for one user.
+#: Shell line that starts a node; a non-login shell may lack the user's ``~/.local/bin``.
 _SCRIPT = "PATH=$PATH:$HOME/.local/bin; export PATH; exec tare fleet node"
 
 

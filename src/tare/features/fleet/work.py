@@ -37,7 +37,7 @@ ANSWER_S = 20.0
 #: Until its page is.
 _PAGE_S = 2.0
 _DOCS = "docs/how-to/fleet.md"
-#: What makes them.
+#: Hint for missing certificates: the document that says how to make them.
 _CERTIFICATES = f"see {_DOCS}, Certificates"
 _LOCAL, _SSH = "local:", "ssh:"
 
@@ -49,7 +49,7 @@ class Connected(NamedTuple):
     refused: dict[str, Refusal]
     #: Ends what plays a host, on this machine.
     drop: Callable[[str], None] | None
-    #: What to do about a scheduler that is gone, before the same command again.
+    #: Hint for a lost scheduler: what to type before the same command again.
     restart: str
 
 
