@@ -16,7 +16,7 @@ from tare.render.words import text
 from tare.results.message import message
 from tare.units import quantity
 
-#: What can be asked for; kernels, metrics and probes are the agent's to tell.
+#: Kinds that ``tare describe`` lists; the agent itself lists kernels, metrics and probes.
 KINDS = (
     "kernels",
     "metrics",
@@ -32,7 +32,7 @@ KINDS = (
 )
 #: Platforms that are tried side by side: a machine that boots takes a CPU.
 AT_ONCE = 2
-#: Of this machine, which every Linux has.
+#: Example command, which every Linux system has.
 COMMAND = "/bin/true"
 #: Columns of the tables; ``--json`` has more.
 PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name", "title"]

@@ -16,14 +16,14 @@ from tare.host.kernel_files import KernelFiles
 from tare.host.settings.setting import NeedsRootError
 from tare.host.view import Noise, Snapshot, View
 
-#: How long rates are counted over.
+#: Duration over which rates are counted, in seconds.
 WATCH_S = 1.0
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What the checks say together."""
 
-    #: By check, in the order in which they are told.
+    #: Diagnosis of each check, in the order of printing.
     diagnoses: dict[str, Diagnosis]
 
     def unfit(self) -> dict[Purpose, list[str]]:

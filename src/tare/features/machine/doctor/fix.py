@@ -24,10 +24,10 @@ from tare.host.settings.setting import NeedsRootError
 from tare.render.words import sentence, text
 from tare.results.message import Duration, message
 
-#: How long settings are held where neither a command nor a time says: whoever forgets them must not
-#: find another machine the next day.
+#: Seconds after which settings are restored where neither a command nor a time is given; a
+#: forgotten setting must not last until the next day.
 HOLD_S = 3600.0
-#: How long a command that is told to end may take.
+#: Seconds that a command may take to end after its signal.
 END_S = 5.0
 
 

@@ -21,7 +21,7 @@ from tare.render.vocabulary import CHECKS
 from tare.render.words import text
 from tare.results.message import Atom, Message, message
 
-#: In the order in which they are printed, with their styles.
+#: Style of each verdict, in the order of printing.
 STYLES: dict[Verdict, str] = {"fail": "bold red", "warn": "yellow", "ok": "green", "unknown": "dim"}
 WIDTH = max(map(len, CHECKS.values()))
 #: Characters that a value has at least, however narrow the terminal.

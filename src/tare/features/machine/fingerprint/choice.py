@@ -12,7 +12,7 @@ from tare.experiment.fingerprints.machine.document import Problem
 from tare.features.machine.fingerprint import derived
 from tare.registry import Probe
 
-#: What must be named; nobody misses it who has not asked for everything.
+#: Probes that run only where they are requested by name.
 _OPTIONAL = ("remote",)
 
 
@@ -21,9 +21,9 @@ class Choice:
     """What a fingerprint is to hold."""
 
     probes: tuple[Probe, ...]
-    #: What was left out, and what would mend it.
+    #: Probes that were left out, each with a fix.
     problems: tuple[Problem, ...] = ()
-    #: As asked for; none: everything of the effort.
+    #: Requested names; empty: all probes of the effort.
     words: tuple[str, ...] = ()
 
     def wants(self, metric: str) -> bool:

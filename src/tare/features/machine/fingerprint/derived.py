@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: Points of one metric in one round.
 Points = Mapping[tuple[int, ...], float]
 
-#: What is found in the curves of a probe, with its unit.
+#: Figures that are derived from the curve of each probe, with their units.
 _FOUND = {
     "memory.latency": {
         **{f"memory.latency.{level}": "ns" for level in ("l1", "l2", "l3", "l4", "dram")},
@@ -26,7 +26,7 @@ _FOUND = {
     },
     "memory.tlb": {"memory.tlb.l1": "1", "memory.tlb.l2": "1"},
 }
-#: Of the two sizes of a brief round.
+#: Figures of the two sizes that a brief round measures.
 _BRIEF = ("memory.latency.l1", "memory.latency.l2")
 #: A knee of one round is that of all where it is no further off than this factor.
 _SAME = 1.5

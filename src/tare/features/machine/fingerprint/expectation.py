@@ -11,7 +11,7 @@ from tare.features.machine.fingerprint.microarchitectures import TABLE, Memory, 
 from tare.host.hardware import Hardware
 from tare.results.message import Amount, Chosen, Message, message
 
-#: Of a frequency: nearer is the same.
+#: Relative difference below which two frequencies count as equal.
 _NEAR_HZ = 0.03
 FREQUENCY = "loop.effective_frequency"
 
@@ -19,9 +19,9 @@ FREQUENCY = "loop.effective_frequency"
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """What is expected of one metric."""
 
-    #: In the metric's unit.
+    #: Predicted value, in the metric's unit.
     value: float
-    #: What it rests on, then why the measured value differs, where that is known.
+    #: Basis of the prediction, then the reason why the measured value differs, if known.
     why: tuple[Message, ...]
 
 

@@ -18,7 +18,7 @@ from tare.features.machine.fingerprint.weights import Weights
 _SIZE_LIMIT = 64 << 20
 
 
-#: Of any unit, what may be measured: what comes of two such values has no end beyond numbers.
+#: Range of accepted values in any unit: products and ratios of two such values stay finite.
 _SANE = (1e-100, 1e100)
 
 

@@ -27,7 +27,7 @@ from tare.platforms import session_folder
 #: Seconds of rounds, by effort: with tare's own start and end the whole takes 5 s, 60 s and
 #: 10 min at most.
 BUDGET_S = {"brief": 5.0, "quick": 54.0, "whole": 570.0}
-#: An agent that ends so often is not started again.
+#: Starts of an agent after which an agent that ends again is given up.
 _STARTS = 3
 
 

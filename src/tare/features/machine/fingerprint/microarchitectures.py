@@ -28,7 +28,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     #: Transfers a second of a channel of 64 bits.
     transfers_hz: float
     channels: int
-    #: Of a load that no cache has, in pages that the TLB reaches.
+    #: Latency of a load that misses all caches, within pages that the TLB covers.
     latency_ns: float
 
     @property

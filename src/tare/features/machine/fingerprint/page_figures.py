@@ -26,7 +26,7 @@ _MOST_LINES = 8
 _STAIRCASE = "memory.latency"
 #: Lines that the alternative has one by one.
 _MOST_NAMED = 6
-#: What the values of a unit are called on an axis.
+#: Axis titles by unit.
 _QUANTITIES = {"ns": "time", "B/s": "bandwidth", "Hz": "frequency", "bytes": "size"}
 
 

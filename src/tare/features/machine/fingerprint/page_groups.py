@@ -58,7 +58,7 @@ GROUPS = (
         ("noise.lost", "noise.worst", "steal.share", "steal.wait"),
     ),
 )  # fmt: skip
-#: What the page begins with, of all groups.
+#: Figures at the top of the page, in order.
 _FIRST = (
     "loop.effective_frequency", "memory.latency.dram", "memory.bandwidth.read.1", "syscall.getpid",
     "process.fork", "file.read.random.latency.4096",

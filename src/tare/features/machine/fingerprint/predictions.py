@@ -38,7 +38,7 @@ _MAX_NAMED = 4
 class UserPrediction:
     """What a user expects of a figure."""
 
-    #: In the figure's unit, or in clock cycles.
+    #: Predicted value, in the figure's unit or in clock cycles.
     value: float
     in_cycles: bool
     #: Name of the file.

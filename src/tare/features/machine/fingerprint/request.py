@@ -19,7 +19,7 @@ from tare.results.message import Message, message
 
 #: Default limit of the bytes written to a file.
 FILE_BYTES = 256 << 20
-#: So many times as long as before: as many times the rounds, half the intervals.
+#: Factor by which a repeated measurement is longer: four times the rounds halve the intervals.
 AGAIN = 4
 
 

@@ -32,9 +32,10 @@ _WANTED = 7
 #: rule looks at them, and where they are fixed. With 20 an interval encloses the middle 10.
 _SOON = 100
 _SOON_FIXED = 20
-#: So many failures, and a probe is given up.
+#: Number of failures after which a probe is not tried again.
 TRIES = 3
-#: Of what is left, what rounds may take: they vary, and the last block is to be whole.
+#: Share of the remaining time that rounds may be planned for, so that the last block is complete
+#: although rounds vary.
 _SAFE = 0.97
 #: A round may take so much longer than it says, which is on an idle machine; and so many seconds
 #: at least, by effort: one that is held up must not take the time of all others.

@@ -20,11 +20,11 @@ from tare.results.message import message
 from tare.units import quantity, significant
 
 _HEADS = ("", "value", "95 % interval", "n", "predicted", "")
-#: So many figures of one kind share a row, unless they were asked for by name.
+#: Fewest figures of a kind that share a row, unless they were requested by name.
 _MANY = 4
 #: Figures of a table that has their reasons between its rows.
 _MOST_WITH_REASONS = 12
-#: Of what could not be measured.
+#: Most unavailable figures that are listed.
 _MOST_MISSING = 5
 
 

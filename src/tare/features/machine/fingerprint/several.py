@@ -34,7 +34,7 @@ from tare.results.message import message
 
 #: Starts after the cold one, of which the resident one is the last.
 WARM_STARTS = 6
-#: Of the time, what starts may take beyond the first of each platform.
+#: Share of the time that starts of instances may take after the first start of each platform.
 _STARTING = 0.4
 #: The primitives that every program rests on; all others can be named.
 PRIMITIVES = (

@@ -10,7 +10,7 @@ from tare.features.machine.fingerprint.weights import Weighed
 from tare.render.charts.beside import NEAR
 from tare.results.message import Amount, Message, message
 
-#: Of the CPUs' time: what was taken, and by whom.
+#: Figures of CPU time that the machine lost, and who took it.
 _TAKEN = {"noise.lost": "others", "steal.share": "host"}
 #: Figures that are named of a platform.
 _MOST_NAMED = 4

@@ -25,7 +25,8 @@ class Starting(msgspec.Struct, frozen=True, kw_only=True):
 class Holding(msgspec.Struct, frozen=True, kw_only=True):
     """What an instance takes on the host; None: it cannot be seen from there."""
 
-    #: Of what is around the agent; where the agent is not seen from outside, it is in it.
+    #: Memory of the platform's own processes, in bytes; it includes the agent where that is not
+    #: visible from outside.
     around_memory_bytes: int | None
     #: CPU time a second of the measurement.
     around_cpu_share: float | None

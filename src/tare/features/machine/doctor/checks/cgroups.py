@@ -7,7 +7,7 @@ from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import message
 
-#: What accounts for CPU and memory.
+#: Controllers that account for CPU time and memory.
 NEEDED = ("cpu", "memory")
 
 

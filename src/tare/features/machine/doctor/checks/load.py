@@ -11,14 +11,15 @@ from tare.results.message import Amount, Atom, Message, message
 
 #: Places in a line of ``/proc/stat``: idle, and waiting for a disk.
 IDLE, IOWAIT, COUNTED = 3, 4, 8
-#: Of one CPU.
+#: CPUs that other programs use from which the check fails, and from which it warns.
 LIMIT, NOTED = 0.25, 0.05
 #: ``USER_HZ``, the same on every machine that people measure on.
 TICK_S = 0.01
 MOST_NAMES = 4
-#: Of the work that was done; below it whoever did it is elsewhere, or began and ended meanwhile.
+#: Least share of the used CPU time that visible processes must account for to be named as its
+#: cause.
 SEEN = 0.3
-#: Of a CPU; less is not worth a name.
+#: Least share of a CPU for which a process is named.
 LEAST = 0.01
 
 

@@ -12,9 +12,9 @@ from tare.results.message import Amount, Atom, Duration, Message, message
 LIMIT = 0.01
 #: A single detour of a time slice is another task, not an interrupt.
 SLICE_NS = 1e6
-#: So many are shown, or the worst.
+#: Most CPUs that are listed, the noisiest first.
 MOST_CPUS = 4
-#: What ticks, by times a second.
+#: Common timer frequencies of kernels, in Hz.
 TICKS = (100, 250, 300, 1000)
 #: Checks of what makes noise.
 CAUSES = ("load", "interrupts", "steal")
