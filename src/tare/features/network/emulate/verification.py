@@ -24,9 +24,10 @@ from tare.networks.shaping.specification import Bucket, Distribution, Rate, Repl
 from tare.render.words import text
 from tare.results.message import Chosen, Duration, Said, message
 
-#: How far what is delivered may be from what was asked. On a quiet machine it is within 2 %.
+#: Largest relative difference between the delivered and the requested value; below 2 % on a quiet
+#: machine.
 WITHIN = 0.05
-#: What else a machine does can only disturb, so that the best of some tries says what it can.
+#: Number of tries, of which the best counts: other programs can only reduce what is delivered.
 TRIES = 3
 #: Slower ones take longer to be measured than anybody waits.
 LEAST_BPS = 20_000_000
@@ -54,11 +55,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     what: str
     #: Bits, or bits a second, as the interface counts them.
     asked: int
-    #: None: it was not measured, ``why`` says why not.
+    #: Delivered value; None: not measured, for the reason in ``why``.
     delivered: float | None
     #: Relative.
     within: float = WITHIN
-    #: As stored, text.
+    #: Reason why it was not measured or differs; a string when read from a file.
     why: Said | None = None
 
     @property

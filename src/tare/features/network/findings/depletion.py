@@ -21,9 +21,9 @@ _ERROR = 0.05
 #: A fall of the tokens by less than this share of the budget counts as none.
 _LEAST_FALL = 0.01
 
-#: What more trials would do at one level. ``drained``: each begins with less, and takes longer for
-#: it; ``changing``: it takes longer from trial to trial, for an unknown reason; ``steady``:
-#: they narrow the intervals; ``reset``: each begins alike.
+#: Effect of more trials at one level. ``drained``: each begins with less budget and takes longer;
+#: ``changing``: times change from trial to trial, for an unknown reason; ``steady``: more trials
+#: narrow the intervals; ``reset``: each begins with the same budget.
 State = Literal["drained", "changing", "steady", "reset", "inconclusive"]
 
 

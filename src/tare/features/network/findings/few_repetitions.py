@@ -24,7 +24,7 @@ _DESCRIPTION = Description(
     question="Would few repetitions have misled?",
     source="CLOUDNET, Figure 3",
 )
-#: How many repetitions studies run, and what they report of them.
+#: Numbers of repetitions that studies use, and quantiles that they report.
 GROUPS, QUANTILES = (3, 10), (0.5, 0.9)
 #: Below, the interval of all is not one that a long run has, and too few groups stand against it.
 FEWEST = 40

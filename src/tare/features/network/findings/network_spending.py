@@ -31,7 +31,7 @@ _DESCRIPTION = Description(
 )
 
 
-#: Of a budget that is enough for so many trials, one hardly uses anything.
+#: Number of trials from which a budget that suffices for them counts as hardly used.
 _MANY = 1000
 _STATES: dict[State, str] = {"enough": "enough", "dry": "depleted", "open": "inconclusive"}
 

@@ -24,8 +24,8 @@ _DESCRIPTION = Description(
     source="CLOUDNET, Figure 18",
 )
 _ERROR = 0.05
-#: What a bucket gains before it is asked for, relative to what it begins with and to what is taken
-#: from it, to be told.
+#: Least gain of a bucket before a trial that is reported, relative to the initial budget and to the
+#: tokens taken.
 _GAINED, _MATTERS = 0.5, 0.25
 
 

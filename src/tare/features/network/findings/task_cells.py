@@ -24,9 +24,10 @@ from tare.statistics.holm import holm
 from tare.statistics.statistic import FloatArray, median
 from tare.statistics.stragglers import chance, fewest_trials, leaders
 
-#: By which a straggler is beyond the median of the other hosts.
+#: Least ratio of a straggler's time to the median of the other hosts.
 BEYOND = 1.25
-#: Of the others' waiting, what a host must be blamed for; and of their time, what they must wait.
+#: Least share of the other hosts' waiting that is due to the host, and least share of their time
+#: that they wait.
 LEAST_BLAMED, LEAST_WAITING = 0.25, 0.1
 #: A host that sends so much of all bytes may be waited for, also if it runs no task.
 _SENDS = 0.05

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tare.experiment.fingerprints.network.document import NetworkFingerprint
     from tare.features.network.fingerprint.session import Wanted
 
-#: How long a bucket is looked for: that of a c5.xlarge takes ten minutes to empty (CLOUDNET).
+#: Longest search for a bucket by default; a c5.xlarge's takes ten minutes to empty (CLOUDNET).
 LONGEST = "15min"
 _BRIEF = {"idle_s": 1.0, "fresh_s": 3.0, "write_s": 0.8, "rest_s": 30.0}
 #: The kernel's own choice of congestion control.

@@ -14,7 +14,7 @@ from tare.render.words import sentence, sentences, text
 from tare.results.finding import Table
 from tare.results.message import message
 
-#: Of both ends, in this order, what decides; the file and the page have the rest.
+#: Facts of both ends that the terminal prints, in order; the file and the page have all.
 _FACTS = (
     "instance_type", "region", "zone", "kernel", "interface", "driver", "mtu", "qdisc", "tso",
     "gro", "congestion", "cpus",

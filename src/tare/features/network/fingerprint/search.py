@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from tare.features.network.fingerprint.progress import Bar
     from tare.networks.recording.writer import Writer
 
-#: How long intervals are: what a short rest brings back to a small bucket lasts for some of them.
+#: Length of an interval, in seconds; the burst of a small bucket after a short idle period spans
+#: several.
 INTERVAL_S = 0.02
 #: Half the width of the intervals that is aimed at, relative.
 PRECISION = 0.05
@@ -49,7 +50,7 @@ class Bounds:
     """How much a search may cost."""
 
     seconds: float
-    #: On the wire; None: as much as goes through in that time.
+    #: Bits to send, on the wire; None: as many as possible in the given time.
     bits: float | None = None
     precision: float = PRECISION
 
@@ -58,14 +59,14 @@ class Bounds:
 class Found:
     """What a search found."""
 
-    #: In bits on the wire.
+    #: Recorded intervals, in bits on the wire.
     trace: Trace
     #: Bits on the wire for each of payload.
     wire: float
     shaping: Identification | None
     #: Why nothing was identified; None: it was.
     unidentified: Message | None
-    #: On the wire, and from the first phase to the last.
+    #: Bits sent on the wire; then seconds from the first phase to the last.
     spent_bits: float
     seconds: float
     #: Why it ended.
@@ -73,7 +74,7 @@ class Found:
     intervals: tuple[Interval, ...]
     #: Whether somebody pressed Ctrl-C, or the other end was lost, so that this is not all.
     cut_short: bool = False
-    #: What cut it short, where it was not Ctrl-C.
+    #: Error that ended the search early; None: it was not an error, or Ctrl-C.
     failure: AgentError | None = None
     #: Ends that had no CPU.
     lacks: tuple[Lack, ...] = ()

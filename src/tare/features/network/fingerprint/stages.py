@@ -15,7 +15,7 @@ from tare.experiment.fingerprints.network.identified import Estimate, Identifica
 from tare.features.network.fingerprint import figures
 from tare.features.network.fingerprint.search import Found
 
-#: In which a stream finds its speed: no part of any figure.
+#: Settling time of a stream, in ns, which no figure includes.
 _SETTLING_NS = 300_000_000
 #: Beside what an identified bucket holds: it is known so well.
 _SPARE = 0.1

@@ -10,7 +10,7 @@ from tare.features.network.fingerprint.search import lacks_of
 from tare.networks.recording.intervals import of_intervals
 from tare.networks.recording.starved import Lack, late_share, of_course, waited
 
-#: How often a phase is measured at most.
+#: Most attempts to measure a phase.
 TRIES = 3
 #: Figures of each phase, as their names begin.
 IDLE = ("latency.unpaced",)

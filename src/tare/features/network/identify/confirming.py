@@ -22,7 +22,7 @@ from tare.statistics.statistic import FloatArray
 #: Relative difference, and standard errors, by which what came back may be off what a bucket would
 #: have gathered.
 _MATCH, _ERRORS = 0.06, 3.0
-#: What came back tells something where it may be off by this share at most.
+#: Largest relative uncertainty of refilled tokens with which they confirm or refute a bucket.
 _SHARP = 0.25
 #: Relative difference of the mean over rests of one length.
 _CLOSE = 0.03

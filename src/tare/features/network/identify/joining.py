@@ -63,7 +63,7 @@ def _begins(trace: Trace, may: np.ndarray, least_s: float) -> np.ndarray:
     """Return where joined intervals begin."""
     follows = np.append(False, may[1:] & may[:-1] & (_apart(trace) <= 1e-6))
     begins: list[int] = []
-    #: Of the one that is being joined: bits and seconds; and whether one before it is its like.
+    #: Bits and seconds of the current run of intervals, and whether the run before it is similar.
     bits = seconds = 0.0
     has_before = False
     lengths = trace.end_s - trace.start_s

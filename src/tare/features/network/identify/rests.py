@@ -16,7 +16,8 @@ _NOTHING = 0.01
 _SHORTEST, _LONGEST = 0.5, 1.5
 #: Lasting periods without data are longer than so many intervals; fewer than two may be an outage.
 _SEVERAL, _FEWEST = 2, 2
-#: By how much the rate is higher after most idle periods than before, where a bucket was empty.
+#: Least ratio of the rates after and before an idle period, and the least share of idle periods
+#: with it, where a bucket was empty.
 _RESTORED, _MOSTLY = 1.5, 0.8
 #: Rests from which on they are a pattern, and how far most of them may be from the middle one.
 _REGULAR, _NEAR = 4, 0.1

@@ -31,7 +31,7 @@ from tare.units import duration, quantity, significant
 _WIDTH = 60
 #: Series that are told one by one, and rows of the table of more.
 _TOLD, _MOST_ROWS = 3, 40
-#: What is not identifiable.
+#: Printed in place of a value that is not identifiable.
 _UNKNOWN = "–"
 
 

@@ -142,7 +142,7 @@ class _Books:
     high: float
     low: float
     hidden: bool
-    #: Of each interval, as in :class:`tare.features.network.identify.estimates.Level`.
+    #: Noise of each interval, as in :class:`tare.features.network.identify.estimates.Level`.
     noise: float
 
     def empties(self, burst: int) -> _Moment:

@@ -14,7 +14,7 @@ from tare.results.message import Amount, Chosen, Duration, Message, message
 #: Intervals without which the outermost percentiles are single intervals.
 _FOR_PERCENTILES = 100
 _DAY_S = 86_400.0
-#: Of these many, each has its sentence.
+#: Most limits that get a sentence each; more are summarised.
 _LIMITS = 3
 #: Facts that decide what was measured.
 _NEEDED = ("congestion", "mtu", "qdisc")

@@ -32,7 +32,7 @@ from tare.networks.recording.lines import Happening
 
 #: Bytes of each write, as iperf3 has it.
 WRITE_BYTES = 128 << 10
-#: How long a first connection may take; beyond, nobody listens there.
+#: Timeout of the first connection, in seconds: without an answer until then, nothing listens there.
 PATIENCE_S = 10.0
 #: Round trips a second beside the data.
 PINGS = 100

@@ -25,12 +25,12 @@ from tare.errors import AgentError
 from tare.render.words import text
 from tare.results.message import Chosen, Duration, Message, Value, message
 
-#: What the other end is told at its start.
+#: Options of ``tare net serve`` that set each limit.
 _OPTIONS = {
     "time": "--max-duration", "bytes": "--max-bytes", "streams": "--max-streams",
     "total_bytes": "--max-total-bytes",
 }  # fmt: skip
-#: What to ask less of here.
+#: What to reduce on this end, by limit.
 _LESS = {
     "time": "a shorter --duration",
     "bytes": "a smaller --max-bytes",
@@ -38,7 +38,7 @@ _LESS = {
 }
 _START = "on the other host: tare net serve --bind ADDRESS --key FILE   (prints its port)"
 _COPY = "copy the key file of the other end to here, and name it with --key"
-#: What to type.
+#: Command to type, by the reason for the end.
 _HINTS: dict[type[Ended], str] = {
     EndFull: "the same later, or on the other host: tare net serve --max-streams 1024 …",
     PortClosed: "on the other host: tare net serve --bind {host} --key FILE",

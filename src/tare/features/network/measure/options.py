@@ -32,7 +32,7 @@ _ON_OFF = re.compile(
 _LEAST_ON_NS = 10_000_000
 #: The kernel's own choice of congestion control, whatever it is.
 KERNEL = "kernel"
-#: Of each pattern, and of each size of a sweep.
+#: Default durations: of each pattern, and of each size of a sweep.
 _LASTS, _SWEEP_LASTS = "1min", "10s"
 _WRITE = "128KiB"
 _MOST_WRITE = 1 << 20
@@ -41,7 +41,8 @@ SWEEP = tuple(1 << power for power in range(10, 21))
 _LEAST_INTERVAL_NS = 10_000_000
 #: Below this, a minute's measurement of 10 s intervals would have six of them.
 _SOON_NS, _LONG_NS, _SHORT_NS = 600 * 10**9, 10 * 10**9, 10**9
-#: What is rested before all else, to see how late an idle network is.
+#: Idle period before the first phase, which shows the latency of an idle network: share of the
+#: duration, and the most, in ns.
 _REST_SHARE, _MOST_REST_NS = 20, 5 * 10**9
 #: A measurement that takes longer is to survive what happens meanwhile.
 _UNKEPT_NS = 3600 * 10**9

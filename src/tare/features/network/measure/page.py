@@ -34,7 +34,7 @@ from tare.units import quantity
 
 #: Side by side, a page holds no more.
 MOST_FOLDERS = 12
-#: Of these many, each has its sentence.
+#: Most limits that get a sentence each; more are summarised.
 _TOLD = 3
 
 

@@ -18,7 +18,7 @@ from tare.networks.recording.starved import Lack, lacks, late_share, no_cpu, of_
 from tare.render.words import sentences, text
 from tare.results.message import Amount, Message, Said, message
 
-#: As the boxes of CLOUDNET's figures have them.
+#: Percentiles of the boxes in CLOUDNET's figures.
 PERCENTILES = (1, 25, 50, 75, 99)
 #: Share of the time beyond which a buffer, or a CPU, was the limit.
 _HELD, _FULL = 0.5, 0.9
@@ -57,16 +57,18 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     #: Between consecutive intervals, as a share of the earlier.
     largest_change: float | None
     retransmits: int
-    #: Of all segments; of segments that the payload makes where the kernel does not count them.
+    #: Share of retransmitted segments; where the kernel does not count segments, of those that the
+    #: payload needs.
     retransmit_share: float | None
     #: Smallest round trip of the data streams themselves that the kernel saw.
     min_rtt_ns: float | None = msgspec.field(name="min_rtt_ns")
-    #: Of small messages beside the data, while data was sent, and while none was.
+    #: Latency of small messages while data was sent, and while the network was idle.
     loaded: Latency | None
     idle: Latency | None
-    #: As the kernel smooths them.
+    #: Smoothed round-trip time (SRTT) as TCP_INFO reports it.
     smoothed: Latency | None
-    #: Of single segments of the data streams; None: no sender's kernel reported them.
+    #: Round-trip times of single segments of the data streams; None: no sending kernel reported
+    #: them.
     segment_rtt: Latency | None
     #: Share of the segments chosen for it that are not in it: too many were under way.
     segments_left_out: float | None
@@ -75,7 +77,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     receiver_cpus: float | None
     #: Share of the time for which the streams had data under way, as the kernel saw it.
     busy: float | None
-    #: Of that, held back by the sender's buffer, and by the receiver's window.
+    #: Share of that time in which the sender's buffer, and the receiver's window, limited the
+    #: stream.
     buffer_limited: float | None
     receiver_limited: float | None
     #: Ends that had no CPU, so that some intervals say nothing of the network; the worst first.
@@ -84,7 +87,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     #: and idle, where it is so much that they say little of the network.
     loaded_late: float | None
     idle_late: float | None
-    #: What was the limit, unless it was the network as far as both ends can tell.
+    #: Bottleneck; None: as far as both ends can see, the network itself.
     limit: Message | None
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from tare.experiment.pipeline import Prepared
     from tare.features.network.plan.rests import RestPlan, TrialPlan, TrialTraffic
 
-#: So many times what an experiment sends is searched, so that a bucket of that size is not missed.
+#: Factor on an experiment's traffic up to which a bucket is searched, so a bucket of that size is
+#: found.
 _FURTHER = 1.1
 _SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit)"
 

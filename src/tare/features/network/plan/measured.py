@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tare.experiment.session import Outcome
     from tare.experiment.specification import Cell
 
-#: How the interface is asked for.
+#: Value of ``--spend`` that requests a measurement.
 WORD = "measured"
 #: For which the background is watched, before the trials and after them.
 _BACKGROUND_S = 2.0
@@ -39,7 +39,8 @@ class _Counting(Bar):
         super().__init__()
         self._name, self._mtu = name, interface.mtu(name)
         self._before = interface.counted(name)
-        #: Of each good trial: its cell, what it sent with all else, and how long that was counted.
+        #: For each good trial: its cell, bits that the interface sent meanwhile, seconds over which
+        #: these were counted, and seconds of the trial.
         self.counts: list[tuple[int, float, float, float]] = []
         self.failed: dict[int, str] = {}
 

@@ -30,7 +30,7 @@ class Bucket(msgspec.Struct, frozen=True, kw_only=True):
     low_bps: float
     budget_bits: float
     refill_bps: float
-    #: What of it is a guess; as stored, sentences.
+    #: Assumptions in it; strings when read from a file.
     doubts: tuple[Said, ...] = ()
 
     def drawn_bits(self, spent_bits: float) -> float:
@@ -53,11 +53,11 @@ class TrialTraffic(msgspec.Struct, frozen=True, kw_only=True):
     """What a trial of one cell sends."""
 
     cell: str
-    #: By the host that sends most, on the wire.
+    #: Bits on the wire that the host with the most traffic sends per trial.
     bits: float
-    #: How long a trial takes; None: not known.
+    #: Seconds per trial; None: not known.
     seconds: float | None
-    #: Where that is known from.
+    #: Origin of these figures.
     source: Said
 
 
@@ -66,14 +66,14 @@ class TrialPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     cell: str
     spends_bits: float
-    #: Taken out of the bucket, at most; None: no bucket is known.
+    #: Most tokens that a trial takes out of the bucket, in bits; None: no bucket is known.
     draws_bits: float | None
     #: Whether a full bucket suffices for it; None: no bucket is known.
     suffices: bool | None
-    #: After it, until the bucket is full again.
+    #: Seconds after a trial until the bucket is full again.
     rest_s: float
     seconds: float | None
-    #: As stored, text.
+    #: Origin of ``spends_bits``; a string when read from a file.
     source: Said
 
 
@@ -93,12 +93,13 @@ class RestPlan(msgspec.Struct, frozen=True, kw_only=True):
     blocks_without_rest: int | None
     #: Between trials.
     rest_s: float
-    #: With which no trial would run dry, either, though they begin with unlike budgets; None: not
-    #: less than the other, or n is not known.
+    #: Shortest rest with which no trial depletes the bucket although initial budgets differ, in
+    #: seconds; None: not shorter than the other rest, or n is not known.
     least_rest_s: float | None
-    #: Of the whole experiment with its rests; None: n, or how long trials take, is not known.
+    #: Duration of the whole experiment with its rests, in seconds; None: n or the time per trial is
+    #: not known.
     total_s: float | None
-    #: What makes the plan less certain; as stored, sentences.
+    #: Reasons why the plan is uncertain; strings when read from a file.
     doubts: tuple[Said, ...] = ()
 
     def stored(self) -> RestPlan:

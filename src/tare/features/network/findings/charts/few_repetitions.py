@@ -39,7 +39,8 @@ from tare.units import quantity
 #: Levels; each has two quantiles and two sizes of groups.
 _MOST_LEVELS = 12
 _ROW = 17
-#: What is drawn of a group: inside the interval of all, or outside.
+#: Classes of a group of repetitions: its value is inside or outside the interval of all
+#: repetitions.
 _INSIDE, _OUTSIDE = "inside", "outside"
 
 
