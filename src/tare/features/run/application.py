@@ -9,7 +9,7 @@ from tare.cli.lines import Line
 from tare.errors import UsageError
 from tare.registry import Parameter, expected, typed
 
-#: How several values of a parameter are called among what is of commands alone.
+#: Option that gives several values of a parameter; only commands have it.
 PARAMETERS = "--parameter-list"
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tare.features.run.screen import Summary
     from tare.measure.comparison.session import Execution, Wanted
 
-#: What is spent on one command, and at least on each of many.
+#: Default budget of one command, and the least per cell of several, in seconds.
 BUDGET_S, CELL_S = 10, 3
 
 Resume = Annotated[

@@ -24,14 +24,14 @@ class Trial:
     """One trial, as files have it."""
 
     number: int
-    #: What it was of.
+    #: Workload and platform of the trial.
     workload: str
     platform: str
     status: str
     reason: str | None
-    #: Where it failed, the end of standard error, empty where nothing was written; None: unread.
+    #: End of standard error of a failed trial, empty if nothing was written; None: not captured.
     stderr: str | None
-    #: By metric and source.
+    #: Values of the trial, by metric and source.
     values: Mapping[tuple[str, str], float]
 
     def best(self, metric: str) -> tuple[float | None, str | None]:

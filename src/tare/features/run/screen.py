@@ -51,9 +51,10 @@ if TYPE_CHECKING:
 VERSION = 2
 #: Budgets that are worth typing.
 BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
-#: In which an application is most likely to run elsewhere, the first that is installed.
+#: Platforms to suggest for an application, the most likely to work first; the first that is
+#: installed is taken.
 CONTAINERS = ("docker", "runc")
-#: Of the trials that are projected: spreads are not known exactly.
+#: Factor on the projected number of trials, since the spread is only estimated.
 RESERVE = 1.2
 #: Share of the CPUs from which on other programs explain that a target was not reached.
 NOTABLE_NEIGHBOURS = 0.05
@@ -71,15 +72,15 @@ class Summary:
 
     results: Results
     ended: str
-    #: Of which metric the precision was asked first.
+    #: Metric that the precision target is about.
     metric: str
     caveats: tuple[Caveat, ...] = ()
     #: Share of the CPUs that other programs used while it was measured; None: not known.
     neighbours: float | None = None
-    #: What an application was run with, and the same in words, with its label.
+    #: Conditions of an application (its parameters), then the same as labelled sentences.
     conditions: tuple[dict[str, Any], ...] = ()
     run_with: tuple[tuple[str, Message], ...] = ()
-    #: Of an application that serves: its load, and what it took, each with its label.
+    #: Load on an application's services and the resources that it took, each with its label.
     load: tuple[tuple[str, Message], ...] = ()
 
     @property

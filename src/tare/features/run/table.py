@@ -41,7 +41,7 @@ class Row:
 
     name: str
     median: str
-    #: None: nothing is compared.
+    #: Difference from the reference with its verdict; None: nothing is compared.
     versus: str | None
     spread: str
     n: str
