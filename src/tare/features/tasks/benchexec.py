@@ -23,14 +23,15 @@ from tare.errors import StoreError
 from tare.features.tasks.runs import Configuration, Folder, Result, Runs
 
 _HINT = "choose another folder"
-#: As BenchExec 3.35 writes it; minidom and ElementTree have no words for it.
+#: Document type as BenchExec 3.35 writes it; minidom and ElementTree cannot write one.
 _HEAD = b"""<?xml version='1.0' encoding='utf-8'?>
 <!DOCTYPE result PUBLIC '+//IDN sosy-lab.org//DTD BenchExec result 3.12//EN'
  'https://www.sosy-lab.org/benchexec/result-3.12.dtd'>
 """
-#: What XML cannot hold, what would break a row of a table, and what begins such an escape.
+#: Characters to escape: those that XML cannot contain, line breaks, and backslashes that would
+#: begin an escape.
 _ESCAPED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]|\\\\(?=[xu])")
-#: What stands in names of files; table-generator expands wildcards and variables in them.
+#: Characters to replace in file names: table-generator expands wildcards and variables in them.
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+=-]+")
 #: Characters of an experiment or a run set in a file's name, of which 255 bytes are possible.
 _MOST_NAME = 80

@@ -31,14 +31,14 @@ from tare.registry import Catalogue
 from tare.workloads import placeholders
 from tare.workloads.specification import WorkloadSpec
 
-#: Of the tables of an experiment, those that a task set may have; and the keys of ``[experiment]``.
+#: Tables of an experiment file that a task set may have, and keys of its ``[experiment]``.
 TABLES = ("tasks", "experiment", "workload", "factors", "sizes", "platforms")
 EXPERIMENT = ("name", "question", "seed", "fresh", "linger", "skip_missing")
-#: Of tare's own factors, those whose levels are cells.
+#: Factors whose levels make cells of a task set.
 FACTORS = ("platform", "size")
-#: What is asked where the file does not say.
+#: Default question.
 QUESTION = "Which tasks are solved, and how fast?"
-#: What is left when a command ends is killed: what it would still do is in no time of the run.
+#: Grace period of descendants: none, because no time of a run would include what they do.
 LINGER = "0 s"
 #: More tasks than this are a slip of the pattern.
 MOST_TASKS = 1_000_000

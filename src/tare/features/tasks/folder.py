@@ -35,7 +35,7 @@ AGAIN = frozenset({"lost", "unchecked"})
 _HINT = "free some room, or choose another --out"
 #: Values that something can have which was measured: a part of a nanosecond, and centuries of them.
 _LEAST, _MOST = 1e-3, 1e19
-#: What else of a set stays as it began, with its key in the file.
+#: Settings that must not change when a set is resumed, with their keys in the file.
 _LASTING = {
     "seed": "seed", "fresh": "fresh", "linger_s": "linger", "sizes": "[sizes]",
     "platforms": "[platforms]",
@@ -187,7 +187,7 @@ def load(paths: Sequence[Path]) -> Runs:
     found: list[Folder] = []
     configurations: list[Configuration] = []
     tasks: dict[str, int] = {}
-    #: What is known of a task's input and answer, by its name.
+    #: Digests of each task's input and expected output, by task name; None: no expected output.
     digests: dict[str, tuple[str, str | None]] = {}
     tables: list[Columns] = []
     for path in paths:

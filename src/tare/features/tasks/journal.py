@@ -13,7 +13,7 @@ from tare.experiment import journal
 from tare.features.tasks.runs import Result
 from tare.results.message import Said
 
-#: Of a file from elsewhere, numbers are bounded.
+#: Bounded integer: a file from elsewhere may hold any number.
 Whole = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
@@ -25,17 +25,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="ru
     #: Places in the plan.
     cell: Whole
     task: Whole
-    #: Which of the task's runs in the cell, from 1.
+    #: Number of the task's run in the cell, from 1.
     trial: Whole
-    #: Which of those that run side by side.
+    #: Number of the lane, of those that run concurrently.
     lane: Whole
     #: CLOCK_MONOTONIC of tare itself: from asking for it until it was judged.
     began_ns: Whole
     ended_ns: Whole
     result: Result
-    #: What speaks against the program, its platform, or its checker.
+    #: Reason for a failure of the program, its platform, or its checker; None: no failure.
     why: Said | None = None
-    #: By metric and source.
+    #: Values of the run, by metric, then by source.
     values: dict[str, dict[str, float]] = {}
 
 

@@ -32,12 +32,12 @@ from tare.results.message import Message, Said, message
 KEPT = frozenset({
     "wall_ns", "cpu_ns", "memory_bytes", "exit_code", "signal", "involuntary_switches", "wait_ns",
 })  # fmt: skip
-#: What a fault says of a program; all others are of its platform.
+#: Result of a program for each fault that the program causes; other faults are the platform's.
 _OF_FAULT: Mapping[str, Result] = {
     "timeout": "timeout", "cpu_time": "cpu_time", "out_of_memory": "out_of_memory",
     "output": "output", "processes": "processes", "exit": "crashed", "signal": "crashed",
 }  # fmt: skip
-#: How a checker says that an output is wrong: 1, and 2 where it is malformed.
+#: Exit codes with which a checker rejects an output: 1 wrong, 2 malformed.
 _WRONG = (1, 2)
 #: Kept of what a program or a checker said last.
 _MOST_SAID = 300

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 #: The time that scores are about.
 Metric = Literal["cpu", "wall"]
-#: What they are called.
+#: Titles of the metrics.
 TIMES: dict[Metric, str] = {"cpu": "CPU time", "wall": "wall time"}
 METRICS: tuple[Metric, ...] = tuple(TIMES)
-#: How a task ends whose runs do not all end alike: its place after those of RESULTS.
+#: Index of the outcome of a task whose runs end differently, after those of RESULTS.
 MIXED = len(RESULTS)
 
 

@@ -24,7 +24,7 @@ from tare.results.message import each, message
 from tare.results.report import Origin, Report, Section
 from tare.units import counted
 
-#: In whose section the table of all tasks stands.
+#: Finding whose section has the table of all tasks.
 RUNS = "runs"
 #: Configurations up to which the table of all tasks has all columns of each.
 _MOST_FULL = 4

@@ -13,19 +13,19 @@ from tare.workloads.specification import Enforced
 if TYPE_CHECKING:
     from tare.results.columns import Columns
 
-#: How a run ended. ``done``: well, and nothing says what is correct. ``timeout`` (of wall time),
-#: ``cpu_time``, ``out_of_memory``, ``output`` and ``processes``: it exceeded what is enforced, and
-#: was killed for it. ``crashed``: by a signal or with an exit code that is not 0. ``killed``: by
-#: SIGKILL of somebody else. ``unchecked``: the checker failed. ``lost``: its platform failed, which
-#: says nothing about the program.
+#: Result of a run. ``done``: exit code 0, without an expected output to compare. ``timeout`` (wall
+#: time), ``cpu_time``, ``out_of_memory``, ``output`` and ``processes``: killed for exceeding that
+#: limit. ``crashed``: ended by a signal or with a non-zero exit code. ``killed``: by SIGKILL from
+#: outside. ``unchecked``: the checker failed. ``lost``: the platform failed, which says nothing
+#: about the program.
 Result = Literal[
     "correct", "wrong", "done", "timeout", "cpu_time", "out_of_memory", "output", "processes",
     "crashed", "killed", "unchecked", "lost",
 ]  # fmt: skip
 RESULTS: tuple[Result, ...] = get_args(Result)
-#: Of these, the program has solved its task.
+#: Results of a run that solved its task.
 SOLVED: frozenset[Result] = frozenset({"correct", "done"})
-#: What a limit has ended.
+#: Results of a run that was killed at a limit.
 LIMITED: frozenset[Result] = frozenset({
     "timeout", "cpu_time", "out_of_memory", "output", "processes",
 })  # fmt: skip
@@ -34,13 +34,13 @@ LIMITED: frozenset[Result] = frozenset({
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
     """A task set's results, and how they were made."""
 
-    #: As it was given.
+    #: Folder as the user named it.
     name: str
     experiment: str
     question: str | None = None
     #: UTC, ISO 8601: when the first session began.
     started: str | None = None
-    #: Of the machine, by name: ``cpu``, ``kernel`` …
+    #: Facts of the machine, by name: ``cpu``, ``kernel`` …
     facts: dict[str, object] = {}
     #: The file, and what it asks of the tasks; the seed of their order.
     file: str | None = None
@@ -48,7 +48,7 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
     #: Runs of all cells, tasks and trials; None: not known.
     planned: int | None = None
-    #: What its sessions said besides.
+    #: Notes of its sessions.
     notes: tuple[str, ...] = ()
     #: Tasks of a name that an earlier folder has too, with another input or answer.
     replaced: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     workload: str
     #: Every factor with its level, ``platform`` among them; without ``workload``.
     levels: dict[str, str]
-    #: With the levels of its factors, and ``{task}`` for the task.
+    #: Command with the levels of its factors filled in, and ``{task}`` in place of the task.
     command: tuple[str, ...] = ()
     timeout_s: float | None = None
     enforce: Enforced | None = None

@@ -50,11 +50,11 @@ from tare.render.words import text as words
 from tare.results.message import Message, message
 from tare.workloads.specification import Enforced
 
-#: What was written is put on the disk so often: a run that is lost is done again.
+#: Interval between fdatasync calls, in seconds: a run that is lost is repeated.
 SYNC_S = 1.0
 #: An instance in whose memory a program leaves more is ended.
 LEFT_BYTES = 1 << 20
-#: What an instance's own processes may take beside the program.
+#: Memory of an instance's own processes besides the program, in bytes.
 OWN_BYTES = 16 << 20
 #: A cell is given up after so many runs in a row that its platform has lost.
 TRIES = 3
@@ -136,10 +136,11 @@ class _Session:
         self.nonce = session.nonce
         self.writer = session.writer
         shared = stack.enter_context(session_folder.made(session.name))
-        #: Where outputs are kept while a checker reads them; instances are not shown it.
+        #: Folder of outputs while a checker reads them; instances cannot see it.
         self.outputs = shared.parent
         self.shared = str(shared)
-        #: Of programs and the checker, which a program may replace while the set runs.
+        #: Identity of each program and of the checker, which a program may replace while the set
+        #: runs.
         self.programs = {path: _identity(path) for path in plan.programs}
         #: Copies of inputs, by the inputs, where sandboxes are shown these.
         self.copies = (

@@ -15,13 +15,14 @@ VERSION = 1
 TASK = "task"
 #: Placeholders of a checker's command: files.
 OUTPUT, EXPECTED = "output", "expected"
-#: How often a task is given to each cell by default, and how long a checker may take.
+#: Default time limit of a checker, in seconds.
 CHECKER_S = 10.0
-#: Runs of a task in a cell.
+#: Most runs of a task in a cell.
 MOST_TRIALS = 10_000
 #: More than agents keep of what one run writes.
 MOST_OUTPUT_BYTES = 60 << 20
-#: So that twice as much, in which words are spaced otherwise, is below that.
+#: Largest expected output, in bytes; twice as much, for an output with other white space, is still
+#: below the output limit.
 MOST_EXPECTED_BYTES = 24 << 20
 
 Compare = Literal["exact", "whitespace", "numeric"]
@@ -32,12 +33,12 @@ class TaskSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     #: Patterns of input files, relative to where tare is called.
     files: tuple[str, ...]
-    #: Of each input's folder, the file that holds what is correct; ``*`` is the input's stem.
+    #: File with the expected output, in the folder of each input; ``*`` is the input's stem.
     expected: str | None = None
-    #: What must be the same: every byte; words and numbers, however they are spaced; or that, and
-    #: numbers by ``tolerance``.
+    #: Rule of comparison: all bytes; words and numbers with any white space; or the latter, with
+    #: numbers within ``tolerance``.
     compare: Compare = "whitespace"
-    #: Of numbers: relative to those expected, and absolute for those below 1.
+    #: Tolerance of numbers, relative to the expected value; absolute for values below 1.
     tolerance: Positive = 1e-6
     #: A command that judges instead: exit code 0, correct; 1 or 2, wrong.
     checker: tuple[str, ...] | None = None
@@ -52,7 +53,7 @@ class TaskSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One input with what is correct."""
 
-    #: As the pattern gave it.
+    #: Name of the task, as the file pattern matched it.
     name: str
     #: Absolute paths.
     input: str
