@@ -1,4 +1,4 @@
-//! What the samples mean.
+//! Definitions of all metrics: unit, meaning, sources, and when a value is absent.
 
 use serde::Serialize;
 

@@ -472,9 +472,9 @@ pub struct BuiltPort {
     pub address: String,
     /// How many of the address's bits are those of the network.
     pub prefix: u8,
-    /// Path of the namespace that was made for it; absent: none was.
+    /// Path of the network namespace that was created for the host; absent: none was created.
     pub namespace: Option<String>,
-    /// In host 1's namespace.
+    /// Name of the network interface in the namespace of host 1.
     pub interface: String,
 }
 

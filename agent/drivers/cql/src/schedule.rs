@@ -26,7 +26,7 @@ pub enum Starts {
     Closed { users: u32 },
 }
 
-/// What is asked of the server.
+/// Load on the server: when requests start, for how long, and which.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     pub starts: Starts,

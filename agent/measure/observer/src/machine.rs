@@ -176,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// A machine with two CPUs, of which one tells of its heat.
+    /// Files of a machine with two CPUs, one of which counts thermal throttling.
     fn made_up(name: &str) -> PathBuf {
         let root = std::env::temp_dir().join(format!("tare-{name}-{}", std::process::id()));
         for (file, text) in [

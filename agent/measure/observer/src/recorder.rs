@@ -39,8 +39,8 @@ pub struct Recorder {
     lost_recorded: u64,
 }
 
-/// Agents with what they have forked so far; none where that is not known of all of them, or
-/// there are none that are seen here.
+/// Processes of the agents and their descendants; none where the kernel does not list the children
+/// of one of them, or no agent is visible here.
 fn launchers(agents: impl Iterator<Item = u32>) -> Option<HashSet<i32>> {
     let mut found = HashSet::new();
     let mut asked: Vec<i32> = agents.map(|pid| pid as i32).collect();

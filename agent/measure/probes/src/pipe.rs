@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// To the partner and back.
+/// A pair of pipes: one to the partner, one back.
 pub struct Pipes {
     there: Pipe,
     back: Pipe,

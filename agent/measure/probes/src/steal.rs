@@ -73,8 +73,8 @@ fn perform(round: &Round) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps a CPU busy and returns for which share of the time it waited for it; absent: nobody
-/// counts.
+/// Keeps a CPU busy and returns the share of the time that it waited for a CPU; absent where the
+/// kernel does not count that.
 fn wait_share(budget_ns: i64) -> Option<f64> {
     let before = scheduled();
     let start = clock::monotonic();

@@ -150,7 +150,8 @@ fn working_sets(round: &Round, budget_ns: i64) {
         let found = working_set(size, budget_ns / SIZES.len() as i64);
         match found.map(|found| found.switch()) {
             Ok(switch) if switch > 0.0 => round.read_at(METRIC, &[size as i64], switch),
-            // Too little beside the reading itself to be found at this moment.
+            // The switch took less time than noise in reading the memory, so there is no value this
+            // time.
             Ok(_) => {}
             Err(why) => return round.unavailable(METRIC, why),
         }

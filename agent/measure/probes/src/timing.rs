@@ -20,7 +20,7 @@ pub struct Windows {
     pub median: f64,
 }
 
-/// Times an operation for about so long. `work` performs it as often as it is told.
+/// Times an operation for about ``budget_ns``. `work` performs it the given number of times.
 pub fn windows(budget_ns: i64, mut work: impl FnMut(u64)) -> Windows {
     windows_of_part(budget_ns, |operations| {
         let start = clock::monotonic();

@@ -6,7 +6,7 @@ use crate::program::{Never, Opening, Program};
 use crate::stamp::Stamp;
 use crate::touch::{page_bytes, Fresh};
 
-/// Of which the least counts: others' turns on the CPU are in the rest.
+/// Rounds of which the shortest counts, since other processes only make a round longer.
 const ROUNDS: usize = 3;
 
 pub const PROGRAM: Program = Program {

@@ -99,7 +99,7 @@ impl Bucket {
         let spent = i128::from(sent_bytes) * 8 * PARTS;
         let mut tokens = self.tokens + back - spent;
         if self.dry.is_some() {
-            // The low rate is free where there are no tokens; what is owed stays owed.
+            // Without tokens, the low rate takes none; a debt of tokens remains.
             tokens = tokens.max(self.tokens.min(0));
         }
         self.tokens = tokens.min(self.capacity);

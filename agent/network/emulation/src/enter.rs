@@ -11,7 +11,7 @@ use std::path::Path;
 const NS_GET_USERNS: libc::c_ulong = 0xb701;
 const NS_GET_NSTYPE: libc::c_ulong = 0xb703;
 
-/// Goes into it, or says what went wrong.
+/// Moves this process into a network namespace, or says why that failed.
 pub fn enter(network: &Path) -> Result<(), String> {
     let shown = network.display();
     let file = File::open(network).map_err(|error| match error.kind() {

@@ -157,7 +157,7 @@ mod tests {
         let mode = fs::metadata(root.join("sub/file")).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o755);
         fs::write(root.join("sub/more"), "").unwrap();
-        // Others' things of the same name are neither taken nor removed.
+        // An existing object of the same name is neither used nor removed.
         let mut again = Made::default();
         let why = again.make(&spec).unwrap_err();
         assert!(

@@ -25,7 +25,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Of memory, without swap.
+    /// Opens the limit on memory, without swap; none where no controller accounts for memory.
     pub fn of_memory(places: &[Place]) -> Option<Self> {
         let place = with(places, "memory").or_else(|| unified(places))?;
         let directory = &place.directory;
@@ -111,7 +111,7 @@ impl Limit {
         held
     }
 
-    /// Whether it was hit since it was set.
+    /// Whether a process reached the limit since it was set.
     pub fn is_hit(&self) -> bool {
         self.hits.read().is_some_and(|hits| hits > self.before)
     }

@@ -46,7 +46,7 @@ pub fn parse(record: &[u8]) -> Option<Happening> {
     let misc = u16::from_ne_bytes([record[4], record[5]]);
     if number(0)? == SAMPLED {
         let depth = long(24)? as usize;
-        // The first stands for "in the kernel".
+        // The first entry is a marker (PERF_CONTEXT_KERNEL), not an address.
         let chain = (1..depth.min(STACK + 1)).filter_map(|at| long(32 + 8 * at));
         return Some(Happening {
             time_ns: long(16)? as i64,

@@ -58,7 +58,7 @@ pub struct Begin {
     pub most_bytes: Option<u64>,
 }
 
-/// How many streams the other end receives on, and how many it sends on.
+/// Returns the numbers of streams on which the other end receives, and on which it sends.
 pub fn stream_counts(direction: Direction, streams: u32) -> [u32; 2] {
     match direction {
         Direction::Out => [streams, 0],

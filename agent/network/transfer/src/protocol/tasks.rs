@@ -78,7 +78,7 @@ pub fn lengthen_queue(listener: &TcpListener) -> io::Result<()> {
     }
 }
 
-/// Room for a message as large as any.
+/// A buffer that holds the largest message.
 pub fn buffer() -> Vec<u8> {
     vec![0x5a; MESSAGE_LIMIT as usize]
 }

@@ -45,7 +45,7 @@ pub fn of(stream: &TcpStream) -> Vec<EndFact> {
     facts
 }
 
-/// Why a congestion control cannot be had, and which can.
+/// Explains why a congestion control is not available, and which ones are.
 pub fn no_congestion(here: bool, asked: Option<&str>, error: &io::Error) -> Ended {
     let (which, error) = match error.raw_os_error() {
         Some(libc::ENOENT) => ("available", "there is none of this name".to_string()),

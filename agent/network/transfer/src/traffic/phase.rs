@@ -5,7 +5,7 @@ use record::network::Sending;
 use crate::traffic::half::LAST;
 use crate::traffic::pattern::Pattern;
 
-/// Times that are told to it and that it tells are of CLOCK_MONOTONIC.
+/// A phase of traffic; its times, given and returned, are of CLOCK_MONOTONIC.
 #[derive(Debug, Clone)]
 pub struct Phase {
     pub sending: Sending,

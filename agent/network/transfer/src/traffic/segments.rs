@@ -208,7 +208,7 @@ fn is_before(key: u32, other: u32) -> bool {
     (key.wrapping_sub(other) as i32) < 0
 }
 
-/// Control messages, aligned as the kernel has them.
+/// Buffer for control messages (cmsg), aligned as the kernel requires.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL]);
 
