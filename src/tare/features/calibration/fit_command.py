@@ -120,7 +120,7 @@ def fit(
 
 
 def _of_line(line: Published, axis: AxisName, workload: str, unit: str) -> Fit:
-    """Return a published line, whose slope and intercept are in ``unit``."""
+    """Return the fit of a line that others published, with slope and intercept in ``unit``."""
     example = "--slope 0.0197 --intercept -1.995 --range 128,10000 --quota memory_mb"
     if line.slope is None or line.intercept is None or line.range is None:
         raise ExperimentError(

@@ -193,7 +193,7 @@ def within(found: Interval, scale: float = 1.0) -> str:
 
 
 def p_of(line: Line) -> str:
-    """Write the p of a slope as R prints it."""
+    """Format the p-value of a slope as R prints it; "–" where there is none."""
     if line.p is None:
         return "–"
     return "< 2.2e-16" if line.p < 2.2e-16 else f"{line.p:.2g}"

@@ -158,7 +158,7 @@ def seconds(found: Experiment, executions_s: Sequence[float]) -> float:
     total = 0.0
     for cpus, execution_s in itertools.product(given_cpus(found), executions_s):
         each = min(1.0, cpus / side_by_side)
-        # It holds one whole execution, which may begin a while after the window.
+        # A window contains one whole execution, which may begin some time after the window does.
         whole_s = 1.5 * execution_s / each
         waiting_s = max(periods_s) * (_WAITING_PERIODS if each < 1 else 0)
         total += max(window.periods * max(periods_s), whole_s) + waiting_s + _OVERHEAD_S

@@ -275,7 +275,7 @@ def _resumed(results: Results, folder: Path) -> tuple[str, str]:
 
 
 def _longer(file: str, again: str) -> str:
-    """Return what to type for more trials of an experiment."""
+    """Return the hint that says what to change and type for more trials of an experiment."""
     if not again.startswith("tare "):
         return f"{again} and more trials or budget"
     return f"a longer budget or more trials in {file}, then {again}"

@@ -111,7 +111,7 @@ def _finding(
 ) -> Finding:
     there = sum(host.why is None for host in check.hosts)
     hosts = len(machines(check)) if name == "figures" else there
-    # That nothing is shown of what was measured is no sameness.
+    # Measured values without a significant difference are not thereby equal; facts are.
     same: Answer = "yes" if name == "facts" else "none"
     verdict: Answer = unlike if said else same if hosts > 1 else "nothing to compare"
     none = message("fleet.one_machine" if there > 1 else "fleet.check.alone")

@@ -26,7 +26,7 @@ class FleetBar(Live):
         self._counted = "", 0.0
 
     def note(self, said: str) -> None:
-        """Tell what became of a host, above the line."""
+        """Print a note on a host above the progress line."""
         err.print(f"Note: {said}", soft_wrap=True)
 
     def part(self, what: str, done: int, of: int, left_s: float) -> None:

@@ -282,7 +282,7 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
     if asked.expected is not None and missing:
         shown, path = missing[0]
         hint = "leave them out of files, or add what is correct"
-        # Written as files is, from where tare is called.
+        # Given like `files`: relative to the directory in which tare is called.
         if len(missing) == len(found) and _answer(Path(found[shown].name), asked.expected).exists():
             name = Path(asked.expected).name
             hint = f'expected = "{name}": it is looked for next to each input'

@@ -174,7 +174,7 @@ def readable(
     """
     expected = _expected(tasks)
     open_to_user = any(_can_read(path, user) for path in expected)
-    # Programs, and for machines each input, are named to sandboxes as single files.
+    # Sandboxes get programs, and virtual machines each input, as single files.
     machines = any(not platforms.shares_memory(cell.platform) for cell in cells)
     named = [*needed(cells, os.environ), *(task.input for task in tasks if machines)]
     inputs = (

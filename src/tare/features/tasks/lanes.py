@@ -183,7 +183,7 @@ class Running:
         return lines[-1][:_MOST_SAID].rstrip(".") if lines else None
 
     def cut(self) -> Ended | None:
-        """Return how a run ended of whose output a checker could get the beginning alone."""
+        """Return the result of a run whose output was truncated; None: it was not."""
         if len(self.output) < MOST_OUTPUT_BYTES:
             return None
         why = message("tasks.output.large", mib=MOST_OUTPUT_BYTES >> 20)

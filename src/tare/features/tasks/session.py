@@ -203,7 +203,7 @@ class _Session:
         return self.counts
 
     def _try_checker(self) -> None:
-        """Have the checker judge what is known to be correct: one that is broken fails all."""
+        """Run the checker on a correct output first: a broken checker would reject every run."""
         task = self.plan.tasks[0]
         if self.plan.set.checker is None or task.expected is None:
             return

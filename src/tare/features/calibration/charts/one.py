@@ -37,7 +37,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Row:
-    """What stands in one panel, in one unit."""
+    """Content of one panel of a chart: lines with a common unit."""
 
     title: str
     unit: str

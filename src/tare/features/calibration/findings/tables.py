@@ -153,7 +153,7 @@ def lines_table(
     unit: str,
     axis: AxisName = "cpu",
 ) -> Table:
-    """Lay out CALIBRATE's straight line of each kind."""
+    """Return a table of CALIBRATE's straight line for each kind of resource."""
     along = AXES[axis]
     # Numbers of a published line are as somebody wrote them.
     published = any(model is not None and not model.line.n for model in kinds.values())

@@ -46,7 +46,7 @@ class Machine:
 
     @property
     def guest(self) -> bool:
-        """Whether a hypervisor is known to stand between."""
+        """Whether the machine is known to be virtual."""
         return self.hardware.virtual is True
 
     @property

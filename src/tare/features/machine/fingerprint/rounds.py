@@ -28,8 +28,8 @@ _PLANNING = 2
 FIRST_LOOK = 50
 #: Rounds that every probe is to have: an interval takes 6, and with 7 one may be far off.
 _WANTED = 7
-#: Rounds after which nobody waits any longer for what was asked for by name: where the stopping
-#: rule looks at them, and where they are fixed. With 20 an interval encloses the middle 10.
+#: Rounds after which a requested probe is enough: where the stopping rule is applied, and where the
+#: number is fixed. With 20 an interval spans the middle 10.
 _SOON = 100
 _SOON_FIXED = 20
 #: Number of failures after which a probe is not tried again.

@@ -1,4 +1,4 @@
-"""One emulated network, from the first host to what is left of the last."""
+"""One emulated network, from the creation of its hosts to their removal."""
 
 from __future__ import annotations
 

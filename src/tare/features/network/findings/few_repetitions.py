@@ -136,7 +136,7 @@ def find(results: Results) -> Finding | None:
 
 
 def _answer(found: Sequence[Few]) -> Iterator[Message]:
-    """Say of each quantile and size how many groups of all levels lie outside."""
+    """Yield, for each quantile and group size, how many groups of all levels lie outside."""
     for quantile in QUANTILES:
         for size in GROUPS:
             some = [f for f in found if (f.quantile, f.size) == (quantile, size)]

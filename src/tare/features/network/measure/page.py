@@ -172,7 +172,7 @@ def _curve_of(one: Group) -> str:
 
 
 def _carried(groups: Sequence[Group]) -> Sequence[Message]:
-    """Say what the bandwidth is."""
+    """Return sentences with the bandwidth of each group: median, 1st and 99th percentile."""
     said = []
     for one in groups:
         s = one.summary

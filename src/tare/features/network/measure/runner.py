@@ -26,7 +26,7 @@ def carry_out(
     listener: MeasureBar,
     start: Callable[[Connect], Ends] = Ends,
 ) -> Ended | None:
-    """Measure what a folder's measurement was asked for, and has not yet.
+    """Run the phases of a folder's measurement that were not measured yet.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def left(folder: Path) -> list[Sending]:
 
 
 def has_measured(folder: Path) -> bool:
-    """Say whether anything at all was measured."""
+    """Return whether a folder holds any measured stretch."""
     return bool(folders.read(folder).courses)
 
 
