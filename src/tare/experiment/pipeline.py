@@ -66,7 +66,7 @@ class Prepared:
     collector: Collector | None = None
 
     def within(self, budget_s: float) -> Prepared:
-        """Return the same question with another budget."""
+        """Return a copy with another time budget, in seconds."""
         stopping = msgspec.structs.replace(self.experiment.stopping, budget_s=budget_s)
         experiment = msgspec.structs.replace(self.experiment, stopping=stopping)
         return dataclasses.replace(self, experiment=experiment)

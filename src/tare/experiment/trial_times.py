@@ -78,7 +78,7 @@ class TrialTimes:
     def left_s(
         self, cells: Sequence[Cell], missing: Mapping[int, float], *, fresh: bool
     ) -> dict[int, float]:
-        """Return how long so many trials of some cells take.
+        """Return the seconds that the missing trials of some cells will take, by cell.
 
         Parameters
         ----------

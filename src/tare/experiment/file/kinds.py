@@ -190,7 +190,7 @@ def share(minimum: float, maximum: float) -> Kind:
 
 
 def seconds(*, positive: bool) -> Kind:
-    """Return the kind of times, in seconds."""
+    """Return the kind of keys that hold a duration; the parsed value is in seconds."""
 
     def read(value: Any) -> float:
         return units.seconds(_text(value), 1e-9 if positive else 0.0)

@@ -154,7 +154,7 @@ def _name(kind: Intensity | None) -> Message:
 
 
 def _case(line: ChrLine, margin: float) -> Message | None:
-    """Name the range of one line; None: it is inconclusive whether any CHR is in it."""
+    """Return the CHR range of one line, in words; None: inconclusive for every CHR."""
     if (within := line.within(margin)) is not None:
         return message("chr_ranges.within", name=line.name, span=_range(within))
     if (above := line.above(margin)) is not None:

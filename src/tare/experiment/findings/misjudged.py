@@ -231,7 +231,7 @@ def _of_worst(cell: LimitCell, cells: LimitCells, results: Results) -> Iterator[
 
 
 def _seen(cells: LimitCells, results: Results) -> Iterator[Message]:
-    """Say which of the programs that were measured were misjudged most."""
+    """Yield sentences on the measured programs that a limit misjudges most often."""
     limit = cells.limit.value
     within = [cell for cell in cells.all if cell.true_value <= limit]
     beyond = [cell for cell in cells.all if cell.true_value > limit]

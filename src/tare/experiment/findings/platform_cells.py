@@ -24,7 +24,7 @@ from tare.results.message import Chosen, Message, Ratio, Said, message
 from tare.statistics.platform_size import Factor, PlatformSize, platform_size
 from tare.statistics.statistic import FloatArray
 
-#: More than the CPUs of any machine: a file from elsewhere may say anything.
+#: Largest accepted number of CPUs: a file from elsewhere may hold any number.
 _MOST_CPUS = 1e6
 #: Factors whose levels are sizes: what an instance is given.
 SIZES = ("size", "quota")

@@ -194,7 +194,7 @@ def _requests(results: Results, trials: np.ndarray) -> np.ndarray:
 
 
 def part(differences: np.ndarray) -> Part:
-    """Median of differences with its interval."""
+    """Return the Hodges–Lehmann median of differences with its signed-rank interval."""
     bounds = signed_rank_interval(differences)
     low, high = (None, None) if bounds is None else bounds
     return Part(hodges_lehmann(differences), low, high)

@@ -121,7 +121,7 @@ def _share(value: Any) -> str | None:
 def _more(
     stop: Mapping[str, Any] | None, found: known.Known | None, results: Results
 ) -> str | None:
-    """Tell how many more trials the target takes, by all that there are now."""
+    """Return how many more trials the target needs, in words, by all trials so far."""
     if stop is None or not stop["more_trials"]:
         return None
     more, seconds = int(stop["more_trials"]), stop["more_seconds"]

@@ -188,7 +188,7 @@ class Control:
     def end(self) -> None:
         """Have services end, and take what is reported of that."""
         self._due = due = time.monotonic() + self._ending_s
-        # Who is gone already has reported why.
+        # An agent that has ended has reported the reason already.
         with contextlib.suppress(AgentError):
             self._channel.send(b"stop")
         while self._channel.unread():

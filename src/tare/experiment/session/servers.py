@@ -119,7 +119,7 @@ class _Server:
         self._channel.close()
 
     def _heard(self) -> str | None:
-        """Return how it ended and what it said, where its agent has told."""
+        """Return how the server ended and its last output, as far as its agent reported them."""
         said: list[str] = []
         try:
             while (line := self._channel.receive(0.0)) is not None:

@@ -58,7 +58,7 @@ def calibrations(results: Results) -> tuple[Calibration, ...]:
 
 
 def calibration(results: Results) -> Calibration | None:
-    """Conclude the first calibration of an experiment; None where it holds none."""
+    """Return the first calibration that an experiment's results hold; None: there is none."""
     return next(iter(calibrations(results)), None)
 
 

@@ -1,4 +1,4 @@
-"""What weakens a calibration, each in a message."""
+"""Caveats of a calibration, as messages."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _MOST_NAMED = 5
 
 
 def check(path: Path, stored: Baseline, now: Session, asked: dict[str, str]) -> None:
-    """Refuse a baseline that was measured elsewhere, by another tare, or in another way.
+    """Refuse a baseline of another machine, another version of tare, or other settings.
 
     Raises
     ------

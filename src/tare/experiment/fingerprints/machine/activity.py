@@ -37,7 +37,7 @@ def others_share(activity: Activity) -> float | None:
 
 
 def busy(activity: Activity) -> bool:
-    """Tell whether others used the machine so much that it shows in what was measured of it."""
+    """Return whether other programs used the machine enough to affect a fingerprint of it."""
     waited = max(activity.memory_pressure or 0.0, activity.io_pressure or 0.0)
     return max(share(activity), waited) > LIMIT
 

@@ -112,11 +112,12 @@ class NetworkFingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     end: _Text
     direction: Literal["out", "in"]
     streams: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
-    #: On the wire. By name: ``latency.unpaced.p50``, ``bandwidth.fresh``, ``bucket.high``, …
+    #: Figures on the wire, by name: ``latency.unpaced.p50``, ``bandwidth.fresh``, ``bucket.high``,
+    #: …
     figures: Annotated[dict[_Name, Figure], msgspec.Meta(max_length=200)]
-    #: By size, ascending.
+    #: Results of writes of each size, in ascending order of size.
     writes: Annotated[tuple[Write, ...], msgspec.Meta(max_length=64)]
-    #: What shapes it; None: it was not looked for.
+    #: Identified traffic shaping; None: it was not searched for.
     shaping: Identification | None
     searched: Searched | None
     #: How the search went, in a few hundred parts.
