@@ -30,7 +30,7 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
-    #: Of other parameters, the values with which it says something; None: always.
+    #: Values of other parameters with which this parameter has an effect; None: always.
     of: Mapping[str, tuple[str, ...]] | None = None
     #: Its value is the path of a file or folder, which an application has as ``/data/NAME``; an
     #: empty value: it has none.

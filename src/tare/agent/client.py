@@ -81,7 +81,7 @@ class SilenceError(AgentError):
 
 
 class Channel(Protocol):
-    """A two-way stream of lines to one resident agent."""
+    """A bidirectional stream of lines, to and from one resident agent."""
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when more has come."""

@@ -264,7 +264,7 @@ FaultKind = Literal[
     "signal",
     # It exceeded its time and was killed.
     "timeout",
-    # The same of its CPU time.
+    # It exceeded its CPU time and was killed.
     "cpu_time",
     # The kernel killed it for want of memory, or it exceeded its limit of memory.
     "out_of_memory",

@@ -84,7 +84,7 @@ def _pieces(data: bytes, format_: Literal["requests", "jmeter"]) -> Iterator[Col
 
 
 class _Texts:
-    """The different labels and errors of a file so far."""
+    """Distinct labels and error texts of a file of requests, collected while it is read."""
 
     def __init__(self) -> None:
         self._labels: set[str] = set()

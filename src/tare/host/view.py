@@ -71,7 +71,7 @@ class CpuNoise:
     longest_ns: float | None
     #: Detours a second.
     rate_hz: float | None
-    #: What comes at regular intervals: how often a second; None: nothing does.
+    #: Period of regular detours, in ns; None: detours are not regular.
     period_ns: float | None
 
 

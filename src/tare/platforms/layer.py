@@ -91,9 +91,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, dict[str, Any]] = {}
     #: Commands of the user's (which need their files), or built-in kernels only.
     runs_commands: bool = False
-    #: Files of this machine that those commands are known to need: programs, and their inputs.
+    #: Files of this machine that the commands need: programs, and their inputs.
     files: tuple[str, ...] = ()
-    #: Lists files that what is inside is not to read, one a line, in ``shared``.
+    #: File in ``shared`` that lists paths, one per line, that processes inside must not read.
     hidden: str | None = None
     #: Whether the innermost layer, if it can, starts each program itself: the agent stays outside.
     starts_programs: bool = False

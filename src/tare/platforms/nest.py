@@ -46,12 +46,12 @@ class Nest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: A control group of this name below the agent's own, in every hierarchy that there is, with
     #: these limits; the command inside is in it, and what is around it stays outside.
     group: Group | None = None
-    #: Processes that are to run beside the command, such as an engine; killed at the end.
+    #: Commands that run beside the command, such as an engine; killed at the end.
     daemons: tuple[tuple[str, ...], ...] = ()
-    #: Sockets or files that must be there before it goes on, for so many seconds at most.
+    #: Sockets or files that must exist before the command starts, and the timeout in seconds.
     awaited: tuple[str, ...] = ()
     awaited_s: float = 30.0
-    #: Where the command inside starts; None: where what is around it did.
+    #: Working directory of the command inside; None: that of the layer around it.
     directory: str | None = None
     #: Commands before and after, of whose output only standard error is heard. One before that
     #: fails ends it all; those after are tried whatever happened.

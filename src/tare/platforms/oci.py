@@ -212,7 +212,7 @@ def resources(place: Place) -> dict[str, Any]:
 
 
 def _mount(path: str, kind: str, *options: str) -> dict[str, Any]:
-    """Return a mount of what has no source."""
+    """Return a mount of a kernel file system, which has no source path."""
     return {"destination": path, "type": kind, "source": kind, "options": options}
 
 

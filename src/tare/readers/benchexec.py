@@ -160,7 +160,7 @@ def _values(cells: Sequence[str | None], lines: Sequence[int], unit: str) -> Rea
 
 
 def _number(cell: str, unit: str) -> float | str:
-    """Read what has its unit behind it since 1.0 and had none before; what has another is text."""
+    """Parse a number with or without its unit (since BenchExec 1.0: with); else return the text."""
     number, written = split(cell)
     known = units.unit(written) if written else None
     if math.isnan(number) or (written and (known is None or known.base != unit)):

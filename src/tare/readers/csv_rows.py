@@ -23,7 +23,7 @@ MOST_COLUMNS = 10_000
 _SAMPLE = 1000
 _SEPARATORS = ",;\t|"
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*[^\d.,\s]{0,12}\s*")
-#: What may as well be a whole number whose thousands a comma separates.
+#: Number that is ambiguous: the comma may be decimal or separate thousands.
 _THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2},\d{3}\s*[^\d.,\s]{0,12}\s*")
 #: Excel reads the separator of a CSV file from a first line such as ``sep=;``.
 _EXCEL = re.compile(r"\ufeff?sep=([\t !#-~])\s*")

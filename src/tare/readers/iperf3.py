@@ -31,7 +31,7 @@ from tare.results.message import Amount, Message, message
 
 @dataclass(frozen=True)
 class _Metric:
-    """A figure of each run.
+    """One figure of all runs, such as the bandwidth.
 
     Attributes
     ----------

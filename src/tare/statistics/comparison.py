@@ -240,7 +240,7 @@ def compare_family(
     confidence: float = 0.95,
     tick: Tick = None,
 ) -> list[Comparison]:
-    """Compare many pairs of cells that answer one question; Holm holds the error of all.
+    """Compare many pairs of cells that answer one question, with Holm's adjustment over all.
 
     Parameters
     ----------

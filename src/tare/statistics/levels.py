@@ -16,19 +16,19 @@ from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 
 Ints = NDArray[np.int64]
-#: Two levels and the SD that values are judged by.
+#: Lower level, upper level, and the SD that deviations are scaled by.
 Fit = tuple[float, float, float]
 
-#: Most that one value may speak against a level: an outage of a second is no change.
+#: Largest cost of one value's deviation, so an outage of a second is not a level shift.
 MOST = 12.0
-#: What one mixed value costs, between the last at the high level and the first at the low one.
+#: Cost of one mixed value, between the last value at the high level and the first at the low one.
 MIXED = 1.0
-#: What changing costs: the level within a burst; whether bursts end at the low one; not to fall
-#: where others do, as after a longer rest.
+#: Costs of changes: of the level within a burst; of whether bursts end at the low level; of not
+#: falling where other bursts do, as after a longer idle period.
 FALL, REGIME, SPARED = 8.0, 8.0, 3.0
-#: Going up again within a burst: what it costs, and how much better it must describe the values.
+#: Rising again within a burst: its cost, and by how much it must improve the fit.
 _RETURN, _BETTER = 40.0, 20.0
-#: How much better bursts must fall forwards than backwards.
+#: Least improvement by which bursts must fall in the order of time rather than in reverse.
 _FORWARDS = 2.5
 #: Least ratio of two levels that are told apart, as a logarithm: 15 %.
 _NEAREST = math.log(1.15)

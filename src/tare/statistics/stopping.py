@@ -32,9 +32,9 @@ from tare.statistics.ticks import tick_of
 #: Trials below which a change of level is not looked for.
 _FEWEST_FOR_CHANGE = 20
 
-#: Why the target is not called reached: the interval is too ``wide``; the clock is too ``coarse``;
-#: the series ``remembers`` too much; it ``drifts`` or ``jumps`` by more than the target; under
-#: ``anytime``, it is ``ordered``.
+#: Reason why the target is not reached: the interval is too ``wide``; the clock is too ``coarse``;
+#: the series is autocorrelated (``remembers``); it ``drifts`` or ``jumps`` by more than the target;
+#: values are ``ordered``, with which ``anytime`` does not hold.
 Why = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered"]
 #: A reason with its message; None, None where nothing is in the way.
 Refused = tuple[Why, Message] | tuple[None, None]

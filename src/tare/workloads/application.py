@@ -124,9 +124,9 @@ class Ready(_Strict, frozen=True, kw_only=True):
     port: int | None = None
     #: A page that is answered with 200: ``http://{host1}:8080/``.
     http: str | None = None
-    #: Of a page: an expression that is found in it.
+    #: Regular expression that the page's body must match; None: the status is enough.
     body: str | None = None
-    #: Exits with 0; tried again and again.
+    #: Command that exits with 0 once the service is ready; it is repeated until then.
     command: tuple[str, ...] | None = None
     within_s: float = 60.0
 
@@ -158,10 +158,10 @@ class Driver(_Strict, frozen=True, kw_only=True):
     #: ``open``: requests come at a rate, however long answers take. ``closed``: each of a number
     #: of users waits for an answer before the next request.
     load: Literal["open", "closed"]
-    #: Requests a second, and users: with placeholders.
+    #: Requests per second (open) and number of users (closed), with placeholders.
     rate: str | None = None
     users: str | None = None
-    #: The file that it leaves, with a row for each request.
+    #: File that the load generator writes, with a row per request.
     results: str
     format: Literal["requests", "jmeter"] = "requests"
     #: An expression in its standard output, whose last match's group is how many requests it

@@ -33,8 +33,8 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     application: Application | None = None
     #: Values of the application's parameters.
     arguments: dict[str, bool | int | float | str] = {}
-    #: The command is words for the agent itself, which is wherever the platform is: no file of
-    #: the user's is needed.
+    #: The command is arguments of the agent, which every platform has; no file of the user is
+    #: needed.
     of_agent: bool = False
     environment: dict[str, str] = {}
     #: Variables that the command gets from who calls tare: names, or patterns with ``*``. Few by

@@ -23,10 +23,10 @@ from tare.workloads.application import Application, Artefact
 FETCH_S = 1800.0
 #: Where programs that come with tare are.
 PROGRAMS = Path(__file__).parents[2] / "bin"
-#: Of all files of a folder together.
+#: Most bytes and files of a folder.
 MOST_BYTES = 1 << 30
 MOST_FILES = 10_000
-#: What to do where one cannot be fetched.
+#: Hint for an artefact that cannot be fetched, by its kind.
 _HINTS = {
     "maven": "mvn help:effective-settings   (mirrors and proxies that Maven uses)",
     "pypi": "pip config list   (mirrors that pip uses; without sdist, an artefact is a wheel)",

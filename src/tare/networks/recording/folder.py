@@ -66,7 +66,7 @@ class Measured:
 
     @property
     def facts(self) -> dict[str, dict[str, str]]:
-        """What both ends said of themselves last: ``here`` and ``there``."""
+        """Return the facts that both ends, ``here`` and ``there``, reported last."""
         if not self.connected:
             return {"here": {}, "there": {}}
         last = self.connected[-1][1]

@@ -63,7 +63,7 @@ class QuickInterval(
 Line = Stretch | Phase | Connected | Interval | Gap | PhaseOver | MeasureOver
 _QuickLine = Stretch | Phase | Connected | QuickInterval | Gap | PhaseOver | MeasureOver
 
-#: Of what happens while a phase lasts, to whoever waits for it.
+#: Events of a running phase.
 Happening = Connected | Interval | Gap | PhaseOver
 
 _decoder = Decoder[Line](Line)

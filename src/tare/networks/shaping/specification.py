@@ -196,7 +196,7 @@ def _preset(name: str) -> presets.MeasuredBucket:
 
 
 def _possible(bucket: Bucket) -> None:
-    """Refuse a bucket that would be none."""
+    """Refuse a token bucket whose parameters would shape nothing; raises ExperimentError."""
     high, low = chosen(bucket.high_bps, "bits/s"), chosen(bucket.low_bps, "bits/s")
     if bucket.low_bps >= bucket.high_bps:
         raise ExperimentError(

@@ -94,7 +94,7 @@ class Ssh(Ground):
         """Copy the agent there and start it; everything ends with the connection."""
         assert self.host is not None
         if place.limited:
-            # No layer inside holds it: the agent there does.
+            # No layer inside applies the limits, so a control group around the agent does.
             inside = self.view(View(agent="", shared=""), place)
             argv = nest.around(argv, nest.Nest(group=nest.group(place)), inside, place)
         needs = (*TOOLS, *sorted({need for layer in inner for need in layer.needs}))

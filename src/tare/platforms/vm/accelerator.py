@@ -20,9 +20,9 @@ from tare.errors import PlatformError, TareError
 DEVICE = "/dev/kvm"
 #: A guest boots within a second under KVM; what takes longer than this hangs.
 TRY_S = 8.0
-#: Of a reason, which may have all of the guest's last words.
+#: Most characters of an error's reason, which may contain the end of the guest's console.
 _MOST_LETTERS = 300
-#: One thread a virtual processor.
+#: Accelerator option of QEMU's emulation, with one thread per virtual CPU.
 TCG = "tcg,thread=multi"
 
 #: Under TCG alone, where time measures nothing: what a kernel spends its boot on (tests of its own

@@ -1,4 +1,4 @@
-"""Small multiples of many hosts: a panel a quantity, a line a host, a mark a session."""
+"""Small multiples: a panel per quantity, a line per host, and a mark per session."""
 
 from __future__ import annotations
 
