@@ -264,7 +264,7 @@ FaultKind = Literal[
     "signal",
     # It exceeded its time and was killed.
     "timeout",
-    # It exceeded its CPU time and was killed.
+    # The same of its CPU time.
     "cpu_time",
     # The kernel killed it for want of memory, or it exceeded its limit of memory.
     "out_of_memory",

@@ -472,9 +472,9 @@ pub struct BuiltPort {
     pub address: String,
     /// How many of the address's bits are those of the network.
     pub prefix: u8,
-    /// Path of the network namespace that was created for the host; absent: none was created.
+    /// Path of the namespace that was made for it; absent: none was.
     pub namespace: Option<String>,
-    /// Name of the network interface in the namespace of host 1.
+    /// In host 1's namespace.
     pub interface: String,
 }
 
