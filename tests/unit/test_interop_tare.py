@@ -110,3 +110,8 @@ def test_results_are_sent_to_audit(tmp_path):
     file.write_text("a,b\nx,1\n")
     assert (command_for(file) or "").startswith(f"tare audit {file}")
     assert command_for(tmp_path / "none") is None
+
+
+def test_a_folder_of_trials_is_sent_to_the_report_of_experiments(tmp_path):
+    (tmp_path / "plan.json").write_text("{}")
+    assert (command_for(tmp_path) or "").startswith(f"tare experiment report {tmp_path}")

@@ -119,6 +119,8 @@ def command_for(file: Path) -> str | None:
         return None
     if plan_file.is_fleet(file):
         return f"tare fleet report {shlex.quote(str(file))}   (it holds a fleet)"
+    if (file / plan_file.FILE).is_file():
+        return f"tare experiment report {shlex.quote(str(file))}   (it holds measured trials)"
     if any(unit.recognises(head, file) for unit in units_of("format").values()):
         return f"tare audit {shlex.quote(str(file))}   (it holds results)"
     return tare_documents.command(head, file)

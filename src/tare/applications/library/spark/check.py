@@ -18,9 +18,8 @@ import answers
 
 #: Sums of floating-point numbers depend on their order.
 RELATIVE = 1e-9
-#: By how much the last iteration may have lowered the cost, and by how much the cost is that of
-#: the centres around which the points were made.
-SETTLED, GOOD = 0.05, 1.5
+#: Largest ratio of a good result's cost to that of the centres around which the points were made.
+GOOD = 1.5
 
 
 def wrong(data: Path, result: dict) -> str | None:
@@ -79,8 +78,9 @@ def _bad_centres(data: Path, result: dict, facts: dict) -> str | None:
     centres = np.array(result["centres"])
     apart = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres])
     cost, before = float(apart.min(axis=0).sum()), result["cost"]
-    # Spark's is that of the centres from before the last iteration.
-    if not before * (1 - SETTLED) <= cost <= before * (1 + RELATIVE):
+    # Spark reports the cost before the last iteration, which never raises it and, as five do not
+    # converge from every start, may lower it by any amount.
+    if cost > before * (1 + RELATIVE):
         return f"cost {before}, but the centres have {cost}"
     if cost > GOOD * facts["cost"]:
         return f"cost {cost}, but {facts['cost']} is possible"
