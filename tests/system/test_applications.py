@@ -133,6 +133,58 @@ def test_every_platform_runs_the_same_files(shop: Path, tmp_path: Path, platform
     assert lock["digest"]
 
 
+#: Writes 64 files, each flushed to the disk, and prints what the agent's metrics do not have.
+WRITES = """\
+touch /application/written 2>/dev/null && echo wrong >&2
+test "$(ls -A /disk)" = "" || test -e /disk/0 || echo wrong >&2
+for n in $(seq 0 63); do
+  dd if=/bin/busybox of=/disk/$n bs=64k count=1 conv=fsync 2>/dev/null || echo wrong >&2
+done
+kind=$(stat -f -c %T /disk)
+memory=$(stat -f -c %T /tmp)
+echo "{\\"counted\\": 64, \\"lines\\": 1, \\"disk\\": \\"$kind\\", \\"tmp\\": \\"$memory\\"}"
+"""
+
+
+@needs_root
+@pytest.mark.parametrize(
+    "platform",
+    [
+        *layers.each(PLATFORMS),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("vm", "vm/docker")),
+    ],
+)
+def test_an_instance_has_a_folder_on_a_disk_and_it_is_removed(
+    shop: Path, tmp_path: Path, platform: str
+) -> None:
+    found = platforms.availability(platform)
+    if not found.works:
+        pytest.skip(f"{platform}: {found.why}")
+    for name in ("dd", "ls", "seq", "stat", "touch"):
+        (shop / "root" / "bin" / name).symlink_to("busybox")
+    file = shop / "application.toml"
+    text_ = file.read_text().replace(COUNTED, "").replace('["test", "-e", "/tmp/counted"]',
+                                                         '["test", "-e", "/disk/63"]')  # fmt: skip
+    file.write_text(f"{text_}\n[needs]\ndisk = true\n")
+    (shop / "root" / "application" / "words").write_text(WRITES)
+    out = tmp_path / "out"
+    given = ["-p", platform, "-n", "2", "--capture", "--out", str(out), "--no-fingerprint"]
+    run("--application", f"{shop}/", *given)
+    names = set(tare.open(out).instances["instance"])
+    assert names
+    left = [path.name for folder in ("/var/tmp", "/tmp") for path in Path(folder).glob("tare-*")]
+    assert not [name for name in left if any(name.startswith(f"{one}-") for one in names)]
+    printed = [json.loads(file.read_text()) for file in sorted((out / "output").glob("*.out"))]
+    assert {one["tmp"] for one in printed} == {"tmpfs"}
+    assert not {one["disk"] for one in printed} & {"tmpfs", "ramfs"}
+    (value,) = tare.open(out).facts.where(name="application_disk")["value"]
+    assert value.startswith(("/var/tmp (", "/tmp ("))
+    # Each flush waits for the device, except in a guest, where the host's QEMU waits.
+    samples = tare.open(out).samples()
+    waits = samples[samples["metric"] == "voluntary_switches"]["value"]
+    assert platform.startswith(("vm", "gvisor")) or (waits >= 64).all()
+
+
 @pytest.mark.parametrize(
     ("fault", "why"),
     [

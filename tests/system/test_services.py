@@ -32,6 +32,7 @@ root = "root"
 [needs]
 cores = 0.2
 memory = "16 MiB"
+disk = true
 [reset]
 commands = [["sh", "-c", "test ! -e /tmp/served && echo '<title>page</title>' > /tmp/index.html"]]
 [[services]]
@@ -75,6 +76,8 @@ case $2 in
   stays) trap "" INT;;
   stops) (sleep 1; kill -STOP $PPID) & ;;
   busy) (while :; do :; done) & ;;
+  flushes)
+    (while :; do dd if=/bin/busybox of=/disk/file bs=4k count=1 conv=fsync; done) 2> /dev/null & ;;
   disk) (while :; do dd if=/bin/busybox of=/dev/null iflag=direct bs=4k; done) 2> /dev/null & ;;
 esac
 touch /tmp/left-by-web
@@ -94,6 +97,7 @@ test $2 = slow && sleep 1
 test $2 = stops && sleep 2
 test $2 = busy && sleep 1
 test $2 = disk && sleep 1
+test $2 = flushes && sleep 1
 test $2 = missing && rm /tmp/rows.csv && echo made 5 && exit 0
 for ms in 1 2 3 4 100; do
   page=$(wget -q -O - http://$1:8080/index.html) || exit 5
@@ -200,12 +204,12 @@ def test_a_service_at_its_quota_is_throttled_while_it_is_under_load(
     assert ((found["throttled"] > 0) | starved).all()
 
 
-def test_a_service_that_reads_a_disk_waits_for_its_disk_while_it_is_under_load(
+def test_a_service_that_reads_or_writes_a_disk_waits_for_it_while_it_is_under_load(
     pages: Path, tmp_path: Path
 ) -> None:
     given = ("-p", "bare", "-n", "1", "--set", "rate=100")
     waits = {}
-    for fault in ("none", "disk"):
+    for fault in ("none", "disk", "flushes"):
         done, results = run(pages, tmp_path / fault, *given, "--set", f"fault={fault}")
         assert done.returncode == 0, done.stdout + done.stderr
         waits[fault] = {
@@ -216,9 +220,10 @@ def test_a_service_that_reads_a_disk_waits_for_its_disk_while_it_is_under_load(
         pytest.skip("the kernel hides where its functions are")
     for found in waits.values():
         assert found["disk"] + found["network"] <= found["blocked"]
-    # Its server waits for requests in both.
+    # Its server waits for requests in all.
     assert all(found["network"] > 0 for found in waits.values())
     assert waits["disk"]["disk"] > waits["none"]["disk"]
+    assert waits["flushes"]["disk"] > waits["none"]["disk"]
 
 
 REASONS = {

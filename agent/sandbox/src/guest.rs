@@ -47,6 +47,8 @@ struct Orders {
     environment: BTreeMap<String, String>,
     /// With files that it sees, at the root or elsewhere; absent: those of the initramfs alone.
     disk: Option<mounts::Disk>,
+    /// To be written to; absent: there is only memory to write to.
+    store: Option<mounts::Disk>,
     /// Whether nothing can be written to what the disk has, once everything is there.
     #[serde(default)]
     read_only: bool,
@@ -96,6 +98,9 @@ fn settle() -> Result<Orders, String> {
     modules::load()?;
     mounts::enter_root(orders.disk.as_ref(), &orders.binds)?;
     mounts::memory()?;
+    if let Some(store) = &orders.store {
+        mounts::attach_written(store)?;
+    }
     for folder in &orders.folders {
         mounts::open_folder(folder)?;
     }
@@ -180,7 +185,7 @@ mod tests {
     fn orders_are_read_strictly() {
         let orders: Orders = serde_json::from_str(r#"{"argv": ["/init"], "disk": null}"#).unwrap();
         assert!(orders.disk.is_none() && orders.port == "tare.0" && !orders.read_only);
-        let text = r#"{"argv": [], "disk": {"device": "/dev/vda", "type": "ext4", "at": "/"},
+        let text = r#"{"argv": [], "disk": {"serial": "root", "type": "ext4", "at": "/"},
                        "binds": ["/usr"], "folders": ["/tare/shared"], "environment": {"A": "b"},
                        "network": {"address": "10.77.0.65", "prefix": 24}}"#;
         let orders: Orders = serde_json::from_str(text).unwrap();

@@ -62,6 +62,8 @@ def _entering(place: Place) -> list[str]:
     if place.root is not None:
         words += ["--root", place.root.path]
         words += ["--write" if place.writable else "--read", f"{root.SHARED}={place.shared}"]
+        for inside, outside in root.written(View(agent="", shared=""), place):
+            words += ["--write", f"{inside}={outside}"]
         for inside, outside in (*place.root.layers, *_accounts(place.root, place)):
             words += ["--read", f"{inside}={outside}"]
     return [str(client.binary()), "enter", *words, "--"] if words else []

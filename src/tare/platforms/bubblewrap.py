@@ -69,6 +69,8 @@ class Bubblewrap(Layer):
         words += ["--perms", "1777", "--tmpfs", "/tmp", "--dir", "/tare"]
         if place.root is not None:
             words += _as_root_has_it(known=user is not None)
+        for inside, outside in root.written(outer, place):
+            words += ["--bind", outside, inside]
         for inside, outside in shown.late:
             # It would close those above a file of root's to all others.
             above = [str(folder) for folder in reversed(PurePosixPath(inside).parents)]

@@ -55,6 +55,8 @@ class Root(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     #: Further directories that are seen, read-only: path inside, and here.
     layers: tuple[tuple[str, str], ...] = ()
+    #: Folder on a disk in which every instance gets one of its own; None: instances get none.
+    disk_parent: str | None = None
 
 
 class Port(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +110,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     carried: Root | None = None
     #: What it has there for itself, where that is known before it starts.
     port: Port | None = None
+    #: Host directory of this instance alone, on a disk, which is seen, writable, at ``/disk``.
+    disk: str | None = None
 
     @property
     def scratch(self) -> str:

@@ -65,6 +65,7 @@ class Nspawn(Layer):
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Run a container whose root is an empty directory with everything bound into it."""
         shown = _with_usr(root.shown(outer, place, self.settings(place)), outer)
+        written = root.written(outer, place)
         folder = nest.folder(outer, place, self.description.name)
         user = users.base(outer, place.name)
         words = [
@@ -81,12 +82,14 @@ class Nspawn(Layer):
             *([] if user is None else [f"--private-users={user}:{users.COUNT}"]),
             *("--tmpfs=/tmp:mode=1777", f"--bind-ro={outer.agent}:{root.AGENT}"),
             f"--bind{'' if place.writable else '-ro'}={outer.shared}:{root.SHARED}",
+            *(f"--bind={_escaped(source)}:{path}" for path, source in written),
             *(f"--bind-ro={_escaped(source)}:{_escaped(path)}" for path, source in shown.all),
             f"--drop-capability={','.join(DROPPED)}",
         ]
         plain = [path for path, source in shown.all if not Path(source).is_dir()]
         files = [root.AGENT, *plain]
-        points = _points([*POINTS, *(p for p, _ in shown.all if p not in files)], files)
+        folders = [path for path, _ in (*written, *shown.all) if path not in files]
+        points = _points([*POINTS, *folders], files)
         made = nest.Nest(
             # It gives what is inside a group below its own, in which others may be made.
             group=nest.Group(name=place.name),

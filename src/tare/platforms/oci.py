@@ -55,7 +55,8 @@ class Container(Layer):
         """Run a container of a bundle that is made for it, and delete what is left of it."""
         folder = nest.folder(outer, place, self.description.name)
         shown = root.shown(outer, place, self.settings(place))
-        files = [*shown.all, (root.AGENT, outer.agent), (root.SHARED, outer.shared)]
+        own = ((root.AGENT, outer.agent), (root.SHARED, outer.shared))
+        files = [*shown.all, *own, *root.written(outer, place)]
         user = users.base(outer, place.name)
         binds: tuple[tuple[str, str], ...] = ()
         if user is not None:
@@ -243,7 +244,8 @@ def _memory(place: Place) -> list[dict[str, Any]]:
 
 def _files(files: Files, place: Place) -> list[dict[str, Any]]:
     def bind(path: str, source: str) -> dict[str, Any]:
-        access = "rw" if path == root.SHARED and place.writable else "ro"
+        writable = path == root.DISK or (path == root.SHARED and place.writable)
+        access = "rw" if writable else "ro"
         options = ["rbind", access, "nosuid", "nodev"]
         return {"destination": path, "type": "bind", "source": source, "options": options}
 

@@ -26,6 +26,10 @@ SCRATCH = "/tmp"
 SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
 #: What a sandbox makes for itself.
 OWN = ("dev", "proc", "run", "sys", "tare", "tmp")
+#: Where an application finds the instance's folder on a disk of this machine, writable.
+DISK = "/disk"
+#: Where a virtual machine has it, if a layer inside shows it at ``DISK``.
+CARRIED_DISK = "/tare/disk"
 #: Where files are shown of which it is not known beforehand what there is of them.
 OUTER = "/outer"
 #: In which a root says that the machine's name is the machine itself.
@@ -103,6 +107,13 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
     return Shown(tuple(binds), tuple(links), tuple((file, file) for file in dict.fromkeys(more)))
 
 
+def written(outer: View, place: Place) -> tuple[tuple[str, str], ...]:
+    """Return what is shown and writable beside the shared directory: path inside, and outside."""
+    if place.disk is None:
+        return ()
+    return ((DISK, place.disk if outer.root is None else CARRIED_DISK),)
+
+
 def _of_root(root: Root, carried: str | None) -> Shown:
     """Return what is shown of an application's files, its layers in place of what is there.
 
@@ -133,7 +144,8 @@ def check(root: Root) -> None:
 
 def _check(root: Root) -> None:
     base = Path(root.path)
-    for path in ("/", HOSTS, *(path for path, _ in root.layers)):
+    disk = () if root.disk_parent is None else (DISK,)
+    for path in ("/", HOSTS, *disk, *(path for path, _ in root.layers)):
         parts = PurePosixPath(path).parts[1:]
         for found in (base.joinpath(*parts[:number]) for number in range(len(parts) + 1)):
             if found.is_symlink():

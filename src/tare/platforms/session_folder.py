@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +63,35 @@ def made(
         yield shared
     finally:
         shutil.rmtree(own, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def on_disk(parent: str, name: str) -> Iterator[str]:
+    """Make the folder of an instance on a disk, and remove it at the end.
+
+    Whoever runs in the instance may write to it. Other users cannot list the folder that it is in,
+    and so do not find it.
+
+    Parameters
+    ----------
+    parent : str
+        Folder in which :func:`tare.experiment.remnants.cleanup` finds what a killed session leaves.
+    name : str
+        Of the instance.
+    """
+    with contextlib.ExitStack() as made:
+        try:
+            own = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+            made.callback(shutil.rmtree, own, ignore_errors=True)
+            inside = Path(tempfile.mkdtemp(dir=own))
+            inside.chmod(0o1777)
+            own.chmod(0o711)
+        except OSError as error:
+            raise PlatformError(
+                f"cannot make a folder in {parent} for {name}: {error.strerror}",
+                f"df -h {parent}; df -i {parent}   (and make room there)",
+            ) from error
+        yield str(inside)
 
 
 def _make(folder: Path, mode: int) -> None:

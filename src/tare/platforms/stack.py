@@ -271,8 +271,17 @@ def start(stack: str, place: Place) -> Instance:
         If it cannot be started: why, and what would mend it.
     """
     began = time.monotonic_ns()
-    stacked = _Stacked(stack, place)
     with contextlib.ExitStack() as made:
+        if place.root is not None and place.root.disk_parent is not None:
+            if os.geteuid() and stack != "bare":
+                raise PlatformError(
+                    f"{stack} with a folder on a disk needs root's rights: what other users write "
+                    "to it, only root can remove",
+                    "sudo tare …, or platform bare",
+                )
+            folder = session_folder.on_disk(place.root.disk_parent, place.name)
+            place = msgspec.structs.replace(place, disk=made.enter_context(folder))
+        stacked = _Stacked(stack, place)
         made.enter_context(session_folder.scratch(place.scratch))
         stacked.check()
         channel = stacked.first_process()
@@ -321,6 +330,7 @@ class _Stacked:
                 place if layer is holding else place.unlimited,
                 root=place.root if layer is taker else None,
                 carried=place.root if layer is carrier else None,
+                disk=place.disk if layer in (carrier, taker) else None,
             )
             for layer in self.layers
         ]

@@ -189,6 +189,8 @@ class Needs(_Strict, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     #: Why it cannot be measured on an emulated CPU; None: it can.
     native: str | None = None
+    #: Whether each instance has a writable folder on a disk.
+    disk: bool = False
 
 
 class Application(_Strict, frozen=True, kw_only=True):

@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-/// A disk that is only read.
+/// A block device with a file system.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Disk {
-    pub device: String,
+    /// Its serial number, since the kernel's names depend on the order of the devices on the bus.
+    pub serial: String,
     #[serde(rename = "type")]
     pub kind: String,
     /// Where it is seen; at the root with memory above it for what is written.
@@ -119,19 +120,37 @@ pub fn enter_root(disk: Option<&Disk>, binds: &[String]) -> Result<(), String> {
     moved.map_err(|error| format!("cannot enter the root file system: {error}"))
 }
 
-/// Mounts a disk, once it is there, to be read.
+/// Mounts a disk read-only.
 fn attach(disk: &Disk, at: &str) -> Result<(), String> {
+    mount(&device(disk)?, at, Some(&disk.kind), libc::MS_RDONLY, "")
+}
+
+/// Mounts a disk for everybody to write to.
+pub fn attach_written(disk: &Disk) -> Result<(), String> {
+    folder(&disk.at)?;
+    mount(&device(disk)?, &disk.at, Some(&disk.kind), 0, "")?;
+    open_folder(&disk.at)
+}
+
+/// Waits for a disk, and returns the path of its device.
+fn device(disk: &Disk) -> Result<String, String> {
     let deadline = Instant::now() + APPEAR;
-    while !Path::new(&disk.device).exists() {
-        if Instant::now() > deadline {
-            return Err(format!(
-                "there is no {} for the root file system",
-                disk.device
-            ));
+    loop {
+        let names = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+        let mut names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let is_it = |name: &String| {
+            let serial = fs::read_to_string(format!("/sys/block/{name}/serial"));
+            serial.is_ok_and(|serial| serial.trim_end() == disk.serial)
+        };
+        let found = names.find(is_it).map(|name| format!("/dev/{name}"));
+        match found.filter(|path| Path::new(path).exists()) {
+            Some(path) => return Ok(path),
+            None if Instant::now() > deadline => {
+                return Err(format!("there is no disk {} for {}", disk.serial, disk.at));
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
         }
-        std::thread::sleep(Duration::from_millis(5));
     }
-    mount(&disk.device, at, Some(&disk.kind), libc::MS_RDONLY, "")
 }
 
 /// A disk at the place of the root, with memory above it where the kernel can.

@@ -58,6 +58,12 @@ NEEDS = (
         kinds.TEXT,
         "why it cannot be measured where the CPU of a platform is emulated; absent: it can",
     ),
+    Key(
+        "disk",
+        kinds.FLAG,
+        "`true`: every instance has a folder of its own on a disk of this machine, writable, at "
+        "`/disk`; it is removed with the instance",
+    ),
 )
 RESET = (
     Key(

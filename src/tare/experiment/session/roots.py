@@ -11,6 +11,7 @@ from tare import files, platforms, workloads
 from tare.agent import record
 from tare.errors import ExperimentError
 from tare.experiment.journal import MachineFact
+from tare.experiment.session import scratch_space
 from tare.experiment.specification import Cell
 from tare.render.words import text
 from tare.results.message import Said
@@ -93,7 +94,10 @@ class Roots:
                 data, _ = image.prepared(application, built, commands, told, user, given)
                 layers = ((DATA, str(data)),)
             self._roots[cell.cell] = platforms.Root(
-                path=str(built.path), digest=built.digest, layers=layers
+                path=str(built.path),
+                digest=built.digest,
+                layers=layers,
+                disk_parent=self._disk_parent() if application.needs.disk else None,
             )
 
     def of(self, cell: Cell) -> platforms.Root | None:
@@ -105,6 +109,15 @@ class Roots:
         root = self._roots.get(cell.cell)
         layers = {} if root is None else dict(root.layers)
         return Path(layers[DATA]) if DATA in layers else None
+
+    def _disk_parent(self) -> str:
+        """Return where instances have their folders on a disk; the disk is kept as a fact."""
+        folder, file_system = scratch_space.for_instances()
+        value = f"{folder} ({file_system})"
+        fact = MachineFact(name="application_disk", value=value, source="image")
+        if fact not in self.facts:
+            self.facts.append(fact)
+        return str(folder)
 
     def _given(
         self, application: Application, values: Mapping[str, str]

@@ -9,10 +9,11 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, PlatformError
 from tare.experiment import machine_facts
 from tare.host import hardware, state
 from tare.platforms import groups
+from tare.render.words import text
 from tare.results.message import Amount, Message, message
 
 #: Most memory of a session, where nobody said.
@@ -80,6 +81,28 @@ def disk(asked: Path | None, file_bytes: int) -> tuple[Path | None, int, Message
 def _candidates() -> Iterable[Path]:
     yield Path("/var/tmp")
     yield from (folder for folder in (state.folder(), Path("/tmp"), Path.cwd()) if folder.is_dir())
+
+
+def for_instances() -> tuple[Path, str]:
+    """Return a folder on a disk where instances make theirs, and its file system.
+
+    Raises
+    ------
+    PlatformError
+        If neither of the folders in which ``tare cleanup`` looks is on a disk of this machine.
+    """
+    whys = []
+    for folder in (Path("/var/tmp"), Path("/tmp")):
+        refusal = _refusal(folder, memory_too=False)
+        if refusal is None:
+            found = hardware.read(folder).disk
+            return folder, "unknown" if found is None else found.file_system
+        whys.append(text(refusal))
+    raise PlatformError(
+        f"the application needs a folder on a disk of this machine, and there is none: "
+        f"{'; '.join(whys)}",
+        "sudo mount --bind FOLDER_ON_A_DISK /var/tmp",
+    )
 
 
 def _refusal(folder: Path, *, memory_too: bool) -> Message | None:

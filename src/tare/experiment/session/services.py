@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tare import workloads
 from tare.agent import record
 from tare.applications import output
@@ -78,7 +80,11 @@ class Services:
         except ValueError as error:
             raise TrialError(str(error)) from error
         cpus = placement.driver_cpus(self.experiment, cell, self.machine)
-        resident = self.hosts.drivers.get(self.roots.of(cell), cpus)
+        root = self.roots.of(cell)
+        if root is not None:
+            # The load generator's files stay in memory.
+            root = msgspec.structs.replace(root, disk_parent=None)
+        resident = self.hosts.drivers.get(root, cpus)
         return Driving(self.hosts, application, resident, trial, asked, self.on_load_change)
 
     def judged(

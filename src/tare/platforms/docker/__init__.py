@@ -285,6 +285,8 @@ class Docker(Ground):
             Mount(root.SHARED, place.shared, type="bind", read_only=not place.writable),
             *self._files(place),
         ]
+        if place.disk is not None:
+            mounts.append(Mount(root.DISK, place.disk, type="bind"))
         if inner:
             # What they tell of themselves is read on this machine.
             mounts.append(Mount(SCRATCH, place.scratch, type="bind"))

@@ -120,6 +120,7 @@ def options(outer: View, place: Place, network: str) -> list[str]:
         *(f"--network={network}", "--log-driver=none", "--tmpfs=/tmp:exec,mode=1777"),
         f"--volume={outer.shared}:{root.SHARED}:{access}",
         f"--volume={outer.agent}:{root.AGENT}:ro",
+        *(f"--volume={outside}:{inside}" for inside, outside in root.written(outer, place)),
         *limits(place, here=outer.host_files),
     ]
 

@@ -14,6 +14,7 @@ from tare.agent import client
 from tare.errors import AgentError, PlatformError
 from tare.platforms import groups, programs, scope
 from tare.platforms.layer import Layer, Place, Told
+from tare.platforms.root import CARRIED_DISK, DISK
 from tare.platforms.vm import accelerator, initramfs, kernel, qemu, root
 from tare.platforms.vm.accelerator import Accelerator
 
@@ -47,6 +48,8 @@ class Boot:
         self.kernel = kernel.chosen(options["kernel"])
         self.board = qemu.board()
         self.disk = _disk(options["root"], place)
+        #: The disk that the guest may write to; None: it has none.
+        self.store = None if place.disk is None else root.written_disk(Path(place.disk))
         needs = [need for layer in inner for need in (*layer.needs, *layer.engine)]
         found: list[str] = []
         if place.root is None:
@@ -74,9 +77,12 @@ class Boot:
         if self.disk is not None:
             names += DISK_MODULES
             at = "/" if self.place.carried is None else initramfs.CARRIED
-            own["disk"] = {"device": "/dev/vda", "type": "ext4", "at": at}
+            own["disk"] = {"serial": qemu.ROOT_DISK, "type": "ext4", "at": at}
             own["binds"] = self.packed
             own["read_only"] = self.place.root is not None
+        if self.store is not None:
+            at = DISK if self.place.carried is None else CARRIED_DISK
+            own["store"] = {"serial": qemu.WRITTEN_DISK, "type": "ext4", "at": at}
         first = initramfs.made(self.kernel.modules, names, self.packed, own, shown, self.place.user)
         self._size, self._cold = first.size_bytes, first.cold
         self._fits()
@@ -94,6 +100,7 @@ class Boot:
                     words=self.words(by),
                     initramfs=first.file,
                     disk=self.disk,
+                    store=self.store,
                     interface=None if port is None else port.interface,
                     start_s=start_s,
                 ),
@@ -128,9 +135,10 @@ class Boot:
             channel.close()
 
     def close(self) -> None:
-        """Let go of the disk, which QEMU has open for itself."""
-        if self.disk is not None:
-            self.disk.close()
+        """Close the disks, which QEMU has open for itself."""
+        for disk in (self.disk, self.store):
+            if disk is not None:
+                disk.close()
 
     @property
     def processors(self) -> int:

@@ -41,6 +41,10 @@ class Board(NamedTuple):
     console: str
 
 
+#: Serial numbers by which the guest tells its disks apart.
+ROOT_DISK, WRITTEN_DISK = "root", "written"
+
+
 class Guest(NamedTuple):
     """What is to be booted."""
 
@@ -55,6 +59,8 @@ class Guest(NamedTuple):
     words: str
     initramfs: BinaryIO
     disk: BinaryIO | None
+    #: The disk that it may write to; None: it has none.
+    store: BinaryIO | None
     #: Of the network namespace in which it starts; None: it has no network.
     interface: str | None
     #: Time for its first line.
@@ -135,7 +141,14 @@ def command(guest: Guest, stream: int, orders: int, console: int) -> list[str]:
     if guest.disk is not None:
         path = f"/proc/self/fd/{guest.disk.fileno()}"
         options = "if=none,id=root,format=raw,readonly=on,file.locking=off"
-        words += ["-drive", f"{options},file={path}", "-device", f"virtio-blk-{bus},drive=root"]
+        device = f"virtio-blk-{bus},drive=root,serial={ROOT_DISK}"
+        words += ["-drive", f"{options},file={path}", "-device", device]
+    if guest.store is not None:
+        # Flushes of the guest reach the disk; its other writes may stay in the host's page cache.
+        options = "if=none,id=store,format=raw,cache=writeback"
+        path = f"/proc/self/fd/{guest.store.fileno()}"
+        device = f"virtio-blk-{bus},drive=store,serial={WRITTEN_DISK}"
+        words += ["-drive", f"{options},file={path}", "-device", device]
     return words
 
 
@@ -162,8 +175,7 @@ class GuestChannel(SocketChannel):
         self._said = os.memfd_create("said", os.MFD_CLOEXEC)
         self._orders, monitor = socket.socketpair()
         files = [theirs.fileno(), monitor.fileno(), self._console, guest.initramfs.fileno()]
-        if guest.disk is not None:
-            files.append(guest.disk.fileno())
+        files += [disk.fileno() for disk in (guest.disk, guest.store) if disk is not None]
         with theirs, monitor:
             argv: list[str] = []
             try:

@@ -59,6 +59,24 @@ def disk_of(root: Root) -> BinaryIO:
     return cache.image("ext4", identity, lambda path: _ext4_of_root(root, path))[0]
 
 
+def written_disk(folder: Path) -> BinaryIO:
+    """Make an empty disk as a file in a folder, of a quarter of what is free there.
+
+    Blocks that the guest never writes take no space.
+
+    Raises
+    ------
+    PlatformError
+        If there is no program that makes its file system, or no space.
+    """
+    free = os.statvfs(folder)
+    kib = free.f_bavail * free.f_frsize // 4 // 1024
+    path = folder / "disk"
+    _do([str(programs.find("mke2fs", "e2fsprogs")), "-q", "-F", "-t", "ext4", str(path), f"{kib}k"])
+    _remove_lost_and_found(path)
+    return path.open("r+b")
+
+
 def _ext4_of_root(root: Root, path: Path) -> None:
     """Make one of a copy: what the guest makes for itself is left out, layers are put in."""
     copy = ["cp", "--archive", "--reflink=auto", "--no-target-directory", "--"]
@@ -76,7 +94,11 @@ def _ext4_of_root(root: Root, path: Path) -> None:
             _fill(Path(folder), name)
         Path(folder).chmod(0o755)
         _ext4_of(Path(folder), path)
-    # Of the file system, for what a repair finds.
+    _remove_lost_and_found(path)
+
+
+def _remove_lost_and_found(path: Path) -> None:
+    """Remove the folder that a repair of the file system would need; other platforms have none."""
     _do([str(programs.find("debugfs", "e2fsprogs")), "-w", "-R", "rmdir lost+found", str(path)])
 
 

@@ -28,14 +28,14 @@ ln -s /usr/share/wordpress/wp-admin /usr/share/wordpress/wp-includes \
     /usr/share/wordpress/wp-content /data/site/
 cp $here/wp-config.php /data/site/
 
-# The database is made in memory, where the trials have it, and then kept.
+# The database is made in memory, and then copied.
 user=
 if [ "$(id -u)" = 0 ]; then user=--user=root; fi
 mariadb-install-db --no-defaults $user --datadir=/tmp/mysql --skip-test-db --skip-name-resolve \
     --auth-root-authentication-method=normal --innodb-log-file-size=4M --innodb-use-native-aio=0 \
     > /tmp/install.log 2>&1 || { cat /tmp/install.log; exit 1; }
 started=$(date +%s)
-sh $here/database.sh > /tmp/database.log 2>&1 &
+sh $here/database.sh /tmp/mysql > /tmp/database.log 2>&1 &
 database=$!
 until mariadb-admin --no-defaults --socket=/tmp/mysql.sock --user=root ping > /dev/null 2>&1; do
     if [ $(($(date +%s) - started)) -gt 60 ]; then cat /tmp/database.log; exit 1; fi
