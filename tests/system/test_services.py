@@ -77,7 +77,7 @@ case $2 in
   stops) (sleep 1; kill -STOP $PPID) & ;;
   busy) (while :; do :; done) & ;;
   flushes)
-    (while :; do dd if=/bin/busybox of=/disk/file bs=4k count=1 conv=fsync; done) 2> /dev/null & ;;
+    (while :; do dd if=/bin/busybox of=/disk/file bs=64k conv=fsync; done) 2> /dev/null & ;;
   disk) (while :; do dd if=/bin/busybox of=/dev/null iflag=direct bs=4k; done) 2> /dev/null & ;;
 esac
 touch /tmp/left-by-web
@@ -207,7 +207,8 @@ def test_a_service_at_its_quota_is_throttled_while_it_is_under_load(
 def test_a_service_that_reads_or_writes_a_disk_waits_for_it_while_it_is_under_load(
     pages: Path, tmp_path: Path
 ) -> None:
-    given = ("-p", "bare", "-n", "1", "--set", "rate=100")
+    # On a busy machine, records of a trial may be lost; it has no such times then.
+    given = ("-p", "bare", "-n", "3", "--set", "rate=100")
     waits = {}
     for fault in ("none", "disk", "flushes"):
         done, results = run(pages, tmp_path / fault, *given, "--set", f"fault={fault}")
@@ -216,14 +217,15 @@ def test_a_service_that_reads_or_writes_a_disk_waits_for_it_while_it_is_under_lo
             what: results.values(f"service_{what}_ns", "perf_cpu")["value"]
             for what in ("disk", "network", "blocked")
         }
-    if not len(waits["disk"]["disk"]):
+    if not any(len(found["disk"]) for found in waits.values()):
         pytest.skip("the kernel hides where its functions are")
     for found in waits.values():
-        assert found["disk"] + found["network"] <= found["blocked"]
-    # Its server waits for requests in all.
-    assert all(found["network"] > 0 for found in waits.values())
-    assert waits["disk"]["disk"] > waits["none"]["disk"]
-    assert waits["flushes"]["disk"] > waits["none"]["disk"]
+        assert len(found["disk"])
+        assert (found["disk"] + found["network"] <= found["blocked"]).all()
+        # Its server waits for requests, whatever else it does.
+        assert (found["network"] > 0).all()
+    assert waits["disk"]["disk"].min() > waits["none"]["disk"].max()
+    assert waits["flushes"]["disk"].min() > waits["none"]["disk"].max()
 
 
 REASONS = {
