@@ -108,6 +108,46 @@ def test_order_may_be_dates(tmp_path: Path) -> None:
     assert np.diff(series.position).tolist() == [0.5, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("unit", "per_second"),
+    [("seconds", 1), ("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9)],
+)
+def test_numbers_since_1970_are_times_by_their_size(
+    tmp_path: Path, unit: str, per_second: int
+) -> None:
+    begin = 1_777_852_800
+    rows = "".join(f"{(begin + 60 * i) * per_second},{i}\n" for i in range(9))
+    imported = made(tmp_path, f"t,v\n{rows}", value="v", order="t")
+    (series,) = imported.series
+    assert series.at_s is not None
+    # A double has nanoseconds since 1970 to about 256 ns.
+    assert series.at_s == pytest.approx(begin + 60.0 * np.arange(9), abs=1e-6)
+    assert message("interop.table.epoch", name="t", unit=unit) in imported.notes
+
+
+@pytest.mark.parametrize("first", [0, 5_000_000_000])
+def test_other_numbers_are_an_order_and_no_times(tmp_path: Path, first: int) -> None:
+    rows = "".join(f"{first + 1_777_852_800 * i},{i}\n" for i in range(9))
+    imported = made(tmp_path, f"t,v\n{rows}", value="v", order="t")
+    assert imported.series[0].at_s is None
+    assert "interop.table.epoch" not in {note.id for note in imported.notes}
+
+
+@pytest.mark.parametrize(
+    ("zone", "is_noted"), [("", True), ("Z", False), ("+02:00", False), (" +0200", False)]
+)
+def test_dates_without_a_zone_are_taken_as_utc_and_noted(
+    tmp_path: Path, zone: str, is_noted: bool
+) -> None:
+    text = "at,v\n" + "".join(f"2026-01-01T00:00:0{i}{zone},{i}\n" for i in range(3))
+    imported = made(tmp_path, text, value="v", order="at")
+    assert ("interop.table.no_zone" in {note.id for note in imported.notes}) is is_noted
+    (series,) = imported.series
+    assert series.at_s is not None
+    east_s = 7200 if "02" in zone else 0
+    assert series.at_s[0] == 1_767_225_600 - east_s
+
+
 def test_trials_and_blocks_become_whole_numbers(tmp_path: Path) -> None:
     text = "v,run,day\n1,7,mon\n2,7,mon\n3,8,tue\n4,8,mon\n"
     series = only(tmp_path, text, value="v", trial="run", block="day")

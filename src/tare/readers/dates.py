@@ -23,6 +23,11 @@ _DATE = re.compile(
 _DATES = re.compile(
     r"^(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?)Z?$", re.ASCII | re.MULTILINE
 )
+#: Seconds since 1970 of the years 2000 and 2100. Numbers between them are times since 1970; milli-,
+#: micro- and nanoseconds are recognised by their size, as the ranges do not overlap.
+_EPOCH_S = (946_684_800, 4_102_444_800)
+#: Units of numbers since 1970, and how many of each are a second.
+_EPOCH_UNITS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 #: Nanoseconds since 1970 fit into 64 bits between these days.
 _FIRST, _LAST = "1678-01-01", "2262-01-01"
 
@@ -34,10 +39,35 @@ class Times:
         #: Dates count from the first of them, since a double cannot tell nanoseconds since 1970
         #: apart.
         self._first: int | None = None
+        #: Range of the numbers that are no dates.
+        self._least, self._most = np.inf, -np.inf
+        #: Whether a date has no zone; such dates are taken for UTC.
+        self.is_without_zone = False
+
+    @property
+    def epoch_unit(self) -> str | None:
+        """Unit of numbers since 1970, by their size; None: dates, or numbers of another kind."""
+        if self._first is not None:
+            return None
+        begin, end = _EPOCH_S
+        return next(
+            (
+                unit
+                for unit, per_second in _EPOCH_UNITS.items()
+                if begin * per_second <= self._least <= self._most < end * per_second
+            ),
+            None,
+        )
 
     def since_1970(self, numbers: FloatArray) -> FloatArray | None:
-        """Convert what :meth:`numbers` returned to seconds since 1970; None: they are no dates."""
-        return None if self._first is None else numbers + self._first / 1e9
+        """Convert what :meth:`numbers` returned to seconds since 1970; None: they are no times.
+
+        All chunks have to be read before, since their range is what times are recognised by.
+        """
+        if self._first is not None:
+            return numbers + self._first / 1e9
+        unit = self.epoch_unit
+        return None if unit is None else numbers / _EPOCH_UNITS[unit]
 
     def numbers(self, column: Column) -> FloatArray | None:
         """Convert numbers or dates.
@@ -54,13 +84,24 @@ class Times:
                 numbers, _ = Cells(None).numbers(column)
                 written = sum(cell.strip() not in ABSENT for cell in column)
                 if 2 * np.count_nonzero(np.isfinite(numbers)) > written or not written:
-                    return numbers
-                stamps = _stamps(column)
+                    return self._ranged(numbers)
+                stamps, without_zone = _stamps(column)
+            else:
+                without_zone = sum(text.endswith("Z") for text in column) < len(column)
+            self.is_without_zone |= without_zone
             return self._dates(stamps)
         assert isinstance(column, np.ndarray)
         if column.dtype.kind == "M":
             return self._dates(column)
-        return column.astype(np.float64, copy=False)
+        return self._ranged(column.astype(np.float64, copy=False))
+
+    def _ranged(self, numbers: FloatArray) -> FloatArray:
+        """Extend the range of numbers by a chunk, and return the chunk."""
+        finite = numbers[np.isfinite(numbers)]
+        if len(finite):
+            self._least = min(self._least, float(finite.min()))
+            self._most = max(self._most, float(finite.max()))
+        return numbers
 
     def _dates(self, stamps: NDArray[np.datetime64]) -> FloatArray | None:
         absent = np.isnat(stamps)
@@ -87,8 +128,8 @@ def _all_stamps(texts: list[str]) -> NDArray[np.datetime64] | None:
     return None
 
 
-def _stamps(texts: list[str]) -> NDArray[np.datetime64]:
-    """Return dates in UTC, to the nanosecond; what is none is not a time."""
+def _stamps(texts: list[str]) -> tuple[NDArray[np.datetime64], bool]:
+    """Return dates in UTC, to the nanosecond, and whether one has no zone; others are NaT."""
     dates = []
     zones = []
     for text in texts:
@@ -99,7 +140,8 @@ def _stamps(texts: list[str]) -> NDArray[np.datetime64]:
     offsets = {zone: _offset(zone) for zone in set(zones)}
     east = np.array([offsets[zone] for zone in zones], dtype="timedelta64[m]")
     stamps: NDArray[np.datetime64] = _parsed(dates) - east
-    return stamps
+    without_zone = np.array([zone is None for zone in zones])
+    return stamps, bool((without_zone & ~np.isnat(stamps)).any())
 
 
 def _parsed(texts: list[str]) -> NDArray[np.datetime64]:

@@ -101,7 +101,19 @@ class LongTable:
             notes.append(message("interop.table.rows", n=count, place=place, first=first))
         if count := self._failed.count:
             notes.append(failed(count, self._rows_read, self._noun, self._why))
+        if self._roles.order is not None:
+            name = label(self._rows.names[self._roles.order])
+            if self._times.is_without_zone:
+                notes.append(message("interop.table.no_zone", name=name))
         return notes
+
+    def epoch_note(self) -> list[Message]:
+        """Say which unit numbers since 1970 were recognised as; empty: the order has none."""
+        unit = self._times.epoch_unit
+        if self._roles.order is None or unit is None:
+            return []
+        name = label(self._rows.names[self._roles.order])
+        return [message("interop.table.epoch", name=name, unit=unit)]
 
     def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
         column = chunk.columns[self._roles.value]

@@ -66,7 +66,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         format=UNIT.description.name,
         series=series,
         specification=each_of((len(one.values) for one in series), "value", "series"),
-        notes=(*table.notes(), *notes),
+        notes=(*table.notes(), *table.epoch_note(), *notes),
     )
 
 
