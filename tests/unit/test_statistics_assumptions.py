@@ -436,6 +436,20 @@ def test_a_single_slow_start_is_a_warm_up() -> None:
     assert warm_up(x).shape == "flat"
 
 
+@pytest.mark.parametrize("times", [0.5, 3.0])
+def test_a_drift_of_positive_values_is_a_ratio_of_last_to_first(times: float) -> None:
+    noise = np.exp(0.2 * (steady(200) - 100))
+    found = changes(times ** np.linspace(0, 1, 200) * noise)
+    assert found.drift == pytest.approx(times - 1, rel=0.1)
+
+
+def test_positive_values_never_fall_by_more_than_all_of_them() -> None:
+    noise = 1 + 0.1 * (steady(200) - 100)
+    found = changes(np.linspace(100, 0.5, 200) * noise)
+    assert found.drift is not None
+    assert -1 < found.drift < -0.9
+
+
 def test_a_drift_has_no_steady_state() -> None:
     found = warm_up(steady(100) + np.linspace(0, 10, 100))
     assert found.shape == "no steady state"

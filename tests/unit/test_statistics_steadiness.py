@@ -10,6 +10,12 @@ from tare.statistics.dependence import dependence_time, dependence_times, first_
 from tare.statistics.steadiness import HOLD, SAY, change_statistics, largest_change, scores
 
 
+@pytest.mark.parametrize("values", [np.linspace(100, 0.5, 200), np.repeat([100.0, 5.0], [20, 180])])
+def test_positive_values_never_fall_by_more_than_all_of_them(values: np.ndarray) -> None:
+    noise = np.random.default_rng(1).normal(1, 0.05, 200)
+    assert -1 < largest_change(values * noise).size < -0.8
+
+
 def test_a_drift_is_found_and_measured() -> None:
     rng = np.random.default_rng(1)
     values = (1 + np.linspace(0.015, -0.015, 200)) * rng.normal(1, 0.005, 200)

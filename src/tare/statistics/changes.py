@@ -35,8 +35,9 @@ class Changes:
     Attributes
     ----------
     drift : float or None
-        Change along the fitted line from the first trial to the last, relative to the median;
-        None where no drift is shown.
+        Change along the fitted line from the first trial to the last. Of positive values, the line
+        is fitted to their logarithms and the change is relative to its beginning: nothing falls by
+        more than all of it. Of others, it is relative to the median. None: no drift is shown.
     points : tuple of int
         Indices at which another level begins; none where no change is shown.
     levels : tuple of float
@@ -101,7 +102,7 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
     steps = np.diff(levels) / np.maximum(scale, np.abs(levels[:-1]))
     widest = int(np.abs(steps).argmax()) if len(steps) else None
     largest = None if widest is None else float(steps[widest])
-    relative = None if drift is None else drift / (scale + max(0.0, -drift / 2))
+    relative = None if drift is None else _relative_drift(x, drift, scale)
     return Changes(
         drift=relative,
         points=tuple(p * block for p in points),
@@ -225,6 +226,14 @@ def _line(x: FloatArray) -> float:
     """Change over the series along the line of least squares, outliers drawn in."""
     time = np.arange(len(x)) - (len(x) - 1) / 2
     return float(np.clip(x, *fences(x)) @ time / (time @ time)) * (len(x) - 1)
+
+
+def _relative_drift(x: FloatArray, drift: float, scale: float) -> float:
+    """Divide a drift by the level, so that what cannot be negative falls by at most 100 %."""
+    if (x > 0).all():
+        return math.expm1(_line(np.log(x)))
+    relative = drift / (scale + max(0.0, -drift / 2))
+    return max(relative, -1.0) if (x >= 0).all() else relative
 
 
 def _beside_line(x: FloatArray) -> FloatArray:

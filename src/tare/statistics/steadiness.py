@@ -130,9 +130,7 @@ def largest_change(values: FloatArray, quantile: float = 0.5) -> Change:
     for number, score in enumerate(scores(x[None], quantile)):
         statistic, place = change_statistics(score)
         found = _describe(x, score[0], 0.5 if number == 0 else quantile, int(place[0]))
-        scale = abs(float(np.quantile(x, quantile)))
-        size = found[1] / scale if scale else 0.0
-        change = Change(found[0], size, found[2], float(statistic[0]))
+        change = Change(*found, float(statistic[0]))
         if best is None or change.statistic > best.statistic:
             best = change
     assert best is not None
@@ -142,7 +140,7 @@ def largest_change(values: FloatArray, quantile: float = 0.5) -> Change:
 def _describe(
     values: FloatArray, score: FloatArray, quantile: float, place: int
 ) -> tuple[Literal["drift", "jump"], float, int]:
-    """Tell drift from jump by which of line and step leaves less; give its absolute size."""
+    """Tell drift from jump by which of line and step leaves less; give its relative size."""
     n = len(values)
     order = np.arange(n) - (n - 1) / 2
     centred = score - score.mean()
@@ -150,8 +148,27 @@ def _describe(
     left, right = centred[:place].mean(), centred[place:].mean()
     step = place * left**2 + (n - place) * right**2
     half = n // 2
-    drift = 2 * (np.quantile(values[n - half :], quantile) - np.quantile(values[:half], quantile))
-    jump = np.quantile(values[place:], quantile) - np.quantile(values[:place], quantile)
+    whole = abs(float(np.quantile(values, quantile)))
     if line > step:
-        return "drift", float(drift), n
-    return "jump", float(jump), place
+        return "drift", _drift(_levels(values, half, n - half, quantile), whole), n
+    return "jump", _relative(*_levels(values, place, place, quantile), whole), place
+
+
+def _levels(values: FloatArray, end: int, begin: int, quantile: float) -> tuple[float, float]:
+    """Return the quantile of the first values and of the last ones."""
+    return float(np.quantile(values[:end], quantile)), float(np.quantile(values[begin:], quantile))
+
+
+def _drift(halves: tuple[float, float], whole: float) -> float:
+    """Return the change from first to last that the levels of both halves show, relative."""
+    first, second = halves
+    if min(first, second) > 0:
+        # From the middle of one half to that of the other is half of the way.
+        return (second / first) ** 2 - 1
+    return 2 * _relative(first, second, whole)
+
+
+def _relative(before: float, after: float, whole: float) -> float:
+    """Divide a change by the level, or by where it came from if that is more; 0: both are 0."""
+    scale = max(whole, abs(before))
+    return (after - before) / scale if scale else 0.0
