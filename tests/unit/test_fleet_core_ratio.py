@@ -49,8 +49,8 @@ def host(cpus: int, sizes: tuple[str, ...] = SIZES, **options: Any) -> Results:
         return Behaviour(mean_ns=mean, spread=0.004)
 
     made = synthetic.make(
-        behave, workers=(1,), pinnings=("none", "pinned"), sizes=sizes, trials=12, seed=cpus,
-        metric="wall_ns", **options,
+        behave, workers=(1,), pinnings=("none", "pinned"), sizes=sizes, trials=12,
+        metric="wall_ns", **{"seed": cpus, **options},
     )  # fmt: skip
     values = [
         float(cpus) if name == "cpus" else value
@@ -80,6 +80,14 @@ def test_impossible_cpus_are_not_known(cpus: object) -> None:
     values = [cpus if name == "cpus" else None for name in made.facts["name"]]
     facts = made.facts.with_columns(value=np.array(values, dtype=object))
     assert host_cpus(dataclasses.replace(made, facts=facts)) is None
+
+
+def test_a_copy_of_a_host_is_no_other_host(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    small, large = folders
+    copy = tmp_path / "another name"
+    shutil.copytree(small, copy)
+    with pytest.raises(StoreError, match="another name is a copy of small"):
+        results.load(small, large, copy)
 
 
 def test_folders_that_are_not_hosts_of_one_experiment_are_refused(
@@ -138,7 +146,7 @@ def test_the_page_draws_overhead_over_chr(folders: tuple[Path, Path]) -> None:
 
 
 def test_hosts_of_equal_size_have_no_such_finding(tmp_path: Path) -> None:
-    some = [journals.write(host(16, ("2c",)), tmp_path / name) for name in ("a", "b")]
+    some = [journals.write(host(16, ("2c",), seed=seed), tmp_path / f"{seed}") for seed in (1, 2)]
     assert core_ratio.find(results.load(*some)) is None
 
 

@@ -531,7 +531,7 @@ def test_a_host_that_has_measured_and_has_no_results_is_missed(
     else:
         shutil.rmtree(path)
     assert [*results.load(folder).damaged] == ["box-10"]
-    other = fleet_of(tmp_path / "other", one)
+    other = fleet_of(tmp_path / "other", {"box-2": made["box-2"], "box-11": made["box-11"]})
     assert [*results.load(folder, other).damaged] == ["fleet/box-10"]
     assert not audit.audit([folder]).files[0].imported.is_complete
     with pytest.raises(StoreError, match="1 of 2 hosts"):

@@ -6,6 +6,7 @@ Of a host only its sums are kept, so that memory holds the values of one host at
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,9 @@ class Host:
         As this host has it.
     boot_id : str
         Of its last session; empty: not recorded.
+    session_digests : frozenset of str
+        One of each session, by its nonce and the values of its good trials: what a copy of the
+        folder shares, whatever it is called.
     cpus : float or None
         CPUs of the host.
     chr_basis : Basis or Message
@@ -99,6 +103,7 @@ class Host:
     quantities: tuple[What, ...] = ()
     sums: Mapping[str, Mapping[What, Summed]] = dataclasses.field(default_factory=dict)
     boot_id: str = ""
+    session_digests: frozenset[str] = frozenset()
     cpus: float | None = None
     chr_basis: Basis | Message | None = None
     chr_lines: tuple[ChrLine, ...] = ()
@@ -146,7 +151,21 @@ def of(results: Results) -> Host:
         failed=dict(_failed(results)),
         quantities=tuple(pairs),
         sums=sums,
+        session_digests=frozenset(_digests(results, first)),
     )
+
+
+def _digests(results: Results, cells: list[Cell]) -> Iterator[str]:
+    """Yield a digest of each session that has good trials."""
+    nonces = zip(results.sessions["session"], results.sessions["nonce"], strict=True)
+    for session, nonce in nonces:
+        own = [cell.trial_values[cell.sessions == session] for cell in cells]
+        if any(map(len, own)):
+            digest = hashlib.sha256(repr(nonce).encode())
+            for cell, values in zip(cells, own, strict=True):
+                digest.update(repr(_levels(cell)).encode())
+                digest.update(np.ascontiguousarray(values, dtype=float).tobytes())
+            yield digest.hexdigest()
 
 
 def _levels(cell: Cell) -> CellLevels:

@@ -235,6 +235,7 @@ def load(*folders: Path, watch: Watch = _nobody) -> Fleet:
     if len(folders) > 1:
         _check_joined(found)
         record = Record(name=first.name, question=first.question, hosts=tuple(records.values()))
+    _check_copies(found)
     return Fleet(record, tuple(found), some, first, _basis(some), damaged, silent)
 
 
@@ -273,6 +274,18 @@ def _recorded(name: str, own: Host) -> HostRecord:
         machine=own.boot_id,
         cpus=int(own.cpus or 0),
     )
+
+
+def _check_copies(hosts: Mapping[str, Host]) -> None:
+    """Raise StoreError where two folders hold the same trials: a copy is not another host."""
+    known: dict[str, str] = {}
+    for name, own in hosts.items():
+        for digest in own.session_digests:
+            if (other := known.setdefault(digest, name)) != name:
+                raise StoreError(
+                    f"{name} is a copy of {other}: both hold the same trials of one session",
+                    f"leave one of them out: {name} or {other}",
+                )
 
 
 def _check_same(some: Sequence[Host], where: str, folder: Path) -> None:
