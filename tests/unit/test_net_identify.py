@@ -201,7 +201,9 @@ def test_instances_are_summarized_by_type(planted: Path, tmp_path: Path) -> None
 
 def test_types_of_which_nothing_is_identified_twice_are_not_called_alike() -> None:
     def summary(name: str, **known: Quartiles) -> TypeSummary:
-        none = dict.fromkeys(("high_gbps", "low_gbps", "budget_gbit", "time_to_empty_s"))
+        none = dict.fromkeys(
+            ("high_gbps", "low_gbps", "budget_gbit", "refill_gbps", "time_to_empty_s")
+        )
         return TypeSummary(key={"type": name}, series=3, kinds={}, **(none | known))
 
     once, twice = (Quartiles(n=n, median=8, p25=8, p75=8, min=8, max=8) for n in (1, 2))

@@ -110,6 +110,7 @@ class TypeSummary(msgspec.Struct, frozen=True, kw_only=True):
     high_gbps: Quartiles | None
     low_gbps: Quartiles | None
     budget_gbit: Quartiles | None
+    refill_gbps: Quartiles | None
     time_to_empty_s: Quartiles | None
 
 

@@ -20,10 +20,11 @@ _QUANTITIES = (
     ("high_gbps", "high", "bits/s", 1e9),
     ("low_gbps", "low", "bits/s", 1e9),
     ("budget_gbit", "budget", "bits", 1e9),
+    ("refill_gbps", "refill", "bits/s", 1e9),
     ("time_to_empty_s", "time to empty", "ns", 1e9),
 )
 #: Charts: their quantities, which share a unit.
-_CHARTS = (("high_gbps", "low_gbps"), ("budget_gbit",), ("time_to_empty_s",))
+_CHARTS = (("high_gbps", "low_gbps"), ("budget_gbit",), ("refill_gbps",), ("time_to_empty_s",))
 #: Ratio of a type's largest to its smallest value from which its instances differ.
 _DIFFERENT = 1.1
 
