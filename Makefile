@@ -2,11 +2,13 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # One target folder and one profile: the tests use what the shipped binaries are linked from.
-CARGO = RUSTFLAGS="-C target-feature=+crt-static" cargo
+# The flags are those of hatch_build.py.
+CARGO = CARGO_ENCODED_RUSTFLAGS="$$(printf -- '-Ctarget-feature=+crt-static\037--remap-path-prefix=%s=/cargo' \
+	"$${CARGO_HOME:-$$HOME/.cargo}")" cargo
 AGENT = --quiet --locked --release --manifest-path agent/Cargo.toml --target $(HOST)
 
 .PHONY: setup agent demo check check-tests check-agent test nightly pytest test-agent test-layers test-slow \
-	test-applications test-tools torture lint format lint-python lint-agent docs generated check-generated clean
+	test-applications test-tools torture lint format lint-python lint-agent docs wheels generated check-generated clean
 # Each process of the tests would compile all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -117,6 +119,12 @@ format: setup
 lint-agent:
 	cargo fmt --all --check --manifest-path agent/Cargo.toml
 	$(CARGO) clippy $(AGENT) --workspace --all-targets -- -D warnings
+
+# What a release has, in dist/: sdist, a wheel for each machine, bill of materials, checksums.
+# MACHINES="x86_64" builds that wheel alone.
+MACHINES ?=
+wheels: setup
+	@tools/wheels $(MACHINES)
 
 # Builds the site into site/; a link or an anchor that leads nowhere is an error.
 docs: setup

@@ -15,6 +15,9 @@ HINT = (
     "on Debian 12: apt install cargo-web) and a C linker (apt install gcc libc6-dev)."
 )
 
+#: Tag of wheels to publish. The programs inside need no libc; NumPy's and SciPy's wheels need this
+#: glibc. google-re2 has no wheel for musl, so there is no tag for it.
+PUBLISHED_TAG = "manylinux_2_28"
 
 #: Packages of `agent/` whose programs the package carries: the agent, and the drivers.
 PROGRAMS = ("tare-agent", "tare-cql")
@@ -23,7 +26,11 @@ SNIPPET = "window.vegaEmbed = vegaEmbed;"
 
 
 class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Compile `agent/` for this machine and bundle Vega's scripts, both into `tare/bin`."""
+    """Compile `agent/` and bundle Vega's scripts, both into `tare/bin`.
+
+    ``TARE_TARGET`` is rustc's name of the machine that a wheel to publish is for. Without it, the
+    wheel is for this machine and its tag is one that package indexes refuse.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Run before files are collected, for wheels and editable installs alike."""
@@ -33,29 +40,35 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         cargo = shutil.which("cargo") or str(Path.home() / ".cargo/bin/cargo")
         try:
             host = self._host(cargo)
+            target = os.environ.get("TARE_TARGET", host)
             subprocess.run(
                 # An explicit target keeps the static flags away from build scripts and macros.
-                [cargo, "build", "--release", "--locked", "--target", host,
+                [cargo, "build", "--release", "--locked", "--target", target,
                  *(f"--package={name}" for name in programs)],
                 cwd=root / "agent",
-                env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
+                env={**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(_rustc_flags())},
                 check=True,
             )  # fmt: skip
         except (OSError, subprocess.CalledProcessError) as error:
             raise RuntimeError(f"the agent could not be built: {error}. {HINT}") from error
-        target = Path(os.environ.get("CARGO_TARGET_DIR", root / "agent/target"))
+        built = Path(os.environ.get("CARGO_TARGET_DIR", root / "agent/target")) / target / "release"
         folder = root / "src/tare/bin"
         folder.mkdir(exist_ok=True)
-        for name in programs:
-            # A running program must not see its file change under it: replace, never overwrite.
-            fresh = folder / f"{name}.new"
-            shutil.copy2(target / host / "release" / name, fresh)
-            fresh.replace(folder / name)
+        included = {name: built / name for name in programs}
+        if target == host:
+            # A checkout keeps what runs on this machine.
+            for name, path in included.items():
+                _replace(folder / name, path.read_bytes(), 0o755)
         # Bundling takes longer than all else that a page needs, and comes to the same each time.
-        (folder / "vega.js").write_text(_vega(root), encoding="utf-8")
+        included["vega.js"] = folder / "vega.js"
+        _replace(included["vega.js"], _vega(root).encode(), 0o644)
+        build_data["force_include"] = {
+            str(path): f"tare/bin/{name}" for name, path in included.items()
+        }
         build_data["pure_python"] = False
         build_data["infer_tag"] = False
-        build_data["tag"] = f"py3-none-{_platform_tag()}"
+        system = PUBLISHED_TAG if "TARE_TARGET" in os.environ else "linux"
+        build_data["tag"] = f"py3-none-{system}_{target.partition('-')[0]}"
 
     @staticmethod
     def _host(cargo: str) -> str:
@@ -63,6 +76,14 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         command = [str(rustc) if rustc.exists() else "rustc", "-vV"]
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         return next(line.split()[1] for line in lines.splitlines() if line.startswith("host:"))
+
+
+def _replace(path: Path, content: bytes, mode: int) -> None:
+    """Replace a file at once: what runs or reads the old one keeps it."""
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_bytes(content)
+    fresh.chmod(mode)
+    fresh.replace(path)
 
 
 def _vega(root: Path) -> str:
@@ -74,6 +95,8 @@ def _vega(root: Path) -> str:
     return f"/*\n{licence}*/\n{script}"
 
 
-def _platform_tag() -> str:
-    machine = os.uname().machine
-    return f"linux_{machine}"
+def _rustc_flags() -> list[str]:
+    """Return rustc's flags; the Makefile's must be the same, or cargo compiles everything again."""
+    libraries = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
+    # Messages of panics name source files; two machines must build the same bytes.
+    return ["-Ctarget-feature=+crt-static", f"--remap-path-prefix={libraries}=/cargo"]

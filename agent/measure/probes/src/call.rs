@@ -89,6 +89,8 @@ macro_rules! calls {
     ($type:ty, $class:ident $(, $argument:ident)*) => {{
         #[inline(never)]
         extern "C" fn callee($($argument: $type),*) {
+            // Only a comment names the registers, so it does not matter how they are written.
+            #[allow(asm_sub_register)]
             // SAFETY: there is nothing in it but a comment.
             unsafe {
                 std::arch::asm!(
