@@ -87,6 +87,24 @@ class GateError(TrialError):
         self.exit_code = exit_code
 
 
+class BuildError(TareError):
+    """A commit that is to be compared does not build.
+
+    Parameters
+    ----------
+    message, hint : str
+    of_base : bool
+        Whether that is the reference, so that the candidate is not at fault.
+    """
+
+    exit_code = 20
+
+    def __init__(self, message: str, hint: str | None = None, *, of_base: bool = False) -> None:
+        super().__init__(message, hint)
+        if of_base:
+            self.exit_code = 21
+
+
 class CutShortError(TrialError):
     """Somebody ended the trials by hand, and what is to clean up after them failed."""
 

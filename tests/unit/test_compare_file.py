@@ -51,6 +51,8 @@ def test_a_gate_is_a_share_and_a_fixed_number_goes_with_compare() -> None:
         ('gate = "3%"', ["gate", "compare"]),
         ('compare = "workload"\ngate = "3"', ["gate"]),
         ('compare = "workload"\nprecision = "1%"', ["precision", "excludes compare"]),
+        ("min_trials = 44", ["min_trials", "compare"]),
+        ('compare = "workload"\ntrials = 9\nmin_trials = 9', ["min_trials", "excludes trials"]),
         ('compare = "workload"\nquantile = "p95"', ["quantile", "excludes compare"]),
         ('compare = "workload"\nanytime = true', ["anytime", "excludes compare"]),
         ('compare = "workload"\nearly = true', ["early", "excludes compare"]),

@@ -31,7 +31,7 @@ from tare.features.compare import screen as verdict
 from tare.measure.comparison.session import Execution, check_complete
 from tare.render import comment, files, junit
 from tare.render.words import text
-from tare.results.message import Change, Chosen, Message, Ratio, each, message
+from tare.results.message import Amount, Change, Chosen, Message, Ratio, each, message
 from tare.results.report import Report
 from tare.results.verdict import (
     EQUIVALENT,
@@ -197,6 +197,26 @@ def test_the_picture_has_the_interval_where_it_is() -> None:
 def test_a_picture_of_a_wide_interval_keeps_to_its_width() -> None:
     rows = verdict.picture(difference(comparison(0.01, 90.0)), width=40)
     assert all(len(row) <= 40 + 9 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("written", "apart"),
+    [
+        ((None, 9e6), False),
+        ((0.0, 1e6), False),
+        ((0.0, 2e6), True),
+        ((9e6, 0.0), True),
+        ((1e9, 1.05e9), False),
+        ((1e9, 1.2e9), True),
+    ],
+)
+def test_megabytes_of_output_on_one_side_are_a_caveat(
+    written: tuple[float | None, float | None], apart: bool
+) -> None:
+    found = difference(comparison(0.99, 1.01, EQUIVALENT), written_bytes=written)
+    assert (found.written_apart is not None) == apart
+    if found.written_apart is not None:
+        assert found.written_apart.args["less"] == Amount(written[0], "bytes")
 
 
 def test_medians_that_tell_something_else_are_told() -> None:

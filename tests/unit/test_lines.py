@@ -177,3 +177,16 @@ def test_hyperfines_own_format(tmp_path: Path) -> None:
     file.write_text(json.dumps(found))
     (series,) = readers.read(file).series
     assert list(series.values) == pytest.approx(one["times"])
+
+
+def test_each_command_may_have_a_folder_of_its_own(tmp_path: Path) -> None:
+    folders = tuple(str(tmp_path / name) for name in ("a", "b"))
+    for folder in folders:
+        Path(folder).mkdir()
+    found = typed(["x", "x"], Around(directories=folders), ["1", "2"], [], several=True)
+    assert [line.options["directory"] for line in found] == [*folders]
+    one = typed(["x", "y"], Around(directories=folders[:1]), [], [], several=True)
+    assert {line.options["directory"] for line in one} == {folders[0]}
+    for wrong in ((*folders, folders[0]), (str(tmp_path / "c"),)):
+        with pytest.raises(ExperimentError):
+            typed(["x", "y"], Around(directories=wrong), [], [], several=True)

@@ -221,6 +221,20 @@ def test_six_pairs_are_enough_where_the_budget_ends() -> None:
     assert (few.stop, few.next_look, few.comparison.verdict) == (False, None, INCONCLUSIVE)
 
 
+def test_nothing_is_concluded_before_the_first_look_that_was_asked_for() -> None:
+    first, second = pairs(60, 0.5, 0.001)
+    early = compare_sequentially(first[:43], second[:43], first_look=44)
+    assert (early.stop, early.next_look, early.looks) == (False, 44, ())
+    found = compare_sequentially(first, second, first_look=44)
+    assert (found.stop, found.comparison.verdict) == (True, HIGHER)
+    assert [look.n for look in found.looks] == [44]
+    # The look spends what all looks until then would have spent.
+    assert found.looks[0].level == pytest.approx(0.96 * 0.05 * (1 - 1 / (1 + (44 / 23) ** 0.6)))
+    # A budget that ends before leaves all of it.
+    last = compare_sequentially(first[:20], second[:20], final=True, first_look=44)
+    assert last.looks[0].level == pytest.approx(0.96 * 0.05)
+
+
 def test_a_gate_stops_where_it_is_answered() -> None:
     first, second = pairs(600, 0.0, seed=5)
     verdict = compare_sequentially(first, second)

@@ -676,6 +676,17 @@ pub const METRICS: &[Metric] = &[
         absence: "the trial is no window",
         sources: WINDOW,
     },
+    Metric {
+        name: "written_bytes",
+        unit: Some("bytes"),
+        meaning: "bytes that the command wrote by system calls to standard output, files, pipes \
+                  and sockets, whatever of it reached a disk",
+        absence: "the kernel keeps no such count, or the program may not be inspected",
+        sources: &[source(
+            "io",
+            "wchar of /proc/PID/io, with the children that it waited for",
+        )],
+    },
 ];
 
 const WINDOW: &[Source] = &[

@@ -47,6 +47,11 @@ def remember(options: Options) -> None:
     _typed_options[0] = options
 
 
+def offers(option: str) -> bool:
+    """Tell whether the command that was typed has an option."""
+    return option in _typed_options[0].names
+
+
 def again(command: str, changes: Mapping[str, str | None], without: Sequence[str] = ()) -> str:
     """Return the command line that was typed, with other values of some options.
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tare import __version__
-from tare.cli import again, failed, limits, terminated
+from tare.cli import again, bisect, failed, limits, terminated
 from tare.cli.commands import Commands
 from tare.cli.failed import Failure
 from tare.cli.lines import HYPERFINE
@@ -82,7 +82,7 @@ def enter(app: Commands) -> int:
     except BaseException as error:  # a panic of a library in Rust is no Exception
         return _failed(error)
     if code != INTERRUPTED:
-        return code if isinstance(code, int) else 0
+        return bisect.exit_code(code if isinstance(code, int) else 0)
     # Typer makes of an interrupt a code, without a word.
     return _failed(KeyboardInterrupt())
 
@@ -94,7 +94,7 @@ def _failed(error: BaseException) -> int:
         if failure.exit_code == INTERRUPTED:
             failure = replace(failure, exit_code=terminated.exit_code())
         failed.write(failure)
-    return failure.exit_code
+    return bisect.exit_code(failure.exit_code, failure.type)
 
 
 def _told(error: BaseException) -> Failure:

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tare.cli import again
 from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, UsageError
 from tare.experiment.specification import WHOLE_SIZE
 from tare.host import lease
@@ -101,11 +102,22 @@ def _file(input: str) -> Path:
     return Path(input).resolve()
 
 
+#: Age of this process, in seconds, at which the budget began.
+_budget_begins_s = [0.0]
+
+
+def begin_budget() -> None:
+    """Begin the budget now: what was done until here, such as a build, is no part of it."""
+    from tare.experiment import machine_facts
+
+    _budget_begins_s[0] = machine_facts.own_age_s()
+
+
 def spent_s() -> float:
     """Return what of a budget is not for measuring: the answer is to be there when it is over."""
     from tare.experiment import machine_facts
 
-    return machine_facts.own_age_s() + CONCLUDING_S
+    return machine_facts.own_age_s() - _budget_begins_s[0] + CONCLUDING_S
 
 
 def places(
@@ -291,6 +303,8 @@ def how_to_see(
     if ran and all(one.kind == "timeout" for one in ran):
         return f"a longer {timeout}"
     if ran and not any(one.stderr for one in ran):
+        if capture.startswith("--capture") and not again.offers("--capture"):
+            return "run it by itself, to see what it writes"
         return f"{capture} keeps what it wrote"
     if ran and hiding:
         verb = "shows" if len(hiding) == 1 else "show"

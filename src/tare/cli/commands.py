@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tare.cli import again, failed, limits
+from tare.cli import again, bisect, failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
 from tare.errors import UsageError
 from tare.host import numpy_loading
@@ -135,6 +135,7 @@ class Group(TyperGroup):
                 name, list(rest), parent=ctx, resilient_parsing=True,
                 ignore_unknown_options=True, allow_extra_args=True,
             )  # fmt: skip
+            bisect.remember(lenient.params)
             failed.remember(lenient.params)
             if isinstance(command, Command):
                 again.remember(again.Options(command.values, command.names))

@@ -17,7 +17,7 @@ import msgspec
 
 from tare import files
 from tare.cli import console
-from tare.errors import ExperimentError, StoreError
+from tare.errors import BuildError, ExperimentError, StoreError
 from tare.render.escaping import harmless
 
 
@@ -122,8 +122,13 @@ def _file(destination: str) -> tuple[int, ...] | None:
 
 #: Elements of JUnit, and their counts, for the exit codes of a gate; others are errors.
 _JUNIT_OUTCOMES = {1: ("failure", "failures"), 2: ("skipped", "skipped")}
-#: What a comment says for the exit codes of a gate, of which every trial of a candidate failed.
-_GATE_HEADINGS = {1: "❌ gate fails", 2: "❔ gate is inconclusive"}
+#: What a comment says for the exit codes of a gate, of which every trial of a candidate failed, and
+#: of a build.
+_GATE_HEADINGS = {
+    1: "❌ gate fails",
+    2: "❔ gate is inconclusive",
+    BuildError.exit_code: "❌ does not build",
+}
 
 
 def _json(failure: Failure) -> str:

@@ -91,6 +91,10 @@ IgnoreFailure = Annotated[
         help="Exit codes that are no failure, such as =1,2; alone: all are good.",
     ),
 ]  # fmt: skip
+Directory = Annotated[
+    list[str] | None,
+    rare("--directory", metavar="DIR", help="Where it runs; once, or once for each command."),
+]
 Input = Annotated[
     str | None, rare(metavar="FILE|-", help="Standard input of each; -: that of tare itself.")
 ]
@@ -145,6 +149,7 @@ class Around:
     cleanup: Sequence[str] = ()
     shell: str | None = None
     ignore_failure: str | None = None
+    directories: Sequence[str] = ()
 
     @property
     def lines(self) -> dict[str, Sequence[str]]:
@@ -209,11 +214,11 @@ def typed(
     texts = _texts(arguments, around, names, several=several)
     whole = texts if texts else [shlex.join(arguments)]
     for option, lines in around.lines.items():
-        if len(lines) not in (0, 1, len(whole)):
-            raise ExperimentError(
-                f"--{option} is given {len(lines)} times for {len(whole)} commands",
-                "once, or once for each command",
-            )
+        _check_each(option, lines, whole)
+    _check_each("directory", around.directories, whole)
+    for directory in around.directories:
+        if not Path(directory).is_dir():
+            raise ExperimentError(f"--directory: there is no folder {directory}")
     values = [[(name, value) for value in some] for name, some in parameters]
     combinations = [dict(one) for one in itertools.product(*values)]
     if len(whole) * len(combinations) > MOST_LINES:
@@ -233,6 +238,14 @@ def typed(
         for combination in combinations
     ]
     return _named(found, whole, names)
+
+
+def _check_each(option: str, given: Sequence[str], commands: Sequence[str]) -> None:
+    if len(given) not in (0, 1, len(commands)):
+        raise ExperimentError(
+            f"--{option} is given {len(given)} times for {len(commands)} commands",
+            "once, or once for each command",
+        )
 
 
 def _texts(
@@ -281,6 +294,8 @@ def _line(
     }
     if options and around.shell not in (None, "none"):
         options["shell"] = split(around.shell or "")
+    if given := around.directories:
+        options["directory"] = str(Path(given[number if len(given) > 1 else 0]).absolute())
     if around.ignore_failure is not None:
         options["ignore_failure"] = _codes(around.ignore_failure)
     return Line(words[0], filled, words, parameters, options)

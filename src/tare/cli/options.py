@@ -24,6 +24,10 @@ Trials = Annotated[
         "--trials", "-n", metavar="N", parser=quantities.trials, help="Fixed number of trials."
     ),
 ]
+_MIN_TRIALS = "Conclude from no fewer trials: rare failures need many."
+MinTrials = Annotated[
+    int | None, rare("--min-trials", metavar="N", parser=quantities.trials, help=_MIN_TRIALS)
+]
 Budget = Annotated[
     str | None,
     typer.Option(metavar="TIME", help="Time limit. [default: 10 s; none with -n]"),
@@ -77,6 +81,8 @@ Strict = Annotated[
     bool,
     typer.Option("--strict", hidden=True, help="Exit with 17 if the machine changed meanwhile."),
 ]
+_BISECT = "Exit codes for git bisect run: 0 good, 1 bad, 125 skip."
+Bisect = Annotated[bool, typer.Option("--bisect", hidden=True, help=_BISECT)]
 
 # Output.
 Out = Annotated[

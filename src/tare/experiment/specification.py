@@ -157,6 +157,9 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     gate: Positive | None = None
     #: What the gate judges: ``median`` (of the pairs' ratios), ``mean``, or a quantile as ``p90``.
     gate_on: str = "median"
+    #: With ``compare``: good trials per cell before the first interim analysis; None: as few as one
+    #: can conclude from.
+    min_trials: Count | None = None
     #: Time for measuring in one session, shared over all cells; outranks n and precision.
     #: None: n alone bounds the experiment.
     budget_s: Positive | None = 600.0

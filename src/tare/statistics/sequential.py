@@ -189,6 +189,7 @@ def compare_sequentially(
     gate: float | None = None,
     final: bool = False,
     tick: Tick = None,
+    first_look: int = FIRST_LOOK,
 ) -> Sequential:
     """Compare two cells, pair by pair, and say whether the verdict is safe.
 
@@ -208,6 +209,8 @@ def compare_sequentially(
         what is left of the error is then spent at once.
     tick : optional
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
+    first_look : int
+        Pairs at the first interim analysis; chosen before any value is known.
 
     Returns
     -------
@@ -235,7 +238,7 @@ def compare_sequentially(
     d = _log_ratios(first, second)
     over: list[Look] = []
     stop = False
-    for exact in looks(d, confidence, final):
+    for exact in looks(d, confidence, final, first_look):
         look = _clocked(exact, first[: exact.n], second[: exact.n], tick)
         over.append(look)
         stop = decides(look, margin, gate)
@@ -243,7 +246,7 @@ def compare_sequentially(
             break
     last = over[-1] if over else Look(len(d), 0.0, None, None)
     comparison = _conclude(first[: last.n], second[: last.n], last, margin, confidence, tick)
-    following = None if stop or final else _next(last.n if over else 0)
+    following = None if stop or final else _next(last.n if over else 0, first_look)
     return Sequential(comparison, stop, following, tuple(over))
 
 
@@ -257,23 +260,28 @@ def decides(look: Look, margin: float, gate: float | None = None) -> bool:
     return judge(look.low, look.high, margin, different=different).conclusive
 
 
-def looks(log_ratios: FloatArray, confidence: float = 0.95, final: bool = False) -> Iterator[Look]:
+def looks(
+    log_ratios: FloatArray,
+    confidence: float = 0.95,
+    final: bool = False,
+    first_look: int = FIRST_LOOK,
+) -> Iterator[Look]:
     """Go through the interim analyses of pairs, whatever they show.
 
     Parameters
     ----------
     log_ratios : array, shape (n,)
         In order of time.
-    confidence, final
+    confidence, final, first_look
         As for :func:`compare_sequentially`; a final analysis spends all error that is left.
     """
     d = np.ascontiguousarray(log_ratios, dtype=float)
     history: History = ()
-    alpha, n = _SPENT * (1 - confidence), FIRST_LOOK
+    alpha, n = _SPENT * (1 - confidence), _next(0, first_look)
     while n < len(d) or (n == len(d) and not final):
         nominal, history = _plan(history, n, alpha * _share(n))
         yield _look(d[:n].tobytes(), nominal)
-        n = _next(n)
+        n = _next(n, first_look)
     if final:
         yield _look(d.tobytes(), _plan(history, len(d), alpha)[0])
 
@@ -288,8 +296,9 @@ def _log_ratios(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.log(second) - np.log(first)
 
 
-def _next(n: int) -> int:
-    return FIRST_LOOK if n < FIRST_LOOK else math.ceil(n * GROWTH)
+def _next(n: int, first_look: int) -> int:
+    least = max(FIRST_LOOK, first_look)
+    return least if n < least else math.ceil(n * GROWTH)
 
 
 def _plan(history: History, n: int, spend: float) -> tuple[float, History]:

@@ -37,6 +37,8 @@ pub struct End {
     /// Its first thread only.
     pub wait_ns: Option<i64>,
     pub migrations: Option<i64>,
+    /// With the descendants that were waited for.
+    pub written_bytes: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +95,7 @@ impl Tree {
                     let wait_ns = read(pid, "schedstat")
                         .and_then(|text| usage::run_queue_wait(text.as_bytes()));
                     let migrations = read(pid, "sched").and_then(|text| usage::migrations(&text));
+                    let written_bytes = read(pid, "io").and_then(|text| usage::written(&text));
                     let (status, usage) = wait(pid)?;
                     self.end = Some(End {
                         monotonic_ns: now,
@@ -100,6 +103,7 @@ impl Tree {
                         usage,
                         wait_ns,
                         migrations,
+                        written_bytes,
                     });
                 }
                 Waiting::Ended(pid) => {

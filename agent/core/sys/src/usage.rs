@@ -60,6 +60,13 @@ pub fn migrations(sched: &str) -> Option<i64> {
     line.rsplit(':').next()?.trim().parse().ok()
 }
 
+/// Bytes that a process, and the children that it waited for, wrote by system calls: the `wchar`
+/// line of an io file.
+pub fn written(io: &str) -> Option<i64> {
+    io.lines()
+        .find_map(|line| line.strip_prefix("wchar: ")?.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,5 +79,14 @@ mod tests {
             "head (1, #threads: 1)\n---\nse.exec_start  :  22.1\nse.nr_migrations   :     17\n";
         assert_eq!(migrations(sched), Some(17));
         assert_eq!(migrations("nothing"), None);
+    }
+
+    #[test]
+    fn written_bytes_are_those_of_all_calls() {
+        assert_eq!(
+            written("rchar: 5\nwchar: 70\nsyscr: 1\nwrite_bytes: 4096\n"),
+            Some(70)
+        );
+        assert_eq!(written("rchar: 5\n"), None);
     }
 }

@@ -18,6 +18,7 @@ pub fn root(entry: &mut Entry, head: &Head, end: &End) {
     entry.set(Figure::WallAround, end.monotonic_ns - start);
     entry.set(Figure::MemoryRusage, end.usage.memory_bytes);
     entry.set(Figure::Migrations, end.migrations);
+    entry.set(Figure::Written, end.written_bytes);
     match end.status {
         Status::Exited(code) => entry.set(Figure::ExitCode, i64::from(code)),
         Status::Killed(signal) => entry.set(Figure::Signal, i64::from(signal)),

@@ -36,6 +36,7 @@ figures! {
     MemoryGroup = "memory_bytes" "cgroup",
     Wait = "wait_ns" "schedstat",
     Migrations = "migrations" "sched",
+    Written = "written_bytes" "io",
     VoluntarySwitches = "voluntary_switches" "rusage",
     InvoluntarySwitches = "involuntary_switches" "rusage",
     MinorFaults = "minor_faults" "rusage",

@@ -58,6 +58,12 @@ STOPPING = (
         "what a few slow runs do, and are judged once, at the end",
     ),
     Key(
+        "min_trials",
+        kinds.whole(1, MANY),
+        "with `compare`: conclude from no fewer trials per cell, unless the budget ends before; of "
+        "44 trials at least one fails in 99 % of comparisons if a tenth of all do",
+    ),
+    Key(
         "budget",
         kinds.seconds(positive=True),
         "time for measuring in one session; outranks trials and precision. Without it, `trials` "

@@ -37,7 +37,7 @@ def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
                 "excludes trials: n is either fixed beforehand or follows from a precision",
                 "remove one of them",
             )
-        for key in ("anytime", "early"):
+        for key in ("anytime", "early", "min_trials"):
             if given.get(key):
                 raise table.error(
                     key, "excludes trials: a fixed n has no rule to stop by", "remove one of them"
@@ -65,6 +65,8 @@ def _check_comparing(table: Table, given: Mapping[str, Any], also: tuple[str, ..
             raise table.error("gate", "needs compare, which says what is compared")
         if "gate_on" in given:
             raise table.error("gate_on", "needs compare and gate")
+        if "min_trials" in given:
+            raise table.error("min_trials", "needs compare, which says what is compared")
         return
     if "gate_on" in given and "gate" not in given:
         raise table.error("gate_on", "needs gate, which says how much is too much", 'gate = "3%"')

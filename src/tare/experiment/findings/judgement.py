@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+
+import numpy as np
 
 from tare.experiment import request_quantiles
 from tare.experiment.file.kinds import quantile_of
@@ -24,7 +26,7 @@ from tare.experiment.findings.side_failures import (
 from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
-from tare.results.message import Change, Chosen, Duration, Message, Ratio, message
+from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, message
 from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
@@ -34,11 +36,15 @@ from tare.statistics.pair_ratios import (
     pairs_for_mean,
     pairs_needed,
 )
-from tare.statistics.sequential import Look, Sequential, compare_sequentially
+from tare.statistics.sequential import FIRST_LOOK, Look, Sequential, compare_sequentially
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray
 from tare.units import change_interval, factor, looks_unlike
+
+#: Difference in written bytes per trial, absolute and relative to the reference, from which on it
+#: is reported.
+_NOTABLE_BYTES, _NOTABLE_SHARE = 1 << 20, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +111,8 @@ class Difference:
     few: Message | None = None
     #: Failed trials of both sides; None: not known.
     failures: SideFailures | None = None
+    #: Median bytes per trial that each side wrote; None: not recorded.
+    written_bytes: tuple[float | None, float | None] = (None, None)
 
     @property
     def estimate(self) -> Ratio:
@@ -263,6 +271,22 @@ class Difference:
         if math.exp(means.low) <= max(c.high, 1 + self.margin):
             return None
         return message("difference.means", second=self.second, ratio=_ratio(means))
+
+    @property
+    def written_apart(self) -> Message | None:
+        """That the sides write amounts of output whose cost the times do not include."""
+        first, second = self.written_bytes
+        if first is None or second is None:
+            return None
+        if abs(second - first) < max(_NOTABLE_BYTES, _NOTABLE_SHARE * first):
+            return None
+        return message(
+            "difference.written",
+            first=self.first,
+            second=self.second,
+            less=Amount(first, "bytes"),
+            more=Amount(second, "bytes"),
+        )
 
     @property
     def steadiness(self) -> Message:
@@ -445,7 +469,13 @@ def _difference(
         failures=SideFailures(
             Side.of(pair.reference, results, of_reference), Side.of(second_name, results, levels)
         ),
+        written_bytes=(_written_bytes(results, of_reference), _written_bytes(results, levels)),
     )
+
+
+def _written_bytes(results: Results, levels: Mapping[str, str]) -> float | None:
+    written = results.values("written_bytes").where(**levels)["value"]
+    return float(np.median(written)) if len(written) else None
 
 
 def _more_for_gate(
@@ -490,11 +520,13 @@ def _sequential(
 ) -> Sequential:
     """Compare as the stopping rule did; where it was cut short, spend what error is left."""
     asked = results.experiment
-    asked_for = (first, second, asked.margin, level, asked.stopping.gate)
-    found = compare_sequentially(*asked_for, tick=tick)
-    if found.stop or not _over(results):
-        return found
-    return compare_sequentially(*asked_for, final=True, tick=tick)
+    stopping = asked.stopping
+    judge_pairs = partial(
+        compare_sequentially, first, second, asked.margin, level, stopping.gate, tick=tick,
+        first_look=stopping.min_trials or FIRST_LOOK,
+    )  # fmt: skip
+    found = judge_pairs()
+    return found if found.stop or not _over(results) else judge_pairs(final=True)
 
 
 def _over(results: Results) -> bool:

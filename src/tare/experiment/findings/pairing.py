@@ -17,7 +17,7 @@ from tare.experiment.plan import Plan, metric
 from tare.experiment.specification import Cell
 from tare.render.words import text
 from tare.results.message import Message, Ratio, message
-from tare.statistics.sequential import Sequential, compare_sequentially
+from tare.statistics.sequential import FIRST_LOOK, Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
 from tare.statistics.stopping import Decision
 
@@ -133,8 +133,9 @@ class _Rule:
             return None
         stopping, margin = self._experiment.stopping, self._experiment.margin
         last = compare_sequentially(
-            first, second, margin, self._confidence, stopping.gate, tick=self._tick
-        )
+            first, second, margin, self._confidence, stopping.gate, tick=self._tick,
+            first_look=stopping.min_trials or FIRST_LOOK,
+        )  # fmt: skip
         self._last[key], self._looked = last, True
         return last
 

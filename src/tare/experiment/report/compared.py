@@ -30,7 +30,7 @@ def document(results: Results, found: Sequence[Difference], gate: float | None) 
         strip=tuple((name, str(value)) for name, value in facts if value is not None),
         sections=(),
         origin=Origin(commands=(), versions=(tare.__version__,), seed=results.experiment.seed),
-        caveats=caveats_of(results),
+        caveats=caveats_of(results, found),
         failed=tuple(by_level(results)),
         notes=(said(disturbance(results)),),
         compared=make(found, gate),
@@ -53,11 +53,12 @@ def lost_of(results: Results) -> tuple[Lost, ...]:
     )
 
 
-def caveats_of(results: Results) -> tuple[Message, ...]:
-    """Return what weakens every comparison: machines that changed, and earlier verdicts."""
+def caveats_of(results: Results, found: Sequence[Difference]) -> tuple[Message, ...]:
+    """Return what weakens comparisons: machines that changed, earlier verdicts, unequal output."""
     changed = caveats.sentences(sessions.caveats(results), results.levels_of)
     before = judged_before(results)
-    return (*changed, *([before] if before else []))
+    written = (d.written_apart for d in found)
+    return (*changed, *([before] if before else []), *(one for one in written if one))
 
 
 def make(found: Sequence[Difference], gate: float | None) -> tuple[Compared, ...]:

@@ -14,7 +14,7 @@ import typer
 from tare.cli import console, lines, options, quantities
 from tare.cli.command_line import given, how_to_see, places, workload
 from tare.cli.standard_input import standard_input
-from tare.errors import ExperimentError, TrialError
+from tare.errors import ExperimentError, TrialError, UsageError
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
@@ -79,6 +79,7 @@ def compare(
         ),
     ] = None,
     trials: options.Trials = None,
+    min_trials: options.MinTrials = None,
     budget: options.Budget = None,
     timeout: options.Timeout = None,
     seed: options.Seed = None,
@@ -90,6 +91,7 @@ def compare(
     network: options.Network = None,
     as_root: options.AsRoot = False,
     strict: options.Strict = False,
+    bisect: options.Bisect = False,
     out: options.Out = None,
     resume: options.Resume = False,
     capture: options.Capture = False,
@@ -105,6 +107,7 @@ def compare(
     cleanup: lines.Cleanup = None,
     shell: lines.Shell = None,
     ignore_failure: lines.IgnoreFailure = None,
+    directory: lines.Directory = None,
     input: lines.Input = None,
     hosts: options.Hosts = None,
     serve: options.Serve = None,
@@ -141,8 +144,9 @@ def compare(
     console.check_writable(json, junit, markdown, report)
     check_report(report)
     around = lines.Around(
-        setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
-    )
+        setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure,
+        directory or (),
+    )  # fmt: skip
     measured = lines.typed(commands, around, name or (), (), several=True)
     _check_quotes([line.words for line in measured], platform)
     names = [line.name for line in measured]
@@ -154,8 +158,10 @@ def compare(
         )
     if gate_on is not None and trials is not None:
         _check_enough(gate_on, trials)
+    if bisect and gate is None:
+        raise UsageError("--bisect needs --gate, which says what is bad", "--gate 2%")
     least = None if gate is None else quantities.share("--gate", gate, 10)
-    wanted = Wanted(least, out, report, json, junit, markdown, ctx.obj, strict)
+    wanted = Wanted(least, out, report, json, junit, markdown, ctx.obj, strict, str(ctx.info_name))
     where = places([platform], workers, pinning, image, size, network, hosts, serve or ())
     with standard_input(input) as given_input:
         table: dict[str, Any] = {
@@ -204,10 +210,10 @@ def compare(
             raise typer.Exit(against(table, baseline, baseline_name, trials, execution, wanted))
         table["experiment"] |= {
             "compare": "workload",
-            **given({"trials": trials, "gate": gate, "gate_on": gate_on}),
+            **given({"trials": trials, "min_trials": min_trials, "gate": gate, "gate_on": gate_on}),
             **({} if trials or budget else {"budget": "10 s"}),
         }
-        raise typer.Exit(_interleaved(table, execution, wanted))
+        raise typer.Exit(_interleaved(table, execution, wanted, bisect=bisect))
 
 
 def _check_enough(gate_on: str, trials: int) -> None:
@@ -227,7 +233,9 @@ def _check_enough(gate_on: str, trials: int) -> None:
         )
 
 
-def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
+def _interleaved(
+    table: dict[str, Any], execution: Execution, wanted: Wanted, *, bisect: bool
+) -> int:
     from tare.experiment.findings.failures import failures
     from tare.experiment.findings.judgement import failing, failing_trials, lost
     from tare.features.compare.screen import tell
@@ -239,6 +247,9 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
         results = prepared.results(folder)
         found = differences_in(results, folder, execution, ended)
         code = tell(found, results, ended, folder, wanted)
+        if bisect and any(d.failures is not None and d.failures.gate for d in found):
+            # Failed trials of one side alone show no difference in time.
+            code = GATE_CODES["inconclusive"]
         if failure is not None:
             raise failure
         hopeless = failing(results, "workload")

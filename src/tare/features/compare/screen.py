@@ -135,20 +135,20 @@ def tell(
     from tare.results.verdict import GATE_CODES
 
     spoken = "-" not in (wanted.json, wanted.markdown)
-    weak = compared.caveats_of(results)
+    weak = compared.caveats_of(results, found)
     if spoken:
         if wanted.gate is not None:
             gate = text(gate_line(found, wanted.gate, lost(results)))
-            console.out.print(f"Gate     {gate}", style="bold")
+            _say("Gate", gate, "bold")
         for caveat in sentences(weak):
-            console.out.print(f"Caveat   {caveat}")
+            _say("Caveat", caveat)
         show(found, results, wanted.gate)
         if ended == "interrupted":
-            console.out.print(f"Note     {text(by_hand(results, kept=wanted.out is not None))}")
+            _say("Note", text(by_hand(results, kept=wanted.out is not None)))
         for note in sentences(caveats.notes(sessions.caveats(results))):
-            console.out.print(f"Note     {note}")
+            _say("Note", note)
         for failed in by_level(results):
-            console.out.print(f"Failed   {text(failed)}")
+            _say("Failed", text(failed))
     if wanted.json is not None:
         console.write_json(document.as_json(found, results, ended, wanted.gate), wanted.json)
     if wanted.junit is not None or wanted.markdown is not None:
@@ -183,7 +183,7 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
         d for d in found if wanted.gate is not None and d.failures is not None and d.failures.gate
     ]
     if limit := _longer_limit(killed, results):
-        return f"Next     {again('compare', {'--timeout': limit}, ['--out'])}"
+        return f"Next     {again(wanted.command, {'--timeout': limit}, ['--out'])}"
     waiting = [
         d
         for d in found
@@ -196,7 +196,7 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
         waiting = []
     # A baseline has one metric, and is compared with one session, whatever is kept of it.
     paired = all(d.paired for d in found)
-    if waiting and paired and (instead := by_cpu_time(results, "compare")):
+    if waiting and paired and (instead := by_cpu_time(results, wanted.command)):
         return f"Next     {text(instead)}"
     if waiting:
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
@@ -210,8 +210,8 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
         elif wanted.out:
             # Its folder is full.
             without.append("--out")
-        return f"Next     {again('compare', changes, without)}"
+        return f"Next     {again(wanted.command, changes, without)}"
     if page is not None:
         return f"Report   {page}"
-    drawing = again("compare", {"--report": "report.html"})
+    drawing = again(wanted.command, {"--report": "report.html"})
     return f"Next     {drawing}   (draws the page)"

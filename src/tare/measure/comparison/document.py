@@ -89,6 +89,7 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         ],
         "spread": None if d.spread is None else _spread_json(d.spread),
         "trials": None if d.failures is None else _trials_json(d.failures),
+        "written_bytes": list(d.written_bytes),
         "looks": [asdict(look) for look in d.looks],
         "values": [d.first_values.tolist(), d.second_values.tolist()],
     }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tare.cli import console
-from tare.cli.again import FILES, again
+from tare.cli.again import FILES, again, offers
 from tare.cli.command_line import (
     COMMAND_LINE,
     explained,
@@ -75,6 +75,8 @@ class Wanted:
     supplies: Supplies
     #: Whether a machine that changed is an error.
     strict: bool = False
+    #: That was typed, for what to type next.
+    command: str = "compare"
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
@@ -256,9 +258,8 @@ def answer_gate(candidates: Sequence[LostCandidate], gate: float | None) -> None
 def cut_short(folder: Path, execution: Execution) -> InterruptError:
     """Return what is said of a comparison from which nothing can be concluded yet."""
     if not execution.kept:
-        return InterruptError(
-            "interrupted; nothing was kept", "--out DIR keeps it, and --resume goes on with it"
-        )
+        hint = "--out DIR keeps it, and --resume goes on with it" if offers("--resume") else None
+        return InterruptError("interrupted; nothing was kept", hint)
     return _kept(folder)
 
 

@@ -1,0 +1,50 @@
+"""Exit codes for ``git bisect run``: what a comparison shows of the commit that is checked out.
+
+git takes 0 as good, 125 as "cannot be tested", any other code below 128 as bad, and stops at codes
+from 128 on. Codes of errors, such as a wrong option, would call commits bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tare.errors import BuildError, GateError, IncompleteError, TrialError
+from tare.results.verdict import GATE_CODES
+
+#: For git bisect: this commit cannot be tested.
+SKIP = 125
+#: What codes of errors are raised by, so that git bisect stops.
+_STOP = 128
+#: Codes of a candidate of which nothing can be measured here, although others may be measured.
+_UNTESTABLE = frozenset(
+    {
+        GATE_CODES["inconclusive"], TrialError.exit_code, IncompleteError.exit_code,
+        BuildError.exit_code,
+    }
+)  # fmt: skip
+
+#: Whether the command that was typed is to end with such a code.
+_asked = [False]
+
+
+def remember(params: Mapping[str, Any]) -> None:
+    """Remember whether the command that was typed is one of git bisect, before it is checked."""
+    _asked[0] = bool(params.get("bisect"))
+
+
+def exit_code(code: int, failure: str | None = None) -> int:
+    """Translate an exit code of tare; others than those for git bisect stay as they are.
+
+    Parameters
+    ----------
+    code : int
+    failure : str, optional
+        Name of the error's class, where one ended the command.
+    """
+    if not _asked[0] or code >= _STOP or code == GATE_CODES["pass"]:
+        return code
+    # A candidate of which every trial failed is not shown to be slower.
+    if code in _UNTESTABLE or failure == GateError.__name__:
+        return SKIP
+    return code if code == GATE_CODES["fail"] else _STOP + code
