@@ -57,6 +57,7 @@ SUPPLIES = Supplies(
 _COMMANDS = (
     ("run", "Measure", "tare.features.run.command:run", True),
     ("compare", "Measure", "tare.features.compare.command:compare", True),
+    ("ci", "Measure", "tare.features.compare.ci_command:ci", True),
     ("experiment", "Measure", "tare.features.experiment.command:app", False),
     ("tasks", "Measure", "tare.features.tasks.command:app", False),
     ("net", "Measure", "tare.features.network.command:app", False),

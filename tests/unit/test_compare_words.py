@@ -394,6 +394,18 @@ def test_a_comment_counts_what_was_compared() -> None:
         assert head.endswith(f"| {of} |")
 
 
+@pytest.mark.parametrize("count", [1, 100, 2000])
+def test_a_comment_fits_its_limit_and_counts_what_it_leaves_out(count: int) -> None:
+    written = comment.render(told([SLOWER] * count, 0.02))
+    assert len(written) <= 65_536
+    assert written.startswith("### Gate 2 %")
+    assert written.count("<details>") == written.count("</details>")
+    shown = sum(line.startswith("| new |") for line in written.splitlines())
+    assert ("… and " in written) == (count > 100)
+    if count == 2000:
+        assert 100 < shown < count
+
+
 def test_a_session_that_ended_with_its_budget_says_what_to_do() -> None:
     results = make(trials=5)
     asked = replace(results.experiment.stopping, trials=8)

@@ -15,11 +15,11 @@ INDENT = 26
 #: Headings to the options below them, in any command: an option of one name means the same in all.
 GROUPS = {
     "What": (
-        "application", "name", "metric", "quantile", "margin", "gate", "baseline",
-        "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms", "pattern", "sweep",
-        "identify", "spend", "kappa", "finding", "table", "cpus", "session", "limit", "direction",
-        "streams", "memory", "workload", "slope", "intercept", "range", "r_squared", "maximum",
-        "predictions",
+        "application", "name", "build", "base", "head", "metric", "quantile", "margin", "gate",
+        "baseline", "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms",
+        "pattern", "sweep", "identify", "spend", "kappa", "finding", "table", "cpus", "session",
+        "limit", "direction", "streams", "memory", "workload", "slope", "intercept", "range",
+        "r_squared", "maximum", "predictions",
     ),
     "Columns": (
         "format", "value", "group", "compare", "order", "trial", "block", "drop_missing", "time",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 
 from tare.render.markdown import text
 from tare.render.words import sentences, shown
@@ -16,12 +17,24 @@ _SIGNS: Mapping[GateAnswer, str] = {
     "fail": "❌ fails",
     "inconclusive": "❔ inconclusive",
 }
+#: GitHub takes comments of 65,536 characters.
+MAX_CHARS = 60_000
 _HEADS = ("verdict", "ratio", "median", "of")
 
 
 def render(report: Report) -> str:
-    """Write what a report compares: verdict, table, and the details folded away."""
-    return "\n".join(_parts(report)) + "\n"
+    """Write what a report compares: verdict, table, and the details folded away.
+
+    What does not fit a comment is left out at the end, and its lines are counted.
+    """
+    parts = list(_parts(report))
+    lengths = accumulate(len(part) + 1 for part in parts)
+    fitting = sum(length <= MAX_CHARS for length in lengths)
+    kept = parts[:fitting]
+    if fitting < len(parts):
+        kept.append(f"\n… and {len(parts) - fitting} more lines: --json has all comparisons")
+        kept += ["\n</details>"] if any("<details>" in part for part in kept) else []
+    return "\n".join(kept) + "\n"
 
 
 def _parts(report: Report) -> Iterator[str]:
