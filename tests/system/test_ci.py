@@ -225,9 +225,13 @@ def leftovers(repository: Path) -> list[Path]:
 def test_commits_run_in_the_folder_in_which_tare_was_called(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     make(repository, [{"deep/er/name": "one"}, {"deep/er/name": "two"}])
-    done = ci(repository / "deep" / "er", "-n", "6", "--gate", "90%", "--", "test -f name")
-    assert done.returncode != 11, done.stderr
-    assert "base " in done.stdout
+    done = ci(
+        repository / "deep" / "er", "-n", "6", "--prepare", "cp name prepared", "--shell", "sh",
+        "--", 'test "$PWD" = "$(pwd -P)" && cmp name prepared && test ! -e .git',
+    )  # fmt: skip
+    assert "base " in done.stdout, done.stderr
+    assert "Failed" not in done.stdout
+    assert git(repository, "status", "--porcelain") == ""
     (repository / "new").mkdir()
     done = ci(repository / "new", "-n", "6", "--", "true")
     assert done.returncode == 10

@@ -185,6 +185,7 @@ def test_each_command_may_have_a_folder_of_its_own(tmp_path: Path) -> None:
         Path(folder).mkdir()
     found = typed(["x", "x"], Around(directories=folders), ["1", "2"], [], several=True)
     assert [line.options["directory"] for line in found] == [*folders]
+    assert [line.options["environment"] for line in found] == [{"PWD": one} for one in folders]
     one = typed(["x", "y"], Around(directories=folders[:1]), [], [], several=True)
     assert {line.options["directory"] for line in one} == {folders[0]}
     for wrong in ((*folders, folders[0]), (str(tmp_path / "c"),)):

@@ -22,6 +22,7 @@ from tare.cli.command_line import split
 from tare.cli.commands import Command
 from tare.cli.options import rare
 from tare.errors import ExperimentError
+from tare.workloads.placeholders import literal
 
 #: Between the values of one option, which nobody can type.
 _SEPARATOR = "\x1f"
@@ -287,15 +288,23 @@ def _line(
         words = [*split(around.shell or ""), "-c", filled]
     else:
         words = split(filled)
-    options: dict[str, Any] = {
+    beside = {
         key: _fill(line, parameters)
         for key, lines in around.lines.items()
         if lines and (line := lines[number if len(lines) > 1 else 0]).strip()
     }
-    if options and around.shell not in (None, "none"):
+    options: dict[str, Any] = {}
+    if beside and around.shell not in (None, "none"):
         options["shell"] = split(around.shell or "")
     if given := around.directories:
-        options["directory"] = str(Path(given[number if len(given) > 1 else 0]).absolute())
+        directory = str(Path(given[number if len(given) > 1 else 0]).absolute())
+        # The lines for the shell run there as well, and otherwise where tare was called.
+        beside = {
+            key: f"cd {shlex.quote(directory)} || exit\n{line}" for key, line in beside.items()
+        }
+        # Programs take it for their folder, and the caller's is another one.
+        options |= {"directory": directory, "environment": {"PWD": literal(directory)}}
+    options |= beside
     if around.ignore_failure is not None:
         options["ignore_failure"] = _codes(around.ignore_failure)
     return Line(words[0], filled, words, parameters, options)

@@ -188,7 +188,10 @@ def _git(*words: str) -> str:
     done = _run(*words)
     if done.returncode:
         why = done.stderr.strip().removeprefix("fatal: ").splitlines() or ["no reason is given"]
-        raise PlatformError(f"git {words[0]}: {why[0]}", "tare ci runs in a clone of a repository")
+        # git names the line to type where a repository is another user's, as in containers.
+        typed = (line.strip() for line in why if line.strip().startswith("git config"))
+        hint = next(typed, "tare ci runs in a clone of a repository")
+        raise PlatformError(f"git {words[0]}: {why[0]}", hint)
     return done.stdout.strip()
 
 
