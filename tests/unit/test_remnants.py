@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -415,3 +416,30 @@ def test_networks_of_dead_sessions_go_and_others_stay(state: Path) -> None:
         removed = remnants.cleanup()
     assert removed == [f"network namespace {dead}-1", f"network namespace {dead}-s"]
     assert {path.name for path in (state / "networks").iterdir()} == {f"{living}-1", "blue"}
+
+
+def test_folders_that_their_user_may_not_change_are_removed() -> None:
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory(prefix="tests-of-tare-", dir="/var/tmp") as name:
+        place = Path(name)
+        outside, folder = place / "outside", place / "folder"
+        for one in (outside, folder / "a" / "b"):
+            one.mkdir(parents=True)
+            (one / "file").touch()
+        (folder / "a" / "link").symlink_to(outside)
+        if user == 0:
+            # Root may change everything.
+            for one in (place, *place.rglob("*")):
+                os.chown(one, 65534, 65534, follow_symlinks=False)
+        outside.chmod(0o500)
+        for one in (folder / "a" / "b", folder / "a"):
+            one.chmod(0o000)
+        try:
+            os.seteuid(65534 if user == 0 else user)
+            remnants._remove_folder(folder)
+        finally:
+            os.seteuid(user)
+        assert not folder.exists()
+        assert (outside / "file").exists()
+        assert outside.stat().st_mode & 0o777 == 0o500
+        outside.chmod(0o700)

@@ -157,7 +157,7 @@ def _processes() -> list[Remnant]:
 
 def _files() -> list[Remnant]:
     return [
-        Remnant(path.name, f"directory {path}", partial(shutil.rmtree, path))
+        Remnant(path.name, f"directory {path}", partial(_remove_folder, path))
         for folder in {*FOLDERS, *leases.folders()}
         for path in folder.glob("tare-*")
         if leases.session_of(path.name) is not None
@@ -165,6 +165,19 @@ def _files() -> list[Remnant]:
         and path.is_dir()
         and not path.is_symlink()
     ]
+
+
+def _remove_folder(path: Path) -> None:
+    """Remove a folder, also where a program left folders in it that its user may not change."""
+    try:
+        shutil.rmtree(path)
+    except PermissionError:
+        path.chmod(0o700)
+        for folder, names, _ in os.walk(path):
+            for inner in (Path(folder, name) for name in names):
+                if not inner.is_symlink():
+                    inner.chmod(0o700)
+        shutil.rmtree(path)
 
 
 def _images() -> Iterable[Remnant]:
