@@ -98,11 +98,13 @@ class BuildError(TareError):
     """
 
     exit_code = 20
+    #: Where the reference does not build.
+    base_exit_code = 21
 
     def __init__(self, message: str, hint: str | None = None, *, of_base: bool = False) -> None:
         super().__init__(message, hint)
         if of_base:
-            self.exit_code = 21
+            self.exit_code = self.base_exit_code
 
 
 class CutShortError(TrialError):

@@ -247,6 +247,10 @@ def test_the_base_is_where_head_left_the_default_branch(tmp_path: Path) -> None:
     git(repository, "checkout", "--quiet", "-b", "topic")
     git(repository, "commit", "--quiet", "--allow-empty", "--message", "mine")
     assert f"base {second[:10]}" in ci(repository, *words).stderr
+    git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{repository}", "shallow")
+    done = ci(tmp_path / "shallow", *words)
+    assert done.returncode == 10
+    assert "--unshallow" in done.stderr
     done = ci(repository, "--base", "--output=x", *words)
     assert done.returncode == 10
     assert not (repository / "x").exists()

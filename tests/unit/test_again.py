@@ -138,3 +138,21 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
     found = [SimpleNamespace(comparison=comparison, seconds=0.1, paired=paired, gated=None)]
     wanted = session.Wanted(None, Path("o"), None, None, None, None, SUPPLIES)
     assert screen._next(found, None, None, wanted) == f"Next     tare compare {then}"
+
+
+@pytest.mark.parametrize(
+    ("n", "more", "seconds"), [(1, None, 63.0), (7, None, None), (9, 3, 108.0)]
+)
+def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_proposed(
+    n, more, seconds, monkeypatch
+):
+    monkeypatch.setattr("sys.argv", ["tare", "compare", "a", "b"])
+    monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
+    asked = []
+    monkeypatch.setattr(screen.console, "seconds", lambda value: str(asked.append(value)))
+    comparison = SimpleNamespace(more_pairs=more, n=n)
+    found = [SimpleNamespace(comparison=comparison, seconds=6.0, paired=True, gated=None, few=None)]
+    wanted = session.Wanted(None, None, None, None, None, None, SUPPLIES)
+    screen._next(found, None, None, wanted)
+    # All pairs are measured anew, and half as many more.
+    assert asked == ([] if seconds is None else [seconds])

@@ -29,7 +29,7 @@ def forgotten() -> Iterator[None]:
         (IncompleteError.exit_code, IncompleteError.__name__, 125),
         (BuildError.exit_code, BuildError.__name__, 125),
         # The base does not build: no commit can be tested.
-        (BuildError("", of_base=True).exit_code, BuildError.__name__, 149),
+        (BuildError.base_exit_code, BuildError.__name__, 149),
         (USAGE, "Usage", 138),
         (CRASH, "Fault", 198),
         (InterruptError.exit_code, InterruptError.__name__, 130),

@@ -128,6 +128,7 @@ _GATE_HEADINGS = {
     1: "❌ gate fails",
     2: "❔ gate is inconclusive",
     BuildError.exit_code: "❌ does not build",
+    BuildError.base_exit_code: "❔ the base does not build",
 }
 
 

@@ -19,6 +19,7 @@ from tare.measure.comparison.trust import trust
 from tare.render.words import sentence, text
 from tare.results.message import Chosen, Message, message
 from tare.statistics.intervals import Interval
+from tare.statistics.sequential import FIRST_LOOK
 from tare.units import chosen
 
 #: Characters of the picture, and of what stands before every line.
@@ -176,6 +177,14 @@ def _longer_limit(killed: Sequence[Difference], results: Results) -> str | None:
     return None if not limits else units.duration(2 * max(limits))
 
 
+def _missing_pairs(d: Difference) -> int:
+    """Return how many more pairs would settle it, or would say how many; 0: not known, or none."""
+    c = d.comparison
+    if c.more_pairs is not None or not d.paired or d.few is not None:
+        return c.more_pairs or 0
+    return max(0, FIRST_LOOK - c.n)
+
+
 def _next(found: Sequence[Difference], results: Results, page: Path | None, wanted: Wanted) -> str:
     from tare.render.words import text
 
@@ -187,7 +196,7 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
     waiting = [
         d
         for d in found
-        if d.comparison.more_pairs
+        if _missing_pairs(d)
         and d not in killed
         and (wanted.gate is None or d.gate(wanted.gate) == "inconclusive")
     ]
@@ -199,7 +208,7 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
     if waiting and paired and (instead := by_cpu_time(results, wanted.command)):
         return f"Next     {text(instead)}"
     if waiting:
-        more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
+        more = sum(_missing_pairs(d) * d.seconds for d in waiting)
         resumes = wanted.out is not None and paired
         if not resumes:  # what was measured is not gone on with, so it begins anew
             more += sum(d.comparison.n * d.seconds for d in found)
