@@ -130,8 +130,12 @@ def show(report: Report, written: Sequence[Path], next_: str | None = None) -> N
 
 def write_json(value: Any, destination: str) -> None:
     """Write a value as JSON to a file, or to standard output where it is ``-``."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    write_text(text.decode() + "\n", destination, "--json")
+    write_text(json_text(value), destination, "--json")
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON, indented by two."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 def write_text(text: str, destination: str, option: str) -> None:

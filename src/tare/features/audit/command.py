@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tare import units
 from tare.cli import console, options, quantities
 from tare.cli.stages import Progress
 from tare.errors import InputError
@@ -92,45 +90,27 @@ def audit(
     tare audit hyperfine.json --compare command
     """
     from tare.features.audit import page
+    from tare.features.audit.ask import ask
     from tare.features.audit.audit import audit as look
     from tare.features.audit.contract import as_json
     from tare.features.audit.next_steps import follow_up
-    from tare.features.audit.question import PRECISION, QUANTILES, Question, Sizing
     from tare.features.audit.screen import show
-    from tare.readers import ColumnOptions
     from tare.render import files as written
     from tare.render.words import text
 
-    level = quantities.share("--confidence", confidence, example="95%")
     if kappa is not None:
+        level = quantities.share("--confidence", confidence, example="95%")
         return _agree(kappa, files, level, json)
     if report is not None:
         written.format_of(report)
     if not files:
         raise InputError("no file was named", "tare audit results.json")
-    compared = _names(compare)
-    if reference is not None and not compared:
-        raise InputError(
-            "--reference is a level of the column that is compared", "--compare names that column"
-        )
-    grouped = (*_names(group), *(c for c in (cores, pinning_column) if c is not None))
-    columns = ColumnOptions(
-        value, _apart(grouped, compared), compared, order, trial, block, drop_missing
-    )
-    question = Question(
-        columns=columns,
-        format=format,
-        precision=PRECISION if precision is None else quantities.share("--precision", precision),
-        precision_required=precision is not None,
-        confidence=level,
-        quantiles=tuple(quantities.read(units.quantile, "--quantile", q) for q in quantile)
-        if quantile
-        else QUANTILES,
-        seed=seed,
-        finding=finding,
-        unit_s=quantities.wait("--time-unit", time_unit),
-        sizing=Sizing(cores, pinning_column, reference, host_cores),
-    )
+    question = ask(
+        finding=finding, format=format, value=value, group=group, compare=compare, order=order,
+        trial=trial, block=block, drop_missing=drop_missing, cores=cores,
+        pinning=pinning_column, reference=reference, host_cores=host_cores, precision=precision,
+        confidence=confidence, quantile=quantile, time_unit=time_unit, seed=seed,
+    )  # fmt: skip
     with Progress() as progress:
         found = look(files, question, progress)
         if report is not None:
@@ -161,15 +141,3 @@ def _agree(
         for one in found:
             console.out.print(sentence(one.said), soft_wrap=True)
     return 0
-
-
-def _names(given: list[str] | None) -> tuple[str, ...]:
-    """Columns by name, one or several in a word."""
-    return tuple(
-        dict.fromkeys(n.strip() for word in given or () for n in word.split(",") if n.strip())
-    )
-
-
-def _apart(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """Names that are not among others, each once."""
-    return tuple(name for name in dict.fromkeys(names) if name not in others)

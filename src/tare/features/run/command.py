@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,26 +9,17 @@ import typer
 
 from tare.cli import console, lines, options
 from tare.cli.command_line import (
-    COMMAND_LINE,
     explained,
     how_to_see,
-    in_options,
-    metric_name,
-    places,
-    workload,
 )
 from tare.cli.standard_input import standard_input
-from tare.errors import ExperimentError, IncompleteError, TrialError, UsageError
-from tare.render.escaping import on_one_line
+from tare.errors import IncompleteError, TrialError
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
-    from tare.experiment.specification import Experiment
     from tare.features.run.screen import Summary
+    from tare.features.run.work import Asked
     from tare.measure.comparison.session import Execution, Wanted
-
-#: Default budget of one command, and the least per cell of several, in seconds.
-BUDGET_S, CELL_S = 10, 3
 
 Resume = Annotated[
     bool,
@@ -124,146 +113,72 @@ def run(
         tare run --parameter-scan t 1 3 'sleep 0.{t}'
         tare run --application ffmpeg -p bare -p docker
     """
-    from tare.experiment import file as experiment_file
-    from tare.experiment.catalogue import catalogue
-    from tare.features.run import application as applications
     from tare.features.run import table as run_table
+    from tare.features.run import work
     from tare.measure.comparison.session import Execution, Wanted, check_report
-    from tare.platforms import own_files
 
     console.check_writable(json, save, markdown, export_json, report)
     check_report(report)
-    known = catalogue()
-    if resume and out is None:
-        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
-    if trials and resume and out is not None:
-        trials = total_trials(trials, out)
-    platforms = platform or ["bare"]
-    around = lines.Around(
-        setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
-    )
-    parameters = lines.scanned(parameter_scan or (), parameter_step_size, parameter_list or ())
-    if application is None:
-        if not command:
-            raise UsageError("there is no command", "tare run -- COMMAND…, or --application NAME")
-        if set_:
-            raise UsageError("--set is of an application", "--application NAME")
-        measured = lines.typed(command, around, name or (), parameters, several=False)
-    else:
-        of_commands = {
-            "a command": bool(command), "--name": bool(name), "--input": input is not None,
-            "--image": image is not None, "--shell": shell is not None,
-            "--ignore-failure": ignore_failure is not None,
-            "lines around it": any(around.lines.values()),
-            applications.PARAMETERS: bool(parameters),
-        }  # fmt: skip
-        measured = [applications.line(application, set_ or (), of_commands)]
-    # Words of a command are taken as for the platform that has the fewest files of this machine.
-    main = next((one for one in platforms if own_files(one)), platforms[0])
-    where = places(
-        platforms, workers, pinning, image, size, network, hosts, serve or (),
-        networked=application is not None and applications.needs_network(application),
-    )  # fmt: skip
-    cells = len(platforms) * len(measured)
-    several = cells > 1
-    compared = "platform" if len(platforms) > 1 else "workload"
-    default_s = max(BUDGET_S, CELL_S * cells)
     execution = Execution(
         resume, as_root, capture, out is not None, ctx.obj, network_fingerprint, report is not None
     )
     wanted = Wanted(None, out, report, json, None, markdown, ctx.obj, strict)
-    with ExitStack() as stack:
-        given = stack.enter_context(standard_input(input))
-        table = {
-            "experiment": {
-                "name": "run",
-                "question": _question(measured, several=several),
-                "warmup": warmup,
-                "linger": grace,
-                "quantile": quantile,
-                "fingerprint": fingerprint and bool(out or save),
-                "context_switches": context_switches,
-                **({"trials": trials} if trials else {"budget": f"{default_s} s"}),
-                **({"precision": precision} if precision else {}),
-                "early": not (trials or several) and quantile == "median",
-                **({"budget": budget} if budget else {}),
-                **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
-                **({"compare": compared} if several else {}),
-            },
-            "workload": [
-                workload(
-                    line.name, line.words, main, capture=capture, timeout=timeout,
-                    input=given, hosts=network is not None, options=line.options,
-                )
-                if application is None
-                else {
-                    **line.options, "capture": capture,
-                    **({"timeout": timeout} if timeout else {}),
-                }
-                for line in measured
-            ],
-            **where,
-        }  # fmt: skip
-        if several:
+    with standard_input(input) as given:
+        asked = work.ask(
+            command or (), application=application, set_=set_, name=name, metric=metric,
+            quantile=quantile, trials=trials, precision=precision, budget=budget, timeout=timeout,
+            platform=platform, image=image, size=size, workers=workers, pinning=pinning,
+            network=network, out=out, resume=resume, capture=capture,
+            fingerprint=fingerprint and bool(out or save), warmup=warmup, setup=setup,
+            prepare=prepare, conclude=conclude, cleanup=cleanup, shell=shell,
+            ignore_failure=ignore_failure, context_switches=context_switches,
+            parameter_scan=parameter_scan, parameter_step_size=parameter_step_size,
+            parameter_list=parameter_list, input=given, hosts=hosts, serve=serve, grace=grace,
+        )  # fmt: skip
+        if asked.several:
             refused = {
                 "--save": save, "--quantile": quantile != "median", "--precision": precision,
             }  # fmt: skip
-            run_table.check(platforms, measured, {o: bool(asked) for o, asked in refused.items()})
+            run_table.check(
+                asked.platforms, asked.lines, {o: bool(given) for o, given in refused.items()}
+            )
             code = run_table.run_table(
-                table, measured, execution, wanted, export_json, named=bool(name)
+                asked.table, asked.lines, execution, wanted, export_json, named=bool(name)
             )
             raise typer.Exit(code)
-        try:
-            asked = experiment_file.from_table(table, COMMAND_LINE, known)
-        except ExperimentError as error:
-            raise in_options(error) from error
-        _one(asked, measured[0], execution, wanted, main, save, export_json, named=bool(name))
-
-
-def _question(measured: Sequence[lines.Line], *, several: bool) -> str:
-    if len(measured) > 1:
-        return "Do their times differ?"
-    command = on_one_line(measured[0].text)
-    if several:
-        return f"Does the platform change the time of {command}?"
-    return f"How long does {command} take?"
+        _one(asked, execution, wanted, save, export_json, named=bool(name))
 
 
 def _one(
-    asked: Experiment,
-    line: lines.Line,
+    asked: Asked,
     execution: Execution,
     wanted: Wanted,
-    main: str,
     save: Path | None,
     export: str | None,
     *,
     named: bool,
 ) -> None:
-    """Measure a single command on a single platform, and say what is known of it."""
+    """Measure a single command on a single platform, and print its results."""
     from tare.experiment import pipeline, plan
-    from tare.experiment.fingerprints.machine.activity import Watch, others_share
     from tare.features.run import table as run_table
+    from tare.features.run import work
     from tare.features.run.progress import RunBar
-    from tare.features.run.screen import as_row, show, summarize
+    from tare.features.run.screen import as_row, show
     from tare.measure.comparison import session
     from tare.render.words import text
 
-    prepared = pipeline.check(asked, network=execution.network)
+    (line,) = asked.lines
+    prepared = work.prepare(asked, execution)
+    experiment = prepared.experiment
     with wanted.folder() as folder:
-        bar = RunBar(plan.metric(asked), asked.stopping)
-        watch = Watch()
-        ended, failure = session.conduct(prepared, folder, execution, bar)
-        # A container engine's programs are not children of this process: their CPU time would
-        # count as that of other programs.
-        children = all(cell.platform == "bare" for cell in prepared.cells)
-        results = prepared.results(folder)
-        summary = summarize(results, ended, others_share(watch.activity()) if children else None)
+        bar = RunBar(plan.metric(experiment), experiment.stopping)
+        summary, failure = work.measure(prepared, folder, execution, bar)
+        results = summary.results
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
         spoken = "-" not in (wanted.json, wanted.markdown, export)
         if spoken:
-            show(summary, wanted.out, main)
+            show(summary, wanted.out, asked.main)
         if wanted.json is not None:
             console.write_json(summary.as_json(), wanted.json)
         if summary.good and wanted.markdown is not None:
@@ -327,23 +242,3 @@ def _save(results: Results, file: Path) -> None:
     n = len(whole.sessions)
     saved = message("run.saved", file=str(file), sessions=n, wanting=max(0, FEWEST_SESSIONS - n))
     console.err.print(f"Saved   {text(saved)}")
-
-
-def total_trials(asked: int, folder: Path) -> int:
-    """Return the good trials that every cell of a folder is to have after a session of so many.
-
-    What an earlier session left unfinished is completed; else they come on top of what there is.
-    """
-    from tare.experiment import journal, plan_file
-    from tare.experiment.session import folder as folders
-    from tare.experiment.session.resume_state import past
-
-    if not folders.has_begun(folder):
-        return asked
-    stored = plan_file.read(folder)
-    good = past(journal.read_all(folder)).good
-    done = [good.get(cell.cell, 0) for cell in stored.cells]
-    before = stored.experiment.stopping.trials
-    if before is not None and min(done) < before:
-        return max(asked, before)
-    return asked + max(done)

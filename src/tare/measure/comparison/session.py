@@ -15,6 +15,7 @@ from tare.cli import console
 from tare.cli.again import FILES, again, offers
 from tare.cli.command_line import (
     COMMAND_LINE,
+    CONCLUDING_S,
     explained,
     folder_in_memory,
     hiding,
@@ -60,6 +61,9 @@ class Execution:
     network: Path | None = None
     #: Whether a page is drawn of the results.
     page: bool = False
+    #: Whether this process is the command: its age counts towards the budget, its standard input
+    #: is checked, and Ctrl-C ends the measurement with the trials so far.
+    is_command: bool = True
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,11 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
 
 
 def measure(
-    prepared: Prepared, folder: Path, execution: Execution
+    prepared: Prepared, folder: Path, execution: Execution, bar: Bar | None = None
 ) -> tuple[str, TrialError | None]:
     """Measure a session that there must be something to conclude from.
+
+    ``bar`` shows the progress; by default on standard error.
 
     Returns
     -------
@@ -127,7 +133,7 @@ def measure(
     from tare.cli.progress import Bar
     from tare.experiment.findings.failures import failures
 
-    bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
+    bar = bar or Bar(budget_s=prepared.experiment.stopping.budget_s)
     ended, failure = conduct(prepared, folder, execution, bar)
     if failure is not None and not (results := prepared.results(folder)).good:
         raise explained(failure, failures(results), prepared) from failure
@@ -169,18 +175,19 @@ def conduct(
                 as_root=execution.as_root,
                 disturbances=True,
                 charts=execution.kept or execution.page,
-                spent_s=spent_s(),
+                spent_s=spent_s() if execution.is_command else CONCLUDING_S,
                 supplies=execution.supplies,
                 probing=SHORT_PROBING,
             )
-            if not any(workload.input for workload in prepared.experiment.workloads):
+            inputs = any(workload.input for workload in prepared.experiment.workloads)
+            if execution.is_command and not inputs:
                 # Who writes to a pipe may have taken as long as the trials.
                 refuse_piped()
             return ended, None
     except TerminatedError as error:
         raise cut_short(folder, execution) from error
     except KeyboardInterrupt:
-        if not bar.has_begun:
+        if not bar.has_begun or not execution.is_command:
             raise
         return "interrupted", None
     except CutShortError as error:
