@@ -33,8 +33,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from os import PathLike
+    from typing import Unpack
 
     from tare.experiment.results import Results
+    from tare.library.options import AuditOptions, Command, CompareOptions, RunOptions
+    from tare.library.results import AuditResult, ComparisonResult, RunResult
 
 __version__ = "0.1.0"
 
@@ -60,3 +63,96 @@ def open(folder: str | PathLike[str]) -> Results:
     from tare.experiment.store import load
 
     return load(folder)
+
+
+def run(
+    command: Command | None = None, *, progress: bool = False, **options: Unpack[RunOptions]
+) -> RunResult:
+    """Measure how long a command takes, as ``tare run`` does.
+
+    Parameters
+    ----------
+    command : str or list of str
+        A program with its arguments, or one text that is divided into words as a shell would;
+        None: an ``application``.
+    progress : bool
+        Show the progress on standard error; otherwise nothing is printed.
+    **options
+        Options of the command by their names, with ``_`` for ``-``: ``trials=20``,
+        ``budget="30 s"`` or 30.0 (seconds), ``precision="1%"`` or 0.01, ``platform="docker"``.
+
+    Returns
+    -------
+    RunResult
+        Values, median, interval and verdict: times are in seconds.
+
+    Raises
+    ------
+    tare.errors.TareError
+        What happened, and in ``hint`` what to do. If trials were measured all the same, ``result``
+        has them.
+    """
+    from tare.library import run as measure
+
+    return measure(command, progress=progress, **options)
+
+
+def compare(
+    *commands: Command, progress: bool = False, **options: Unpack[CompareOptions]
+) -> ComparisonResult:
+    """Compare commands with the first one, as ``tare compare`` does.
+
+    Parameters
+    ----------
+    *commands : str or list of str
+        At least two programs with their arguments.
+    progress : bool
+        Show the progress on standard error; otherwise nothing is printed.
+    **options
+        Options of the command by their names, with ``_`` for ``-``: ``margin="2%"`` or 0.02,
+        ``gate=0.05``, ``trials=20``, ``budget=30.0`` (seconds) or ``"30 s"``.
+
+    Returns
+    -------
+    ComparisonResult
+        A verdict, a ratio and its interval for each command after the first.
+
+    Raises
+    ------
+    tare.errors.TareError
+        What happened, and in ``hint`` what to do. If trials were measured all the same, ``result``
+        has them.
+    """
+    from tare.library import compare as measure
+
+    return measure(*commands, progress=progress, **options)
+
+
+def audit(
+    *files: str | PathLike[str], progress: bool = False, **options: Unpack[AuditOptions]
+) -> AuditResult:
+    """Check how far results of any tool can be trusted, as ``tare audit`` does.
+
+    Parameters
+    ----------
+    *files : path
+        Files of results in any format that tare reads.
+    progress : bool
+        Show the progress on standard error; otherwise nothing is printed.
+    **options
+        Options of the command by their names, with ``_`` for ``-``: ``value="wall_s"``,
+        ``compare="program"``, ``precision=0.01``.
+
+    Returns
+    -------
+    AuditResult
+        A verdict on every series, with its reasons, its median and the interval.
+
+    Raises
+    ------
+    tare.errors.InputError
+        If a file cannot be read.
+    """
+    from tare.library import audit as check
+
+    return check(*files, progress=progress, **options)

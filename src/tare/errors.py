@@ -16,6 +16,8 @@ class TareError(Exception):
 
     #: Exit codes start at 10, since 0 to 2 are verdicts.
     exit_code = 10
+    #: The result of `tare.run` or `tare.compare` where trials were measured all the same.
+    result: object = None
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)

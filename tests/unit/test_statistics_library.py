@@ -10,6 +10,7 @@ import pytest
 GUIDE = Path(__file__).parents[2] / "docs" / "reference" / "library.md"
 
 
+@pytest.mark.system
 def test_the_guide_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S)
     assert len(blocks) >= 4

@@ -7,11 +7,12 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from tare.cli.console import about, err, seconds
+from tare.experiment import session
 from tare.experiment.session import Outcome
 from tare.experiment.specification import Cell
 from tare.render.words import text
@@ -25,6 +26,27 @@ LONG_S = 2.0
 APPLICATION_S = 60.0
 #: A terminal is drawn so often.
 REFRESH_S = 0.1
+
+
+class SessionProgress(session.Progress, Protocol):
+    """What is told of the progress of a session, from its beginning to its end.
+
+    Attributes
+    ----------
+    has_begun : bool
+        Whether a trial has ended.
+    """
+
+    has_begun: bool
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
 
 class Live:

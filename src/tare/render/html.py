@@ -38,6 +38,24 @@ def render(page: Report, large: Mapping[str, large_table.LargeTable] | None = No
     """
     tables = {name: large_table.lay(table) for name, table in (large or {}).items()}
     assert tables.keys() <= {one.finding.name for one in page.sections}, "tables without a section"
+    environment = templates()
+    style, scripts = _source(environment, "page.css"), [_vega(), _source(environment, "page.js")]
+    if tables:
+        style += _source(environment, "large_table.css")
+        # The table is there before the charts are drawn.
+        scripts.insert(0, _source(environment, "large_table.js"))
+    return environment.get_template("page.html").render(
+        page=page,
+        large=tables,
+        style=Markup(style),
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(scripts),
+        version=tare.__version__,
+    )
+
+
+def templates() -> jinja2.Environment:
+    """Return the templates, which escape every text."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tare.render"),
         autoescape=True,
@@ -52,19 +70,7 @@ def render(page: Report, large: Mapping[str, large_table.LargeTable] | None = No
     environment.filters["text"] = words.text
     environment.filters["sentence"] = words.sentence
     environment.filters["laid"] = lay
-    style, scripts = _source(environment, "page.css"), [_vega(), _source(environment, "page.js")]
-    if tables:
-        style += _source(environment, "large_table.css")
-        # The table is there before the charts are drawn.
-        scripts.insert(0, _source(environment, "large_table.js"))
-    return environment.get_template("page.html").render(
-        page=page,
-        large=tables,
-        style=Markup(style),
-        scripts=[Markup(script) for script in scripts],
-        policy=_policy(scripts),
-        version=tare.__version__,
-    )
+    return environment
 
 
 def _vega() -> str:

@@ -13,7 +13,7 @@ from tare.errors import ExperimentError, TrialError, UsageError
 from tare.render.escaping import on_one_line
 
 if TYPE_CHECKING:
-    from tare.cli.progress import Bar
+    from tare.cli.progress import SessionProgress
     from tare.experiment.pipeline import Prepared
     from tare.features.run.screen import Summary
     from tare.measure.comparison.session import Execution
@@ -196,7 +196,7 @@ def prepare(asked: Asked, execution: Execution) -> Prepared:
 
 
 def measure(
-    prepared: Prepared, folder: Path, execution: Execution, bar: Bar
+    prepared: Prepared, folder: Path, execution: Execution, bar: SessionProgress
 ) -> tuple[Summary, TrialError | None]:
     """Measure a single command on a single platform, and summarise its trials.
 

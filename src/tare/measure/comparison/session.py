@@ -39,7 +39,7 @@ from tare.results.message import Chosen, Message, message
 from tare.results.verdict import GATE_CODES, worst
 
 if TYPE_CHECKING:
-    from tare.cli.progress import Bar
+    from tare.cli.progress import SessionProgress
     from tare.experiment.findings.judgement import Difference
     from tare.experiment.findings.side_failures import LostCandidate
     from tare.experiment.pipeline import Prepared
@@ -119,7 +119,7 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
 
 
 def measure(
-    prepared: Prepared, folder: Path, execution: Execution, bar: Bar | None = None
+    prepared: Prepared, folder: Path, execution: Execution, bar: SessionProgress | None = None
 ) -> tuple[str, TrialError | None]:
     """Measure a session that there must be something to conclude from.
 
@@ -141,7 +141,7 @@ def measure(
 
 
 def conduct(
-    prepared: Prepared, folder: Path, execution: Execution, bar: Bar
+    prepared: Prepared, folder: Path, execution: Execution, bar: SessionProgress
 ) -> tuple[str, TrialError | None]:
     """Measure a session, which Ctrl-C ends with what there is.
 

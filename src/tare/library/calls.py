@@ -1,0 +1,189 @@
+"""`tare.run`, `tare.compare` and `tare.audit`: the work of the commands, without their output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar, Unpack
+
+from tare.cli import limits
+from tare.cli.command_line import explained, folder_in_memory, how_to_see
+from tare.errors import ChangedError, IncompleteError, TareError, TrialError, UsageError
+from tare.library import options
+from tare.library.options import AuditOptions, Command, CompareOptions, RunOptions, StrPath
+from tare.library.progress import Silent
+from tare.library.results import AuditResult, ComparisonResult, Result, RunResult, compared
+from tare.measure.comparison.session import Execution
+from tare.render.words import text
+from tare.wiring import SUPPLIES
+
+R = TypeVar("R", bound=Result)
+
+
+def run(
+    command: Command | None = None, *, progress: bool = False, **given: Unpack[RunOptions]
+) -> RunResult:
+    """Measure how long a command takes; see `tare.run`."""
+    from tare.experiment import pipeline, plan
+    from tare.features.run import command as of_command
+    from tare.features.run import work
+    from tare.features.run.progress import RunBar
+
+    with _errors(RunOptions.__annotations__):
+        if command is None and given.get("application") is None:
+            raise UsageError("tare.run has no command", 'tare.run(["sleep", "0.1"])')
+        typed = options.typed("run", given, RunOptions.__annotations__, of_command.run, options.RUN)
+        execution, strict = _how(typed)
+        platform, saves = typed.pop("platform"), typed["out"] is not None
+        asked = work.ask(
+            () if command is None else [options.line(command)],
+            platform=None if platform is None else [platform],
+            parameter_scan=None,
+            parameter_step_size=None,
+            parameter_list=None,
+            **typed | {"fingerprint": typed["fingerprint"] and saves},
+        )
+        prepared = work.prepare(asked, execution)
+        experiment, silent = prepared.experiment, Silent()
+        with _folder(typed["out"]) as folder:
+            bar = RunBar(plan.metric(experiment), experiment.stopping) if progress else silent
+            summary, failure = work.measure(prepared, folder, execution, bar)
+            if not summary.good:
+                raise explained(
+                    failure or TrialError("no trial was good"), summary.failed, prepared
+                )
+            result = RunResult(
+                asked.lines[0].text, summary.results, summary.ended, tuple(silent.notes), summary,
+                SUPPLIES, _call("run", [] if command is None else [command], given),
+            )  # fmt: skip
+            if summary.known(summary.metric, 0.5) is None:
+                raise TrialError(f"no trial has a value of {summary.metric}", "another metric")
+            with _measured(result):
+                how = how_to_see(summary.failed)
+                if failure is not None:
+                    raise TrialError(failure.message, how)
+                if summary.short is not None:
+                    more = 'more of them, or a longer time: budget="60 s"'
+                    raise IncompleteError(text(summary.short), how or more)
+                pipeline.check_same(summary.caveats, summary.levels_of, typed["out"], strict=strict)
+            return result
+
+
+def compare(
+    *commands: Command, progress: bool = False, **given: Unpack[CompareOptions]
+) -> ComparisonResult:
+    """Compare commands; see `tare.compare`."""
+    from tare.experiment import pipeline
+    from tare.experiment.findings import sessions
+    from tare.experiment.findings.judgement import gate_answer, lost
+    from tare.features.compare import command as of_command
+    from tare.features.compare import work
+    from tare.measure.comparison import session
+    from tare.results.verdict import GATE_CODES
+
+    known = CompareOptions.__annotations__
+    with _errors(known):
+        if len(commands) < 2:
+            raise UsageError(
+                f"tare.compare needs two commands or more, not {len(commands)}",
+                'tare.compare(["./old"], ["./new"])',
+            )
+        typed = options.typed("compare", given, known, of_command.compare)
+        execution, strict = _how(typed)
+        asked = work.ask([options.line(one) for one in commands], baseline=None, **typed)
+        prepared, silent = session.prepare(asked.table, execution.network), Silent()
+        with _folder(typed["out"]) as folder:
+            ended, failure = session.measure(
+                prepared, folder, execution, None if progress else silent
+            )
+            results = prepared.results(folder)
+            found = session.differences_in(results, folder, execution, ended)
+            gate = None
+            if asked.gate is not None:
+                gate = gate_answer(found, lost(results), asked.gate)[0]
+            result = ComparisonResult(
+                tuple(compared(d, asked.gate) for d in found), gate, results, ended,
+                tuple(silent.notes), found, asked.gate, SUPPLIES,
+                _call("compare", commands, given),
+            )  # fmt: skip
+            with _measured(result):
+                pipeline.check_same(
+                    sessions.caveats(results), results.levels_of, typed["out"], strict=strict
+                )
+                code = 0 if gate is None else GATE_CODES[gate]
+                work.check(results, execution, ended, failure, code)
+            return result
+
+
+def audit(*files: StrPath, progress: bool = False, **given: Unpack[AuditOptions]) -> AuditResult:
+    """Check how far results of any tool can be trusted; see `tare.audit`."""
+    from tare.cli.stages import Progress
+    from tare.features.audit import audit as audits
+    from tare.features.audit import command as of_command
+    from tare.features.audit.ask import ask
+
+    known = AuditOptions.__annotations__
+    with _errors(known):
+        paths = [options.path("file", file) for file in files]
+        if not paths:
+            raise UsageError("no file was named", 'tare.audit("results.json")')
+        typed = options.typed("audit", given, known, of_command.audit, options.AUDIT)
+        question = ask(**typed)
+        if progress:
+            with Progress() as shown:
+                found = audits.audit(paths, question, shown)
+        else:
+            found = audits.audit(paths, question)
+        return AuditResult(found, _call("audit", files, given))
+
+
+def _how(typed: dict[str, Any]) -> tuple[Execution, bool]:
+    """Take out of the options how trials are executed, and whether changes are errors."""
+    out, strict = typed["out"], typed.pop("strict")
+    execution = Execution(
+        resume=typed["resume"], as_root=typed.pop("as_root"), capture=typed["capture"],
+        kept=out is not None, supplies=SUPPLIES, network=typed.pop("network_fingerprint"),
+        is_command=False,
+    )  # fmt: skip
+    return execution, strict
+
+
+def _folder(out: Path | None) -> AbstractContextManager[Path]:
+    """Return the folder of the results, which is removed afterwards where none was named."""
+    return folder_in_memory() if out is None else nullcontext(out)
+
+
+def _call(function: str, arguments: Iterable[object], given: Mapping[str, object]) -> str:
+    """Return the call as it may be typed again."""
+    positional = [repr(str(one) if isinstance(one, PathLike) else one) for one in arguments]
+    named = [
+        f"{name}={str(value) if isinstance(value, Path) else value!r}"
+        for name, value in given.items()
+    ]
+    return f"tare.{function}({', '.join(positional + named)})"
+
+
+@contextmanager
+def _errors(known: Iterable[str]) -> Iterator[None]:
+    """Raise errors of this package alone, which name keyword arguments instead of options."""
+    try:
+        yield
+    except TareError as error:
+        raise options.in_keywords(error, known) from error.__cause__
+    except (OSError, MemoryError) as error:
+        foreseen = limits.foreseen(error)
+        if foreseen is None:
+            raise
+        raise foreseen from error
+
+
+@contextmanager
+def _measured(result: Result) -> Iterator[None]:
+    """Give an error that is raised after trials were measured their result."""
+    try:
+        yield
+    except (ChangedError, IncompleteError, TrialError) as error:
+        error.result = result
+        raise

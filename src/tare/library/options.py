@@ -1,0 +1,334 @@
+"""Keyword arguments of `tare.run`, `tare.compare` and `tare.audit`, as options are typed."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeAlias, TypedDict
+
+from tare.errors import TareError, UsageError
+
+#: A program with its arguments, or one text that is divided into words as a shell would.
+Command: TypeAlias = str | Sequence[str]
+#: Seconds, or a text: ``"90 s"``, ``"4 min"``.
+Duration: TypeAlias = float | str
+#: A share, or a text: 0.02 and ``"2%"`` are the same.
+Share: TypeAlias = float | str
+Texts: TypeAlias = str | Sequence[str]
+StrPath: TypeAlias = str | PathLike[str]
+
+
+class MeasuringOptions(TypedDict, total=False):
+    """Options that `tare.run` and `tare.compare` have in common; see the command line's help."""
+
+    name: Texts
+    trials: int
+    budget: Duration
+    timeout: Duration
+    image: str
+    size: str
+    workers: int
+    pinning: str
+    network: str
+    network_fingerprint: StrPath
+    hosts: int
+    serve: Texts
+    as_root: bool
+    out: StrPath
+    resume: bool
+    capture: bool
+    fingerprint: bool
+    strict: bool
+    warmup: int
+    setup: Texts
+    prepare: Texts
+    conclude: Texts
+    cleanup: Texts
+    shell: str
+    ignore_failure: bool | Sequence[int]
+    input: StrPath
+    grace: Duration
+    platform: str
+
+
+class RunOptions(MeasuringOptions, total=False):
+    """Options of `tare.run`."""
+
+    application: str
+    set: Mapping[str, object]
+    metric: Texts
+    quantile: float | str
+    precision: Share
+
+
+class CompareOptions(MeasuringOptions, total=False):
+    """Options of `tare.compare`."""
+
+    metric: str
+    margin: Share
+    gate: Share
+    gate_on: str
+    inputs: int
+    seed: int
+
+
+class AuditOptions(TypedDict, total=False):
+    """Options of `tare.audit`."""
+
+    finding: str
+    format: str
+    value: str
+    group: Texts
+    compare: Texts
+    order: str
+    trial: str
+    block: str
+    drop_missing: bool
+    cores: str
+    pinning: str
+    reference: str
+    host_cores: float
+    precision: Share
+    confidence: Share
+    quantile: float | str | Sequence[float | str]
+    time_unit: Duration
+    seed: int
+
+
+def _refused(name: str, value: object, wanted: str) -> UsageError:
+    return UsageError(f"{name}={value!r} is not {wanted}", f"{name}=… with {wanted}")
+
+
+def _decimal(name: str, value: object, wanted: str) -> str:
+    """Return a number without an exponent, as tare.units reads numbers."""
+    if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, str):
+        raise _refused(name, value, wanted)
+    number = float(value)
+    if not math.isfinite(number):
+        raise _refused(name, value, wanted)
+    return f"{Decimal(repr(number)):f}"
+
+
+def _duration(name: str, value: object) -> str:
+    wanted = 'seconds, or a text such as "90 s"'
+    return value if isinstance(value, str) else f"{_decimal(name, value, wanted)} s"
+
+
+def _share(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    # Percent, since 1 and above needs its sign.
+    _decimal(name, value, wanted := 'a share such as 0.02, or a text such as "2%"')
+    return f"{_decimal(name, 100 * Decimal(repr(float(value))), wanted)}%"  # type: ignore[arg-type]
+
+
+def _quantile(name: str, value: object) -> str:
+    wanted = 'a quantile such as 0.99 or "p99"'
+    return value if isinstance(value, str) else _decimal(name, value, wanted)
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _refused(name, value, "a text")
+    return value
+
+
+def _texts(name: str, value: object) -> list[str]:
+    return _each(_text, name, value)
+
+
+def _quantiles(name: str, value: object) -> list[str]:
+    return _each(_quantile, name, value)
+
+
+def _each(convert: Callable[[str, object], str], name: str, value: object) -> list[str]:
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
+        return [convert(name, one) for one in value]
+    return [convert(name, value)]
+
+
+def _settings(name: str, value: object) -> list[str]:
+    if not isinstance(value, Mapping):
+        raise _refused(name, value, "a mapping of parameters to values")
+    return [
+        f"{parameter}={str(setting).lower() if isinstance(setting, bool) else setting}"
+        for parameter, setting in value.items()
+    ]
+
+
+def path(name: str, value: object) -> Path:
+    """Return a path.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    if not isinstance(value, (str, PathLike)) or not isinstance(fspath(value), str):
+        raise _refused(name, value, "a path")
+    return Path(value)
+
+
+def _file(name: str, value: object) -> str:
+    return str(path(name, value).absolute())
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _refused(name, value, "True or False")
+    return value
+
+
+def _from(least: int) -> Callable[[str, object], int]:
+    def whole(name: str, value: object) -> int:
+        found = value.__index__() if hasattr(value, "__index__") else None
+        if isinstance(value, bool) or found is None or found < least:
+            raise _refused(name, value, f"a whole number from {least} on")
+        return int(found)
+
+    return whole
+
+
+def _codes(name: str, value: object) -> str | None:
+    if isinstance(value, bool):
+        return "all" if value else None
+    code = _from(0)
+    wanted = "True, or exit codes such as [1, 2]"
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise _refused(name, value, wanted)
+    codes = [code(name, one) for one in value]
+    if not codes:
+        raise _refused(name, value, wanted)
+    return ",".join(map(str, codes))
+
+
+def _positive(name: str, value: object) -> float:
+    return float(_decimal(name, value, "a number"))
+
+
+#: How a keyword argument becomes what is typed; all others are texts.
+_CONVERT: Mapping[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("budget", "timeout", "grace", "time_unit"), _duration),
+    **dict.fromkeys(("precision", "margin", "gate", "confidence"), _share),
+    **dict.fromkeys(("name", "serve", "setup", "prepare", "conclude", "cleanup", "group"), _texts),
+    **dict.fromkeys(("out", "network_fingerprint"), path),
+    **dict.fromkeys(
+        ("as_root", "resume", "capture", "fingerprint", "strict", "drop_missing"), _flag
+    ),
+    **dict.fromkeys(("trials", "workers", "hosts", "inputs"), _from(1)),
+    **dict.fromkeys(("warmup", "seed"), _from(0)),
+    "quantile": _quantile,
+    "set": _settings,
+    "input": _file,
+    "ignore_failure": _codes,
+    "host_cores": _positive,
+}
+#: Of these, one command takes several where another takes one.
+RUN: Mapping[str, Callable[[str, object], Any]] = {"metric": _texts}
+AUDIT: Mapping[str, Callable[[str, object], Any]] = {"quantile": _quantiles, "compare": _texts}
+NONE: Mapping[str, Callable[[str, object], Any]] = {}
+#: Keyword arguments to other names of the command's parameters.
+_PARAMETERS = {"set": "set_"}
+
+
+def typed(
+    function: str,
+    given: Mapping[str, object],
+    known: Iterable[str],
+    command: Callable[..., Any],
+    own: Mapping[str, Callable[[str, object], Any]] = NONE,
+) -> dict[str, Any]:
+    """Return keyword arguments as options are typed, with the command's defaults for the others.
+
+    Parameters
+    ----------
+    function : str
+        ``run``, ``compare`` or ``audit``, for errors.
+    given : mapping
+        Keyword arguments; None is the same as leaving it out.
+    known : iterable of str
+        Names that the function has.
+    command : callable
+        The command's function, whose defaults hold.
+    own : mapping
+        Conversions that differ from those of the other functions.
+
+    Raises
+    ------
+    UsageError
+        If there is no such option, or a value is of another type.
+    """
+    names = sorted(known)
+    parameters = inspect.signature(command).parameters
+    found = {
+        (parameter := _PARAMETERS.get(name, name)): parameters[parameter].default
+        if parameter in parameters
+        else None
+        for name in names
+    }
+    for name, value in given.items():
+        if name not in names:
+            raise UsageError(
+                f"tare.{function} has no option {name!r}", f"one of: {', '.join(names)}"
+            )
+        if value is not None:
+            convert = own.get(name) or _CONVERT.get(name, _text)
+            found[_PARAMETERS.get(name, name)] = convert(name, value)
+    return found
+
+
+def line(command: object) -> str:
+    """Return a command as one text.
+
+    Raises
+    ------
+    UsageError
+        If it is neither a text nor a list of texts, or is empty.
+    """
+    if isinstance(command, str):
+        return command
+    if not isinstance(command, Iterable) or isinstance(command, (bytes, Mapping)):
+        raise UsageError(
+            f"{command!r} is not a command", 'a list such as ["sleep", "0.1"], or a text'
+        )
+    words = [fspath(word) if isinstance(word, PathLike) else word for word in command]
+    if not words:
+        raise UsageError("a command is empty", 'name a program: ["sleep", "0.1"]')
+    for word in words:
+        if not isinstance(word, str):
+            raise UsageError(f"{word!r} in a command is not a text", f'"{word}"')
+    return shlex.join(words)
+
+
+_FLAGS = {name for name, convert in _CONVERT.items() if convert is _flag}
+#: A value after an option in a hint: a placeholder, or what ends a phrase.
+_VALUE = r"(?:[ =]((?!-)(?:[A-Z]+\b|[^\s,;:()|]+(?=$|[,;)]|   ))))?"
+
+
+def in_keywords(error: TareError, known: Iterable[str]) -> TareError:
+    """Name keyword arguments where a message of the command line names options.
+
+    A hint that is a whole command line stays as it is.
+    """
+    names = {name.replace("_", "-"): name for name in known}
+    option = rf"--({'|'.join(sorted(names, key=len, reverse=True))})(?![\w-])"
+    error.message = re.sub(option, lambda found: names[found[1]], error.message)
+    error.args = (error.message,)
+    if error.hint and not error.hint.startswith(("tare ", "sudo ")):
+        hint = re.sub(r"(?<!\S)-n(?= )", "--trials", error.hint)
+        error.hint = re.sub(option + _VALUE, lambda f: _keyword(names[f[1]], f[2]), hint)
+    return error
+
+
+def _keyword(name: str, value: str | None) -> str:
+    if name in _FLAGS:
+        return f"{name}=True" + (f" {value}" if value else "")
+    if value is None:
+        return name
+    return f"{name}={value}" if value.isdigit() else f'{name}="{value}"'
