@@ -119,6 +119,10 @@ class InputError(TareError):
     exit_code = 16
 
 
+class ValuesError(InputError, ValueError):
+    """Values that a statistic cannot take: none, not numbers, or of different lengths."""
+
+
 class FailedRunError(InputError):
     """A file of results records a run that failed, and no value.
 

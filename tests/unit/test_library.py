@@ -307,8 +307,11 @@ def test_importing_tare_loads_nothing_else_of_it() -> None:
 _PROGRAM = """
 from pathlib import Path
 
+import numpy as np
+
 import tare
 from tare.errors import TareError
+from tare.statistics import comparison, intervals
 
 try:
     found = tare.run(["sleep", "0.1"], budget=2.0, precision="1%", platform="bare")
@@ -321,6 +324,8 @@ compared = tare.compare("./old", "./new", gate=0.05, trials=20)
 verdict: str = compared.verdict
 audited = tare.audit(Path("results.csv"), value="wall_s", quantile=[0.5, "p99"])
 names: list[str] = [one.name for one in audited.series]
+lists = intervals.quantile_interval([1.0, 2.0, 3.0])
+arrays = comparison.compare(np.arange(1, 9), [1.5] * 8)
 """
 
 

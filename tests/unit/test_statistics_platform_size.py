@@ -137,7 +137,7 @@ def test_neither_unit_nor_order_matters(scale: float, order: list[int]) -> None:
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_what_has_no_ratio_is_refused(bad: float) -> None:
-    with pytest.raises(ValueError, match="positive, finite"):
+    with pytest.raises(ValueError, match=r"^platform\[2\] is .*(above zero|finite)"):
         platform_size(SIZES, np.array([1, 1, bad, 1]), np.ones(4), [0, 0, 0, 0], 2)
-    with pytest.raises(ValueError, match="wanted"):
+    with pytest.raises(ValueError, match="cores has 4 values and platform has 3"):
         platform_size(SIZES, np.ones(3), np.ones(4), [0, 0, 0, 0], 2)

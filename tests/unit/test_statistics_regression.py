@@ -62,9 +62,17 @@ def test_what_is_not_known_is_none(x: list[float], y: list[float], absent: set[s
     assert found.maximum == max(y)
 
 
-@pytest.mark.parametrize("y", [[], [1.0, np.nan], [1.0, np.inf], [1.0]])
-def test_what_is_no_number_is_refused(y: list[float]) -> None:
-    with pytest.raises(ValueError, match="finite"):
+@pytest.mark.parametrize(
+    ("y", "complaint"),
+    [
+        ([], "x has no values"),
+        ([1.0, np.nan], r"y\[1\] is nan, which is not a finite number"),
+        ([1.0, np.inf], r"y\[1\] is inf, which is not a finite number"),
+        ([1.0], "x has 2 values and y has 1"),
+    ],
+)
+def test_what_is_no_number_is_refused(y: list[float], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
         line(np.array([1.0, 2.0])[: max(len(y), 2) if y else 0], np.array(y))
 
 

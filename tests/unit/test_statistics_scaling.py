@@ -242,7 +242,12 @@ def test_against_what_was_delivered_steps_at_the_ceiling_are_one() -> None:
 
 @pytest.mark.parametrize(
     ("x", "complaint"),
-    [([0.0, 1], "above 0"), ([-1.0, 1], "above 0"), ([np.nan, 1], "finite"), ([1.0], "finite")],
+    [
+        ([0.0, 1], "above zero"),
+        ([-1.0, 1], "above zero"),
+        ([np.nan, 1], "finite"),
+        ([1.0], "x has 1 values and y has 2"),
+    ],
 )
 def test_what_is_no_sweep_is_refused(x: list[float], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):

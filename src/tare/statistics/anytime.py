@@ -9,10 +9,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import message
+from tare.statistics import checked
 from tare.statistics.intervals import Interval, widened
-from tare.statistics.statistic import FloatArray
 
 #: Trials that the mixture's prior is worth. It sets the n at which the sequence is narrowest
 #: [ranks 1.35 times as far apart as those of one look at 97.5 % from 50 to 500 trials; 1.5 at
@@ -63,7 +64,7 @@ def sequence_ranks(n: int, q: float = 0.5, confidence: float = 0.95) -> tuple[in
 
 
 def sequence_interval(
-    values: FloatArray, q: float = 0.5, confidence: float = 0.95, tick: float | None = None
+    values: ArrayLike, q: float = 0.5, confidence: float = 0.95, tick: float | None = None
 ) -> Interval:
     """Interval of a quantile that may be looked at after every trial.
 
@@ -84,6 +85,7 @@ def sequence_interval(
     Interval
         Without bounds, and with the refusal, where n is too small.
     """
+    values = checked.series(values, least=0)
     n = len(values)
     estimate = float(np.quantile(values, q)) if n else math.nan
     method = "confidence sequence"

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tare.statistics import checked
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.downsample import course_of
 from tare.statistics.independence import Independence, independence
@@ -17,7 +19,6 @@ from tare.statistics.normality import Normality, normality
 from tare.statistics.order import Order, order_of
 from tare.statistics.outliers import Outliers, outliers
 from tare.statistics.stationarity import Stationarity, stationarity
-from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import WarmUp, warm_up
 
 
@@ -55,7 +56,7 @@ class Assumptions:
 
 
 def assumptions(
-    values: FloatArray,
+    values: ArrayLike,
     precision: float = 0.01,
     order: Order | None = None,
     found: Changes | None = None,
@@ -90,6 +91,7 @@ def assumptions(
     ----------
     CLOUDNET, section 5: samples should be tested for normality, independence, stationarity.
     """
+    values = checked.series(values, least=0)
     course = course_of(values) if order is None else order.course
     order = order or order_of(course)
     found = found or changes(values, precision, order)

@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
+from tare.statistics import checked
 from tare.statistics.inversion import edge
 from tare.statistics.statistic import FloatArray
 
@@ -33,7 +35,7 @@ _HALVINGS = 68
 _MOST_DIFFERENCES = 4_000_000
 
 
-def brunner_munzel_p(first: FloatArray, second: FloatArray, dependence: float = 1.0) -> float:
+def brunner_munzel_p(first: ArrayLike, second: ArrayLike, dependence: float = 1.0) -> float:
     """Two-sided p of "neither tends to be larger".
 
     Parameters
@@ -48,11 +50,12 @@ def brunner_munzel_p(first: FloatArray, second: FloatArray, dependence: float = 
     ----------
     Brunner and Munzel, The nonparametric Behrens–Fisher problem, Biometrical Journal 42(1), 2000.
     """
+    first, second = checked.apart(first, second, least=2)
     return _p(np.sort(first), np.sort(second), dependence)
 
 
 def brunner_munzel_interval(
-    first: FloatArray, second: FloatArray, confidence: float = 0.95, dependence: float = 1.0
+    first: ArrayLike, second: ArrayLike, confidence: float = 0.95, dependence: float = 1.0
 ) -> tuple[float, float, float] | None:
     """Hodges–Lehmann shift from the first to the second, with its interval.
 
@@ -71,6 +74,7 @@ def brunner_munzel_interval(
         Median of all differences second − first, and bounds: the shifts that the test does not
         refuse. None below 6 values on a side, and where it refuses none.
     """
+    first, second = checked.apart(first, second)
     if min(len(first), len(second)) < FEWEST:
         return None
     a, b = np.sort(first), np.sort(second)
@@ -88,8 +92,9 @@ def brunner_munzel_interval(
     return middle, _nearest(a, b, low), _nearest(a, b, high)
 
 
-def median_difference(first: FloatArray, second: FloatArray) -> float:
+def median_difference(first: ArrayLike, second: ArrayLike) -> float:
     """Median of all differences second − first, between two sorted samples."""
+    first, second = checked.apart(first, second)
     m, n = len(first), len(second)
     ranks = [(m * n - 1) // 2, m * n // 2]
     if m * n <= _MOST_DIFFERENCES:

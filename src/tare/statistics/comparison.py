@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from tare.errors import InputError
+from tare.errors import ValuesError
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
+from tare.statistics import checked
 from tare.statistics.exact import ranks
 from tare.statistics.holm import holm
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
@@ -77,8 +79,9 @@ class Comparison:
     fewest: int = 0
 
 
-def cliffs_delta(first: FloatArray, second: FloatArray) -> float:
+def cliffs_delta(first: ArrayLike, second: ArrayLike) -> float:
     """P(second > first) − P(second < first), from the ranks in O(n log n)."""
+    first, second = checked.apart(first, second)
     m, n = len(first), len(second)
     u = ranks(np.concatenate([second, first])[None])[0, :n].sum() - n * (n + 1) / 2
     return float(2 * u / (m * n) - 1)
@@ -109,8 +112,8 @@ def detectable_change(log_half_width: float, confidence: float) -> float:
 
 
 def compare(
-    first: FloatArray,
-    second: FloatArray,
+    first: ArrayLike,
+    second: ArrayLike,
     margin: float = 0.02,
     confidence: float = 0.95,
     *,
@@ -145,14 +148,15 @@ def compare(
         If some values are not positive: they have a difference, but no ratio; see
         :func:`tare.statistics.shift.paired_shift`.
     """
+    first, second = checked.pair(first, second)
     require_ratios(first, second)
     shift = paired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
     return conclude(first, second, shift, margin, confidence)
 
 
 def compare_unpaired(
-    first: FloatArray,
-    second: FloatArray,
+    first: ArrayLike,
+    second: ArrayLike,
     margin: float = 0.02,
     confidence: float = 0.95,
     dependence: float = 1.0,
@@ -184,6 +188,7 @@ def compare_unpaired(
     InputError
         If some values are not positive.
     """
+    first, second = checked.apart(first, second)
     require_ratios(first, second)
     shift = unpaired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
     return conclude(first, second, shift, margin, confidence)
@@ -192,7 +197,7 @@ def compare_unpaired(
 def require_ratios(first: FloatArray, second: FloatArray) -> None:
     """Refuse values that have no ratio."""
     if not has_ratio(first, second):
-        raise InputError(
+        raise ValuesError(
             "a ratio needs finite values above zero, and some are not",
             "compare their differences: paired_shift(first, second), or unpaired_shift",
         )
@@ -235,7 +240,7 @@ def conclude(
 
 
 def compare_family(
-    pairs: Sequence[tuple[FloatArray, FloatArray]],
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
     margin: float = 0.02,
     confidence: float = 0.95,
     tick: Tick = None,

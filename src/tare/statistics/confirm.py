@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from tare.errors import InputError
+from tare.errors import ValuesError
+from tare.statistics import checked
 from tare.statistics.exact import binomial_quantiles
 from tare.statistics.intervals import quantile_interval, quantile_ranks, trials_needed
 from tare.statistics.statistic import FloatArray, quantiles_of
@@ -273,7 +274,7 @@ class Curve:
     s : int array, shape (k,)
         Numbers of runs, ascending.
     low, high : array, shape (k,)
-        Bounds of the quantile's interval with s runs.
+        Bounds of the quantile's interval with s runs; NaN where there is no interval.
     median : array, shape (k,)
         The quantile itself with s runs.
     """
@@ -291,7 +292,7 @@ class Curve:
 
 
 def prefixes(
-    values: FloatArray, confidence: float = 0.95, q: float = 0.5, points: int = _PREFIXES
+    values: ArrayLike, confidence: float = 0.95, q: float = 0.5, points: int = _PREFIXES
 ) -> Curve:
     """Give the interval of the first s runs as they came, for growing s.
 
@@ -312,6 +313,7 @@ def prefixes(
     Curve
         Empty where n is too small for an interval.
     """
+    values = checked.series(values)
     n, least = len(values), trials_needed(q, confidence)
     if n < least:
         return Curve.empty()
@@ -325,7 +327,7 @@ def prefixes(
 
 
 def converges(
-    values: FloatArray,
+    values: ArrayLike,
     precision: float = 0.01,
     confidence: float = 0.95,
     q: float = 0.5,
@@ -362,6 +364,7 @@ def converges(
     CLOUDNET, Figure 19; Hodges, The significance probability of the Smirnov two-sample test,
     1958.
     """
+    values = checked.series(values)
     if ordered is None:
         ordered = np.sort(values)
     if len(values) < trials_needed(q, confidence) or ordered[0] == ordered[-1]:
@@ -448,7 +451,7 @@ class Repetitions:
 
 
 def repetitions(
-    values: FloatArray,
+    values: ArrayLike,
     precision: float = 0.01,
     confidence: float = 0.95,
     q: float = 0.5,
@@ -480,6 +483,7 @@ def repetitions(
     ----------
     Maricq et al., Taming Performance Variability, OSDI 2018.
     """
+    values = checked.series(values)
     values = np.asarray(values, dtype=float)
     if ordered is None:
         ordered = np.sort(values)
@@ -493,7 +497,7 @@ def repetitions(
     return Repetitions(precision, confidence, q, n, assured, settled, ordered)
 
 
-def expected_curve(values: FloatArray, confidence: float = 0.95, q: float = 0.5) -> Curve:
+def expected_curve(values: ArrayLike, confidence: float = 0.95, q: float = 0.5) -> Curve:
     """Average interval and quantile over all subsets of one size, for the sizes up to n.
 
     Parameters
@@ -508,6 +512,7 @@ def expected_curve(values: FloatArray, confidence: float = 0.95, q: float = 0.5)
         For every size up to n = 1,000, above it for sizes 5 % apart; empty where n is too small
         for an interval.
     """
+    values = checked.series(values)
     return _expected(np.sort(np.asarray(values, dtype=float)), confidence, q)
 
 
@@ -519,7 +524,7 @@ def _expected(ordered: FloatArray, confidence: float, q: float) -> Curve:
 def _require_finite(ordered: FloatArray) -> int:
     n = len(ordered)
     if not (n and np.isfinite(ordered[[0, -1]]).all()):
-        raise InputError(
+        raise ValuesError(
             "there are no values" if not n else "a value is not finite",
             "leave out what was not measured",
         )

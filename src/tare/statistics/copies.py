@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from tare.statistics import checked
 from tare.statistics.statistic import FloatArray, IndexArray
 
 #: p-value from which a repeated stretch counts as copied: a copy leaves no doubt, and so takes
@@ -41,7 +42,7 @@ class Copy:
     p: float
 
 
-def copied(values: FloatArray, sorter: IndexArray | None = None) -> Copy | None:
+def copied(values: ArrayLike, sorter: IndexArray | None = None) -> Copy | None:
     """Find the longest stretch that occurs twice, if chance does not explain it.
 
     Two given stretches of exchangeable values agree with the probability of a tie for each of
@@ -61,6 +62,7 @@ def copied(values: FloatArray, sorter: IndexArray | None = None) -> Copy | None:
     Copy or None
         None where p exceeds 0.001.
     """
+    values = checked.series(values, least=0)
     x = np.asarray(values[:MOST], dtype=float) + 0.0  # one zero, without a sign
     n = len(x)
     if sorter is None or n < len(sorter):

@@ -8,7 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tare.statistics import checked
 from tare.statistics.statistic import FloatArray
 
 
@@ -49,13 +51,15 @@ def _quick_size(least: int) -> int:
         size += 1
 
 
-def autocorrelation(values: FloatArray, most: int | None = None) -> FloatArray:
+def autocorrelation(values: ArrayLike, most: int | None = None) -> FloatArray:
     """Autocorrelation of one series; see :func:`autocorrelations`."""
+    values = checked.series(values)
     return np.asarray(autocorrelations(np.asarray(values, dtype=float)[None], most)[0])
 
 
-def lag1(values: FloatArray) -> float:
+def lag1(values: ArrayLike) -> float:
     """Autocorrelation of neighbours; 0 below 3 values."""
+    values = checked.series(values)
     return float(autocorrelation(values)[1]) if len(values) >= 3 else 0.0
 
 
@@ -67,7 +71,7 @@ def first_correlations(rows: FloatArray) -> FloatArray:
     return np.asarray(np.divide(products, variance, out=np.zeros(len(rows)), where=variance > 0))
 
 
-def dependence_time(values: FloatArray, correlations: FloatArray | None = None) -> float:
+def dependence_time(values: ArrayLike, correlations: FloatArray | None = None) -> float:
     """Count the trials that are worth one independent trial (integrated autocorrelation time).
 
     At least 1, so that alternation never narrows an interval.
@@ -84,6 +88,7 @@ def dependence_time(values: FloatArray, correlations: FloatArray | None = None) 
     ----------
     Geyer, Practical Markov chain Monte Carlo, Statistical Science 7(4), 1992.
     """
+    values = checked.series(values)
     if correlations is None or not (_pairs(correlations[None]) <= 0).any():
         correlations = autocorrelation(values)
     return float(_times(correlations[None])[0])

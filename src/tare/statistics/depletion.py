@@ -11,8 +11,10 @@ from functools import lru_cache
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
+from tare.statistics import checked
 from tare.statistics.brunner_munzel import brunner_munzel_interval
 from tare.statistics.changes import changes, remaining
 from tare.statistics.exact import standard_ranks
@@ -154,7 +156,7 @@ def _dependence(values: FloatArray) -> float:
     return left.tau if left.remembers else 1.0
 
 
-def depletion(values: FloatArray, tokens: FloatArray) -> Depletion | None:
+def depletion(values: ArrayLike, tokens: ArrayLike) -> Depletion | None:
     """Compare trials that began with few tokens with those that began with many.
 
     Parameters
@@ -170,6 +172,8 @@ def depletion(values: FloatArray, tokens: FloatArray) -> Depletion | None:
     Depletion or None
         None where :func:`follows` says nothing.
     """
+    values, tokens = checked.pair(values, tokens, ("values", "tokens"))
+    checked.positive(values)
     logs = np.log(values)
     found = follows(logs, -tokens)
     if found is None:

@@ -11,9 +11,11 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from tare.errors import ValuesError
+from tare.statistics import checked
 from tare.statistics.exact import ranks
 from tare.statistics.permutation import permutation_p
 from tare.statistics.statistic import FloatArray
@@ -104,7 +106,7 @@ class Decomposition:
 
 
 def decompose(
-    values: FloatArray,
+    values: ArrayLike,
     factors: Mapping[str, Sequence[Hashable]],
     trial: Sequence[Hashable] | None = None,
     seed: int = 1,
@@ -139,7 +141,13 @@ def decompose(
     ----------
     Langsrud 2003 (type II); Olejnik and Algina 2003 (omega²); Freedman and Lane 1983.
     """
-    y = np.asarray(values, dtype=float)
+    y = checked.series(values)
+    for name, levels in {**factors, **({} if trial is None else {"trial": trial})}.items():
+        if len(levels) != len(y):
+            raise ValuesError(
+                f"{name} has {len(levels)} levels, and there are {len(y)} values",
+                "give one level per value",
+            )
     coded, left_out = _code(factors)
     if not coded:
         return None

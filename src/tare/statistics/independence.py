@@ -9,15 +9,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import Amount, Chosen, Message, message
+from tare.statistics import checked
 from tare.statistics.copies import Copy, copied
 from tare.statistics.dependence import autocorrelation, lag1
 from tare.statistics.distributions import chi2_survival, normal_cdf
 from tare.statistics.downsample import MOST
 from tare.statistics.exact import ranks
 from tare.statistics.order import Kind, Order, normal_scores, order_of
-from tare.statistics.statistic import FloatArray, median
+from tare.statistics.statistic import median
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Independence:
     sentence: Message
 
 
-def independence(values: FloatArray, order: Order | None = None) -> Independence:
+def independence(values: ArrayLike, order: Order | None = None) -> Independence:
     """Look for dependence in a series: autocorrelation of either sign, periods, copies.
 
     Parameters
@@ -84,6 +86,7 @@ def independence(values: FloatArray, order: Order | None = None) -> Independence
     ----------
     Ljung and Box 1978; Wald and Wolfowitz 1940; Geyer 1992.
     """
+    values = checked.series(values, least=0)
     n = len(values)
     order = order or order_of(values)
     if order is None:
@@ -113,16 +116,18 @@ def independence(values: FloatArray, order: Order | None = None) -> Independence
     )
 
 
-def ljung_box(values: FloatArray, lags: int) -> tuple[float, float]:
+def ljung_box(values: ArrayLike, lags: int) -> tuple[float, float]:
     """Ljung and Box's Q over the first ``lags`` lags, and its p from chi-squared."""
+    values = checked.series(values, least=lags + 1)
     n = len(values)
     k = np.arange(1, lags + 1)
     q = n * (n + 2) * float(np.sum(autocorrelation(values)[k] ** 2 / (n - k)))
     return q, chi2_survival(lags, q)
 
 
-def runs_p(values: FloatArray) -> float | None:
+def runs_p(values: ArrayLike) -> float | None:
     """P-value of the number of runs above and below the median; None where one side is empty."""
+    values = checked.series(values)
     middle = median(values)
     above = values[values != middle] > middle
     up, down = int(above.sum()), int((~above).sum())

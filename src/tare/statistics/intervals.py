@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tare.errors import InputError
+from tare.errors import ValuesError
 from tare.results.message import Message, message
+from tare.statistics import checked
 from tare.statistics.exact import binomial_quantile
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
@@ -183,7 +185,7 @@ def trials_needed(q: float = 0.5, confidence: float = 0.95) -> int:
         If the quantile is not between 0 and 1, or the confidence is not.
     """
     if not (0 < q < 1 and 0 < confidence < 1):
-        raise InputError(
+        raise ValuesError(
             f"no number of trials gives the quantile {q:g} an interval of {confidence:g}",
             "both must lie between 0 and 1, as 0.99 and 0.95",
         )
@@ -195,7 +197,7 @@ def trials_needed(q: float = 0.5, confidence: float = 0.95) -> int:
 
 
 def quantile_interval(
-    values: FloatArray, q: float = 0.5, confidence: float = 0.95, tick: float | None = None
+    values: ArrayLike, q: float = 0.5, confidence: float = 0.95, tick: float | None = None
 ) -> Interval:
     """Exact order-statistic interval of a quantile, widened by the clock's tick.
 
@@ -217,6 +219,7 @@ def quantile_interval(
         Without bounds, and with the refusal, where n is too small, or where all values are equal
         and the tick is not known.
     """
+    values = checked.series(values)
     n = len(values)
     estimate = float(np.quantile(values, q))
     method = "order statistics"
@@ -256,7 +259,7 @@ def between_ranks(ordered: FloatArray, place: float) -> FloatArray:
 
 
 def range_interval(
-    values: FloatArray,
+    values: ArrayLike,
     confidence: float = 0.95,
     seed: int = 1,
     resamples: int = RESAMPLES,
@@ -281,6 +284,7 @@ def range_interval(
         Without bounds, and with the refusal, below 20 trials, or where all values are equal and the
         tick is not known.
     """
+    values = checked.series(values, most_dimensions=2)
     n = len(values)
     estimate = float(p10_p90(values.ravel()))
     method = "percentile bootstrap of trials"

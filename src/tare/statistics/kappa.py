@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from tare.errors import InputError
+from tare.errors import ValuesError
 from tare.results.message import Message, message
 
 #: Lower ends of the grades of Landis and Koch.
@@ -135,7 +135,7 @@ def _crossed(
     first: Sequence[object], second: Sequence[object]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     if len(first) != len(second) or len(first) == 0:
-        raise InputError(
+        raise ValuesError(
             f"the raters have rated {len(first)} and {len(second)} items",
             "both must have rated the same items, one a line, in the same order",
         )

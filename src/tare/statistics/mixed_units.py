@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tare.statistics import checked
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 
@@ -54,7 +56,7 @@ class MixedUnits:
     certain: bool
 
 
-def mixed_units(values: FloatArray) -> MixedUnits | None:
+def mixed_units(values: ArrayLike) -> MixedUnits | None:
     """Find two units in one series by the size of its values.
 
     Values are parted wherever one is 7.5 times the one below. Two groups with at least half of the
@@ -77,14 +79,15 @@ def mixed_units(values: FloatArray) -> MixedUnits | None:
     Modes a factor of 10 or 100 apart are no units. Simulated rates are in
     docs/explanation/statistics.md.
     """
-    values = values[:: max(1, len(values) // _MOST_SORTED)]
-    values = values[values != 0]
-    if not len(values):
+    values = checked.series(values, least=0)
+    thinned = values[:: max(1, len(values) // _MOST_SORTED)]
+    thinned = thinned[thinned != 0]
+    if not len(thinned):
         return None
-    low, high = float(np.min(values)), float(np.max(values))
+    low, high = float(np.min(thinned)), float(np.max(thinned))
     if low <= 0 or high < _GAP * _MINUTE * low:
         return None
-    logs = np.sort(np.log(values))
+    logs = np.sort(np.log(thinned))
     groups = np.split(logs, np.flatnonzero(np.diff(logs) > math.log(_GAP * _MINUTE)) + 1)
     found = [m for pair in combinations(groups, 2) if (m := _units(*pair, len(logs))) is not None]
     return max(found, key=lambda m: (m.certain, m.count), default=None)

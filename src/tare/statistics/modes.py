@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import Amount, Chosen, Message, message
+from tare.statistics import checked
 from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray
 
@@ -66,7 +68,7 @@ class Modes:
     sentence: Message
 
 
-def modes(values: FloatArray) -> Modes:
+def modes(values: ArrayLike) -> Modes:
     """Look for several modes.
 
     Parameters
@@ -79,6 +81,7 @@ def modes(values: FloatArray) -> Modes:
     ----------
     Hartigan and Hartigan, The dip test of unimodality, Annals of Statistics 13(1), 1985.
     """
+    values = checked.series(values, least=0)
     x = sample(values, MOST)
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from tare.errors import InputError
 from tare.results.message import message
+from tare.statistics import checked
 from tare.statistics.intervals import RESAMPLES, Interval, apart, percentile_bounds, widened
 from tare.statistics.statistic import FloatArray
 from tare.statistics.tails import mean_refusal
@@ -41,7 +41,7 @@ _Counts = NDArray[np.uint8]
 
 
 def mean_and_sd(
-    values: FloatArray,
+    values: ArrayLike,
     confidence: float = 0.95,
     seed: int = 1,
     resamples: int = RESAMPLES,
@@ -84,7 +84,7 @@ def mean_and_sd(
     Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. Hall, The Bootstrap
     and Edgeworth Expansion, 1992, section 3.3, for the expansion.
     """
-    values = _finite(values)
+    values = checked.series(values)
     n = len(values)
     if n < FEW or np.ptp(values) == 0:
         mean = widened(_students_t(values, confidence), values, tick)
@@ -150,7 +150,7 @@ def bootstrap_moments(
 
 
 def coverage_like(
-    values: FloatArray, confidence: float = 0.95, seed: int = 1
+    values: ArrayLike, confidence: float = 0.95, seed: int = 1
 ) -> tuple[float, float] | None:
     """Simulate how often both intervals would cover, were the truth distributed like these values.
 
@@ -173,14 +173,15 @@ def coverage_like(
         0.025, at 0.95 0.011), for the mean and for the SD; None where there is no bootstrap
         (below 20 values, all equal, or refused).
     """
-    values = _finite(values)
+    values = checked.series(values)
     n = len(values)
     if n < FEW or np.ptp(values) == 0 or mean_refusal(values) is not None:
         return None
+    sample = values
     if n > _COVERAGE_SIZE:
         at = (np.arange(_COVERAGE_SIZE) + 0.5) * (n / _COVERAGE_SIZE)
-        values, n = np.sort(values)[at.astype(int)], _COVERAGE_SIZE
-    moved = values - np.median(values)
+        sample, n = np.sort(values)[at.astype(int)], _COVERAGE_SIZE
+    moved = sample - np.median(sample)
     # Single precision decides whether one number is above another twice as fast.
     population = (moved / np.max(np.abs(moved))).astype(np.float32)
     truth = float(np.mean(population)), float(np.std(population))
@@ -216,14 +217,6 @@ def _share_around(replicates: NDArray[np.float32], true: float, cut: float) -> f
     above = np.count_nonzero(replicates > true + slack, axis=0)
     below = np.count_nonzero(replicates < true - slack, axis=0)
     return float(np.mean((above <= most) & (below <= most)))
-
-
-def _finite(values: FloatArray) -> FloatArray:
-    values = np.asarray(values, dtype=float)
-    if not (len(values) and np.isfinite(values).all()):
-        what = "a value is not finite" if len(values) else "there are no values"
-        raise InputError(f"no mean: {what}", "leave out what was not measured")
-    return values
 
 
 def _students_t(values: FloatArray, confidence: float) -> Interval:

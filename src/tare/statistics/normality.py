@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from tare.results.message import Message, message
+from tare.statistics import checked
 from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray
 from tare.units import p_value
@@ -53,7 +55,7 @@ class Normality:
     sentence: Message
 
 
-def normality(values: FloatArray) -> Normality:
+def normality(values: ArrayLike) -> Normality:
     """Test for a normal distribution.
 
     Parameters
@@ -70,6 +72,7 @@ def normality(values: FloatArray) -> Normality:
     ----------
     Shapiro and Wilk 1965; Anderson and Darling 1952; Razali and Wah 2011.
     """
+    values = checked.series(values, least=0)
     x = sample(values, MOST)
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:

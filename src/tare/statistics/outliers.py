@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import Deviation, Message, message
+from tare.statistics import checked
 from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray
 
@@ -49,7 +51,7 @@ class Outliers:
     sentence: Message
 
 
-def outliers(values: FloatArray, precision: float = 0.01) -> Outliers:
+def outliers(values: ArrayLike, precision: float = 0.01) -> Outliers:
     """Count outliers by the boxplot adjusted for skew, with far fences.
 
     Parameters
@@ -63,6 +65,7 @@ def outliers(values: FloatArray, precision: float = 0.01) -> Outliers:
     ----------
     Hubert and Vandervieren, An adjusted boxplot for skewed distributions, 2008; Tukey 1977.
     """
+    values = checked.series(values, least=0)
     x = sample(values, _SAMPLE)
     n, total = len(x), len(values)
     if n < FEWEST:

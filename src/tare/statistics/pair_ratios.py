@@ -9,9 +9,11 @@ import math
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from tare.results.message import Message
+from tare.statistics import checked
 from tare.statistics.comparison import require_ratios
 from tare.statistics.inversion import edge, root
 from tare.statistics.shift import Shift, allow_for_clock
@@ -36,8 +38,8 @@ def pairs_needed(quantile: float | None) -> int:
 
 
 def pair_ratio(
-    first: FloatArray,
-    second: FloatArray,
+    first: ArrayLike,
+    second: ArrayLike,
     quantile: float | None = None,
     confidence: float = 0.95,
     *,
@@ -83,6 +85,7 @@ def pair_ratio(
     Owen, Empirical Likelihood, 2001, chapter 2; Efron and Tibshirani, An Introduction to the
     Bootstrap, 1993, chapter 13.
     """
+    first, second = checked.pair(first, second)
     require_ratios(first, second)
     refused = quantile is None and mean_gate_refusal(first, second) is not None
 

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from tare.errors import ValuesError
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
+from tare.statistics import checked
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 from tare.statistics.statistic import FloatArray
 
@@ -184,10 +186,10 @@ class PlatformSize:
 
 
 def platform_size(
-    cores: FloatArray,
-    platform: FloatArray,
-    bare: FloatArray,
-    blocks: ArrayLike,
+    cores: ArrayLike,
+    platform: ArrayLike,
+    bare: ArrayLike,
+    blocks: Any,
     host_cores: float,
     margin: float = 0.02,
     confidence: float = 0.95,
@@ -227,7 +229,7 @@ def platform_size(
 
     Raises
     ------
-    ValueError
+    ValuesError
         If lengths differ, or values are not positive and finite.
     """
     sizes, table = _table(cores, platform, bare, blocks)
@@ -246,16 +248,19 @@ def platform_size(
 
 
 def _table(
-    cores: FloatArray, platform: FloatArray, bare: FloatArray, blocks: Any
+    cores: ArrayLike, platform: ArrayLike, bare: ArrayLike, blocks: Any
 ) -> tuple[FloatArray, FloatArray]:
     """Sizes in order, and log-ratios: a row a block, a column a size, NaN where there is none."""
     names = np.asarray(blocks)
-    cores, platform, bare = (np.asarray(x, dtype=float) for x in (cores, platform, bare))
-    values = np.stack([cores, platform, bare]) if len(cores) == len(platform) == len(bare) else None
-    if values is None or len(names) != len(cores):
-        raise ValueError("a value on the platform, one on bare, a size and a block each are wanted")
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise ValueError("ratios are of positive, finite values")
+    cores, platform = checked.pair(cores, platform, ("cores", "platform"))
+    cores, bare = checked.pair(cores, bare, ("cores", "bare"))
+    for name, values in (("cores", cores), ("platform", platform), ("bare", bare)):
+        checked.positive(values, name)
+    if names.shape != cores.shape:
+        raise ValuesError(
+            f"blocks has {names.size} values, and cores has {len(cores)}",
+            "give one block per value",
+        )
     sizes, column = np.unique(cores, return_inverse=True)
     found, row = np.unique(names, return_inverse=True)
     total = np.zeros((len(found), len(sizes)))

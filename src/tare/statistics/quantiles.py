@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tare.errors import InputError
+from tare.errors import ValuesError
 from tare.results.message import message
+from tare.statistics import checked
 from tare.statistics.intervals import Interval, quantile_ranks, trials_needed, widened
 from tare.statistics.statistic import FloatArray, interpolate
 
@@ -77,7 +79,7 @@ def survey(values: FloatArray, seed: int = 1) -> Survey:
     rng = np.random.default_rng(seed)
     n = len(values)
     if n == 0:
-        raise InputError("there are no values", "give a series of at least one")
+        raise ValuesError("there are no values", "give a series of at least one")
     stretch = math.ceil(n / SAMPLE)
     kept: list[FloatArray] = []
     for chunk in _chunks(values):
@@ -204,12 +206,12 @@ def _resolve(bracket: _Bracket, kept: Sequence[FloatArray]) -> dict[int, float]:
 def _ends(values: FloatArray) -> tuple[float, float]:
     least, most = float(values.min()), float(values.max())
     if math.isnan(least):
-        raise InputError("a value is not a number", "leave out what was not measured")
+        raise ValuesError("a value is not a number", "leave out what was not measured")
     return least, most
 
 
 def quantiles(
-    values: FloatArray,
+    values: ArrayLike,
     qs: Sequence[float],
     confidence: float = 0.95,
     widening: float = 1.0,
@@ -249,6 +251,7 @@ def quantiles(
     ----------
     Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, chapter 2.
     """
+    values = checked.series(values, finite=False)
     needs = {q: math.ceil(trials_needed(q, confidence) * widening**2) for q in qs}
     if ordered is None:
         surveyed = survey(values)

@@ -9,8 +9,10 @@ import sys
 
 import msgspec
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
+from tare.statistics import checked
 from tare.statistics.statistic import FloatArray
 
 #: Least p that is told: what is smaller cannot be written, and 0 would claim certainty.
@@ -40,7 +42,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     n: int
 
 
-def line(x: FloatArray, y: FloatArray) -> Line:
+def line(x: ArrayLike, y: ArrayLike) -> Line:
     """Fit a straight line through all points by least squares.
 
     Intervals are Student's t with HC3 errors (MacKinnon and White 1985), which hold where the
@@ -60,12 +62,10 @@ def line(x: FloatArray, y: FloatArray) -> Line:
 
     Raises
     ------
-    ValueError
+    ValuesError
         If there are no points, or some are not finite.
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if len(x) == 0 or len(x) != len(y) or not np.isfinite([x, y]).all():
-        raise ValueError("a line wants as many finite x as y, and at least one")
+    x, y = checked.pair(x, y, ("x", "y"))
     n = len(x)
     dx, dy = x - x.mean(), y - y.mean()
     sxx, syy = float(dx @ dx), float(dy @ dy)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from tare.statistics.statistic import FloatArray, median, median_of_ordered
+from tare.statistics import checked
+from tare.statistics.statistic import median, median_of_ordered
 
 #: SD of normal values over the median of their distances from the middle.
 SD_OF_MEDIAN = 1.4826
 
 
-def robust_sd(values: FloatArray, middle: float | None = None, *, ordered: bool = False) -> float:
+def robust_sd(values: ArrayLike, middle: float | None = None, *, ordered: bool = False) -> float:
     """Return 1.4826 × the median absolute deviation, which is the SD of normal values.
 
     Parameters
@@ -22,6 +24,7 @@ def robust_sd(values: FloatArray, middle: float | None = None, *, ordered: bool 
     ordered : bool
         Whether the values are known to ascend.
     """
+    values = checked.series(values)
     if middle is None:
         middle = median(values)
     distances = np.abs(values - middle)

@@ -12,9 +12,12 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
+from tare.errors import ValuesError
 from tare.results.message import Amount, Chosen, Message, Said, message
+from tare.statistics import checked
 from tare.statistics.regression import Line, line
 from tare.statistics.robust import robust_sd
 from tare.statistics.segments import FINEST, Model, Pieces
@@ -195,7 +198,7 @@ class _Fit(NamedTuple):
     criterion: float
 
 
-def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Scaling:
+def scaling(x: ArrayLike, y: ArrayLike, steps: FloatArray | None = None) -> Scaling:
     """Tell whether y follows x along one line.
 
     Each step has one value, its mean without outliers. Models are one to three lines, the last of
@@ -220,16 +223,15 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
 
     Raises
     ------
-    ValueError
+    ValuesError
         If there are no points or too many steps, some are not finite, or an x is not above 0.
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    x, y = checked.pair(x, y, ("x", "y"))
     whole = line(x, y)
-    if x.min() <= 0:
-        raise ValueError("x is to be above 0")
+    checked.positive(x, "x")
     labels = x if steps is None else np.asarray(steps, dtype=float)
     if len(np.unique(labels)) > MOST:
-        raise ValueError(f"more than {MOST} steps")
+        raise ValuesError(f"x has more than {MOST} steps", "give steps, with fewer levels")
     at = gather(x, y, labels)
     if len(at.x) < FEWEST:
         return _unsaid(

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from tare.errors import InputError
+from tare.errors import ValuesError
 from tare.results.verdict import judge
+from tare.statistics import checked
 from tare.statistics.comparison import (
     Comparison,
     conclude,
@@ -182,8 +184,8 @@ class Sequential:
 
 
 def compare_sequentially(
-    first: FloatArray,
-    second: FloatArray,
+    first: ArrayLike,
+    second: ArrayLike,
     margin: float = 0.02,
     confidence: float = 0.95,
     gate: float | None = None,
@@ -235,6 +237,7 @@ def compare_sequentially(
     Lan and DeMets 1983 for the spending of the error, Jennison and Turnbull 1989 for repeated
     intervals.
     """
+    first, second = checked.pair(first, second)
     d = _log_ratios(first, second)
     over: list[Look] = []
     stop = False
@@ -288,7 +291,7 @@ def looks(
 
 def _log_ratios(first: FloatArray, second: FloatArray) -> FloatArray:
     if len(first) != len(second) or len(first) == 0:
-        raise InputError(
+        raise ValuesError(
             f"{len(first)} values beside {len(second)} are no pairs.",
             hint="Give the values of the same blocks, in order of time.",
         )

@@ -6,8 +6,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import message
+from tare.statistics import checked
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.dependence import dependence_times
 from tare.statistics.interim_analysis import (
@@ -26,7 +28,7 @@ from tare.units import quantile_name
 
 
 def series_interval(
-    values: FloatArray,
+    values: ArrayLike,
     quantile: float = 0.5,
     confidence: float = 0.95,
     *,
@@ -55,6 +57,7 @@ def series_interval(
         without bounds, and with the refusal, where n is
         too small.
     """
+    values = checked.series(values)
     row = np.asarray(values, dtype=float)[None]
     if anytime:
         return sequence_interval(row[0], quantile, confidence, tick)

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
+from tare.statistics import checked
 from tare.statistics.brunner_munzel import (
     brunner_munzel_interval,
     brunner_munzel_p,
@@ -46,7 +48,7 @@ class Shift:
     low, high : float or None
         Bounds; None where there is no interval.
     p : float
-        Two-sided, of there being no shift.
+        Two-sided, of there being no shift; NaN where it was not tested.
     tick : float or None
         The larger of the two, in the unit of the values; None where all values of one are equal,
         and it is not known.
@@ -72,8 +74,8 @@ Measure = Callable[[FloatArray, FloatArray], Shift]
 
 
 def paired_shift(
-    first: FloatArray,
-    second: FloatArray,
+    first: ArrayLike,
+    second: ArrayLike,
     confidence: float = 0.95,
     *,
     logs: bool = False,
@@ -97,6 +99,7 @@ def paired_shift(
     tick : optional
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     """
+    first, second = checked.pair(first, second)
     n = len(first)
     fewest = 0 if dependence is None else pairs_for_ranks(dependence, confidence)
     widening = 1.0 if dependence is None else float(padded(np.array(dependence), n))
@@ -150,8 +153,8 @@ def _beyond_memory(d: FloatArray, confidence: float) -> Shift:
 
 
 def unpaired_shift(
-    first: FloatArray,
-    second: FloatArray,
+    first: ArrayLike,
+    second: ArrayLike,
     confidence: float = 0.95,
     *,
     logs: bool = False,
@@ -169,6 +172,7 @@ def unpaired_shift(
     dependence : float
         Trials that are worth one independent trial, the larger of the two; widens the interval.
     """
+    first, second = checked.apart(first, second)
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:
         one, two = (np.sort(_logs(x) if logs else x) for x in (a, b))
@@ -232,7 +236,7 @@ def allow_for_clock(
     )
 
 
-def pair_dependence(first: FloatArray, second: FloatArray) -> float:
+def pair_dependence(first: ArrayLike, second: ArrayLike) -> float:
     """Count the pairs that are worth one independent pair, by the ranks of their log-ratios.
 
     By Geyer's initial positive sequence; 1 where neighbours correlate no more than by chance.
@@ -243,6 +247,7 @@ def pair_dependence(first: FloatArray, second: FloatArray) -> float:
         In order of time; the i-th of both belong to one block. Differences take the place of
         log-ratios where some values are not positive.
     """
+    first, second = checked.pair(first, second)
     if len(first) < _FEWEST_FOR_TIME:
         return 1.0
     d = np.log(second) - np.log(first) if has_ratio(first, second) else second - first

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from tare.statistics import checked
 from tare.statistics.statistic import FloatArray
 
 #: Up to this n the distribution is computed exactly; the normal one is then off by less than 1e-4.
@@ -86,8 +87,9 @@ def walsh_at(values: FloatArray, ranks: Sequence[int]) -> list[float]:
     return [_select(ordered, r) for r in ranks]
 
 
-def hodges_lehmann(values: FloatArray) -> float:
+def hodges_lehmann(values: ArrayLike) -> float:
     """Median of the Walsh averages."""
+    values = checked.series(values)
     last = len(values) * (len(values) + 1) // 2 - 1
     return math.fsum(walsh_at(values, [last // 2, last - last // 2])) / 2
 

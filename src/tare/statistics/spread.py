@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
+from tare.statistics import checked
 from tare.statistics.comparison import detectable_change, further, further_in_family
 from tare.statistics.dependence import padded, unpadded_times
 from tare.statistics.exact import ranks
@@ -310,8 +312,8 @@ def beyond(null: FloatArray, observed: float) -> float:
 
 
 def compare_spread(
-    first: FloatArray,
-    second: FloatArray,
+    first: ArrayLike,
+    second: ArrayLike,
     margin: float = 0.5,
     confidence: float = 0.95,
     seed: int = 1,
@@ -357,6 +359,7 @@ def compare_spread(
     SpreadComparison
         As a family of one; see :func:`compare_spreads`.
     """
+    first, second = checked.pair(first, second, most_dimensions=2)
 
     def drawn(many: int) -> SpreadComparison:
         replicates = _replicate(first, second, seed, dependence, tick, many)
@@ -494,8 +497,8 @@ def resampled_range(values: FloatArray, resamples: int, seed: int) -> FloatArray
 
 
 def compare_spread_unpaired(
-    first: FloatArray,
-    second: FloatArray,
+    first: ArrayLike,
+    second: ArrayLike,
     margin: float = 0.5,
     confidence: float = 0.95,
     seed: int = 1,
@@ -526,6 +529,7 @@ def compare_spread_unpaired(
     SpreadComparison
         As a family of one; its ``n`` is the smaller of m and n. Inconclusive below 20 values.
     """
+    first, second = checked.apart(first, second, most_dimensions=2)
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
     slack = None if n < fewest(dependence) else clock_slack(first, second, tick)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import Message, message
+from tare.statistics import checked
 from tare.statistics.statistic import FloatArray
 
 #: Values that must carry the variance, but no more than this share of all values.
@@ -35,7 +37,7 @@ def carrying(values: FloatArray) -> float:
     return float(squares.sum()) ** 2 / fourth if fourth > 0 else math.inf
 
 
-def mean_refusal(values: FloatArray) -> Message | None:
+def mean_refusal(values: ArrayLike) -> Message | None:
     """Say why the mean and the SD of values have no interval; None where they have one.
 
     Parameters
@@ -52,6 +54,7 @@ def mean_refusal(values: FloatArray) -> Message | None:
     Hill, A simple general approach to inference about the tail of a distribution, Annals of
     Statistics 3(5), 1975.
     """
+    values = checked.series(values)
     n, carriers = len(values), carrying(values)
     if carriers < min(CARRYING, n * _MOST_SHARE):
         return message("interval.carried", few=max(1, round(carriers)), n=n)

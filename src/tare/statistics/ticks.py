@@ -6,7 +6,9 @@ Source: largest common divisor; smallest step between levels.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tare.statistics import checked
 from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray, median
 
@@ -29,7 +31,7 @@ _ALIKE = 1.5
 _COARSE = 0.02
 
 
-def tick_of(values: FloatArray, known: float | None = None) -> float | None:
+def tick_of(values: ArrayLike, known: float | None = None) -> float | None:
     """Find the tick that values were recorded with.
 
     Parameters
@@ -53,6 +55,7 @@ def tick_of(values: FloatArray, known: float | None = None) -> float | None:
     more, the smallest step between levels, so that neither an offset nor a tick that is no round
     number hides it. Both are the tick or a multiple of it, never less.
     """
+    values = checked.series(values, least=0)
     if known is not None:
         return known
     levels, counts = np.unique(np.abs(sample(values, _MOST)), return_counts=True)

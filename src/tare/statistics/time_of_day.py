@@ -13,9 +13,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from tare.errors import InputError
+from tare.errors import ValuesError
+from tare.statistics import checked
 from tare.statistics.changes import Changes, changes
 from tare.statistics.confirm import Repetitions, converges, repetitions
 from tare.statistics.dependence import dependence_times
@@ -116,9 +118,9 @@ def unit_medians(at_s: FloatArray, values: FloatArray, unit_s: float = HOUR_S) -
     CLOUDNET, F5.4: discretise into units of time, and gather the median of each.
     """
     if not (unit_s > 0 and math.isclose(DAY_S / unit_s, round(DAY_S / unit_s))):
-        raise InputError("a day is no whole number of such units of time", "an hour: 3600 s")
+        raise ValuesError("a day is no whole number of such units of time", "an hour: 3600 s")
     if unit_s < SHORTEST_S:
-        raise InputError("units of time are to be of 5 min or longer", "an hour: 3600 s")
+        raise ValuesError("units of time are to be of 5 min or longer", "an hour: 3600 s")
     unit = np.floor(at_s / unit_s).astype(np.int64)
     ordered = np.asarray(values, dtype=float)[np.lexsort((values, unit))]
     numbers, counts = np.unique(unit, return_counts=True)
@@ -414,8 +416,8 @@ class TimeOfDay:
 
 
 def time_of_day(
-    at_s: FloatArray,
-    values: FloatArray,
+    at_s: ArrayLike,
+    values: ArrayLike,
     precision: float = 0.05,
     confidence: float = 0.95,
     unit_s: float = HOUR_S,
@@ -440,14 +442,13 @@ def time_of_day(
     TimeOfDay or None
         None with fewer than 6 units.
     """
+    at_s, values = checked.pair(at_s, values, ("at_s", "values"))
     in_time = np.argsort(at_s, kind="stable")
-    at_s, values = at_s[in_time], np.asarray(values, dtype=float)[in_time]
-    if not len(values):
-        return None
-    units = unit_medians(at_s, values, unit_s)
+    ordered = values[in_time]
+    units = unit_medians(at_s[in_time], ordered, unit_s)
     if len(units) < FEWEST:
         return None
-    return TimeOfDay(values, units, daily_cycle(units), precision, confidence)
+    return TimeOfDay(ordered, units, daily_cycle(units), precision, confidence)
 
 
 def as_one_family(some: Sequence[TimeOfDay]) -> list[TimeOfDay]:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import Chosen, Deviation, Message, Said, message
+from tare.statistics import checked
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.copies import Copy, copied
 from tare.statistics.downsample import MOST, fences
@@ -77,7 +79,7 @@ class Trust:
 
 
 def trust(
-    values: FloatArray,
+    values: ArrayLike,
     *,
     trials_known: bool,
     precision: float = 0.01,
@@ -145,6 +147,7 @@ def trust(
     trials), copied stretches, a spread that grows by a factor of 20. Not at n = 20: weak
     dependence (AR(.5) 39 %, AR(.8) 78 %).
     """
+    values = checked.series(values, least=0, finite=False)
     rejections = [_rejection(d) for d in defects]
     unfit = 0 if len(values) == 0 else _not_finite(values)
     if unfit and not any(d.kind == "corrupt" for d in defects):

@@ -11,8 +11,10 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import Deviation, Message, message
+from tare.statistics import checked
 from tare.statistics.changes import Changes, change_points, changes
 from tare.statistics.downsample import MOST, fences, sample
 from tare.statistics.statistic import FloatArray
@@ -112,7 +114,7 @@ def settle(values: FloatArray, tolerance: float = 0.01) -> WarmUp:
     return _classify(values, change_points(values), tolerance)
 
 
-def warm_up(values: FloatArray, precision: float = 0.01, found: Changes | None = None) -> WarmUp:
+def warm_up(values: ArrayLike, precision: float = 0.01, found: Changes | None = None) -> WarmUp:
     """Classify a series as flat, warm-up, slowdown or without a steady state.
 
     Parameters
@@ -129,6 +131,7 @@ def warm_up(values: FloatArray, precision: float = 0.01, found: Changes | None =
     A first trial that exceeds all others and Tukey's far fence is a warm-up by itself from 20
     trials on: in steady series it comes first in 1 of n.
     """
+    values = checked.series(values, least=0)
     n = len(values)
     if n < FEWEST_OF_ALL or values.min() == values.max():
         level = (float(np.mean(values)),) if n else ()

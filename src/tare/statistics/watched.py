@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tare.results.message import message
+from tare.statistics import checked
 from tare.statistics.dependence import dependence_times
 from tare.statistics.exact import ranks as in_order
 from tare.statistics.interim_analysis import CAP, quantile_of
@@ -102,7 +104,7 @@ def watched_ranks(n: int, q: float = 0.5) -> tuple[int, int] | None:
     return boundary.ranks[n]
 
 
-def watched_interval(values: FloatArray, q: float = 0.5, tick: float | None = None) -> Interval:
+def watched_interval(values: ArrayLike, q: float = 0.5, tick: float | None = None) -> Interval:
     """Interval of a quantile to be shown while it is measured.
 
     Parameters
@@ -120,6 +122,7 @@ def watched_interval(values: FloatArray, q: float = 0.5, tick: float | None = No
         Without bounds, and with the refusal, while there are too few independent trials. It holds
         together with all that were shown before, whatever made somebody stop.
     """
+    values = checked.series(values, least=0)
     n = len(values)
     method = "order statistics at every n"
     if n == 0:

@@ -1,0 +1,142 @@
+"""Checks values where they enter: what callers give becomes an array of finite numbers.
+
+Functions that take `ArrayLike` check their values here. All others of `tare.statistics` are
+building blocks, which take arrays that were checked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tare.errors import ValuesError
+from tare.statistics.statistic import FloatArray
+
+#: Values checked at once: the mask of a series in a file needs no memory of its length.
+_CHUNK = 1 << 20
+
+
+def series(
+    given: ArrayLike,
+    name: str = "values",
+    least: int = 1,
+    *,
+    finite: bool = True,
+    most_dimensions: int = 1,
+) -> FloatArray:
+    """Return one-dimensional finite values as floats; no copy of an array of float64.
+
+    Parameters
+    ----------
+    given : array_like
+        Integers or floats.
+    name : str
+        What an error calls them.
+    least : int
+        How many there must be.
+    finite : bool
+        Refuse NaN and infinities.
+    most_dimensions : int
+        2: a row per trial with a value per worker is possible.
+
+    Raises
+    ------
+    ValuesError
+        If they are no such values, or too few.
+    """
+    array = _numbers(given, name)
+    if not 1 <= array.ndim <= most_dimensions:
+        raise ValuesError(f"{name} has {array.ndim} dimensions instead of one", f"np.ravel({name})")
+    if len(array) < least:
+        counted = "no values" if not len(array) else f"only {len(array)}"
+        raise ValuesError(f"{name} has {counted}", f"give {least} or more values")
+    for begin in range(0, len(array) if finite else 0, _CHUNK):
+        _check_finite(array[begin : begin + _CHUNK], name, begin)
+    return array
+
+
+def pair(
+    first: ArrayLike,
+    second: ArrayLike,
+    names: tuple[str, str] = ("first", "second"),
+    *,
+    most_dimensions: int = 1,
+) -> tuple[FloatArray, FloatArray]:
+    """Return two series whose values belong together one by one.
+
+    Raises
+    ------
+    ValuesError
+        If one is not a series, or they have different lengths.
+    """
+    a = series(first, names[0], most_dimensions=most_dimensions)
+    b = series(second, names[1], most_dimensions=most_dimensions)
+    if len(a) != len(b):
+        unpaired = "compare_unpaired takes series without pairs"
+        raise ValuesError(
+            f"{names[0]} has {len(a)} values and {names[1]} has {len(b)}, and they are pairs",
+            "give as many of each" + (f"; {unpaired}" if names[0] == "first" else ""),
+        )
+    return a, b
+
+
+def positive(values: FloatArray, name: str = "values") -> None:
+    """Refuse values that have no logarithm.
+
+    Raises
+    ------
+    ValuesError
+        Names the first one.
+    """
+    if not (values > 0).all():
+        place = int(np.argmax(values <= 0))
+        raise ValuesError(
+            f"{name}[{place}] is {values[place]:g}, and a ratio needs values above zero",
+            "leave out what was not measured",
+        )
+
+
+def apart(
+    first: ArrayLike, second: ArrayLike, *, least: int = 1, most_dimensions: int = 1
+) -> tuple[FloatArray, FloatArray]:
+    """Return two series, each of its own length.
+
+    Raises
+    ------
+    ValuesError
+        If one is not a series.
+    """
+    return (
+        series(first, "first", least, most_dimensions=most_dimensions),
+        series(second, "second", least, most_dimensions=most_dimensions),
+    )
+
+
+def _numbers(given: ArrayLike, name: str) -> FloatArray:
+    if type(given) is np.ndarray and given.dtype == np.float64:
+        return given
+    if hasattr(given, "mask") and hasattr(given, "fill_value"):
+        raise ValuesError(f"{name} is a masked array", f"{name}.compressed()")
+    try:
+        array = np.asarray(given)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValuesError(f"{name} is not an array: {error}", "give a list of numbers") from None
+    if array.size and array.dtype.kind not in "iuf":
+        raise ValuesError(
+            f"{name} has values of type {array.dtype}, which are not numbers",
+            "convert them: np.asarray(…, dtype=float)",
+        )
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):
+            return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
+
+
+def _check_finite(values: FloatArray, name: str, begin: int) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = int(np.argmin(finite))
+        raise ValuesError(
+            f"{name}[{begin + place}] is {values[place]:g}, which is not a finite number",
+            "leave out what was not measured",
+        )
