@@ -3,6 +3,7 @@
    with LOOPS, the time of so much work, which other programs change. */
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "work.h"
 
@@ -17,6 +18,11 @@ int main(void) {
     FILE *runs = fopen("runs", "a");
     if (!runs || fputc('.', runs) == EOF || fflush(runs)) return 4;
     if (ftell(runs) % FAIL_EVERY == 0) return 3;
+#endif
+#ifdef FAIL_ONE_IN
+    unsigned drawn;
+    if (getentropy(&drawn, sizeof drawn)) return 4;
+    if (drawn % FAIL_ONE_IN == 0) return 3;
 #endif
 #ifdef PRINT_BYTES
     static char text[PRINT_BYTES];
