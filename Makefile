@@ -8,7 +8,7 @@ CARGO = CARGO_ENCODED_RUSTFLAGS="$$(printf -- '-Ctarget-feature=+crt-static\037-
 AGENT = --quiet --locked --release --manifest-path agent/Cargo.toml --target $(HOST)
 
 .PHONY: setup agent demo check check-tests check-agent test nightly pytest test-agent test-layers test-slow \
-	test-applications test-tools torture lint format lint-python lint-agent docs wheels generated check-generated clean
+	test-applications test-wheels test-tools torture lint format lint-python lint-agent docs wheels generated check-generated clean
 # Each process of the tests would compile all of them again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -31,7 +31,7 @@ demo:
 	@tare experiment run examples/demo.toml --out demo-results || [ $$? -eq 18 ]
 
 # Tests that are not nightly.
-GATE := not slow and not layers and not applications
+GATE := not slow and not layers and not applications and not wheels
 
 # Lint, and the tests that changed files can affect most directly; BASE=COMMIT compares with another
 # commit than HEAD. Tests that need rights or tools, or are far from the change, are left to make test.
@@ -91,6 +91,11 @@ test-slow: test-tools
 # Needs a mirror of Debian, and some gigabytes.
 test-applications: test-tools
 	pytest --costs=.costs/applications.json -m applications
+
+# Installs the wheels in fresh roots of Debian, without a compiler. Needs a mirror of Debian and an
+# index of Python packages.
+test-wheels: test-tools wheels
+	pytest --costs=.costs/wheels.json -m wheels
 
 test-tools: setup
 	@tools/packages test

@@ -100,6 +100,7 @@ NIGHTLY = {
     "slow": "test-slow",
     "torture": "torture",
     "applications": "test-applications",
+    "wheels": "test-wheels",
 }
 
 

@@ -88,5 +88,5 @@ def test_no_file_of_costs_is_mistaken_for_a_file_of_tests() -> None:
     """Apart from its option, an existing file would count as tests, and hide tests/conftest.py."""
     lines = TOOL.parents[1].joinpath("Makefile").read_text().replace("\\\n", " ").splitlines()
     runs = [line for line in lines if "--costs" in line]
-    assert len(runs) == 6
+    assert len(runs) == 7
     assert all("--costs=.costs/" in line for line in runs)
