@@ -213,7 +213,7 @@ class TestFreshRoot:
             "tare audit times.csv --value seconds --compare program --block run --trial row", code=1
         )
         assert said.stdout.startswith("DOUBT ")
-        assert "Compared gzip -7 vs. gzip -6: slower, +9.7 % [+5.9, +12.0]" in said.stdout
+        assert "gzip -7 vs. gzip -6 by seconds: slower, +9.7 % [+5.9, +12.0]" in said.stdout
 
     def test_experiment_with_its_page(self, inside: Inside) -> None:
         # Where a busy machine reached the end of the budget first, the code is 18.
