@@ -32,7 +32,7 @@ _OF_OUTPUT = {
     "ctx", "report", "markdown", "json", "junit", "export_json", "save", "baseline",
     "baseline_name", "command", "commands", "files", "kappa",
     # Several values of a parameter, or commands, make a table: tare.compare.
-    "parameter_scan", "parameter_step_size", "parameter_list",
+    "parameter_scan", "parameter_step_size", "parameter_list", "bisect",
 }  # fmt: skip
 _CSV = "run,wall_s,tool\n" + "".join(
     f"{i},{1 + 0.01 * (i * 7919 % 13):.4f},{'ab'[i % 2]}\n" for i in range(60)

@@ -48,8 +48,12 @@ def remember(options: Options) -> None:
 
 
 def offers(option: str) -> bool:
-    """Tell whether the command that was typed has an option."""
-    return option in _typed_options[0].names
+    """Return whether the command that was typed has an option.
+
+    A call from Python, before which no command was typed, has them as keyword arguments.
+    """
+    names = _typed_options[0].names
+    return not names or option in names
 
 
 def again(command: str, changes: Mapping[str, str | None], without: Sequence[str] = ()) -> str:

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
-from tare.cli import limits
+from tare.cli import again, limits
 from tare.cli.command_line import explained, folder_in_memory, how_to_see
 from tare.errors import ChangedError, IncompleteError, TareError, TrialError, UsageError
 from tare.library import options
@@ -92,7 +92,9 @@ def compare(
             )
         typed = options.typed("compare", given, known, of_command.compare)
         execution, strict = _how(typed)
-        asked = work.ask([options.line(one) for one in commands], baseline=None, **typed)
+        asked = work.ask(
+            [options.line(one) for one in commands], baseline=None, bisect=False, **typed
+        )
         prepared, silent = session.prepare(asked.table, execution.network), Silent()
         with _folder(typed["out"]) as folder:
             ended, failure = session.measure(
@@ -168,6 +170,8 @@ def _call(function: str, arguments: Iterable[object], given: Mapping[str, object
 @contextmanager
 def _errors(known: Iterable[str]) -> Iterator[None]:
     """Raise errors of this package alone, which name keyword arguments instead of options."""
+    # Hints name options of the command that was typed last, and here none is typed.
+    again.remember(again.Options())
     try:
         yield
     except TareError as error:

@@ -54,6 +54,7 @@ class MeasuringOptions(TypedDict, total=False):
     ignore_failure: bool | Sequence[int]
     input: StrPath
     grace: Duration
+    context_switches: bool
     platform: str
 
 
@@ -75,6 +76,8 @@ class CompareOptions(MeasuringOptions, total=False):
     gate: Share
     gate_on: str
     inputs: int
+    min_trials: int
+    directory: Texts
     seed: int
 
 
@@ -216,12 +219,23 @@ def _positive(name: str, value: object) -> float:
 _CONVERT: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("budget", "timeout", "grace", "time_unit"), _duration),
     **dict.fromkeys(("precision", "margin", "gate", "confidence"), _share),
-    **dict.fromkeys(("name", "serve", "setup", "prepare", "conclude", "cleanup", "group"), _texts),
+    **dict.fromkeys(
+        ("name", "serve", "setup", "prepare", "conclude", "cleanup", "group", "directory"), _texts
+    ),
     **dict.fromkeys(("out", "network_fingerprint"), path),
     **dict.fromkeys(
-        ("as_root", "resume", "capture", "fingerprint", "strict", "drop_missing"), _flag
+        (
+            "as_root",
+            "resume",
+            "capture",
+            "context_switches",
+            "drop_missing",
+            "fingerprint",
+            "strict",
+        ),
+        _flag,
     ),
-    **dict.fromkeys(("trials", "workers", "hosts", "inputs"), _from(1)),
+    **dict.fromkeys(("trials", "min_trials", "workers", "hosts", "inputs"), _from(1)),
     **dict.fromkeys(("warmup", "seed"), _from(0)),
     "quantile": _quantile,
     "set": _settings,
