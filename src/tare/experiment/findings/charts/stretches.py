@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.platform_cells import named
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -84,9 +83,9 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say what is drawn, and which length of stretch is most frequent."""
-    levels = _first_levels(results)
-    where = at_levels(levels, [*levels]) if levels else None
-    said = [message("chart.stretches.marks", where=where)]
+    # Levels that are the default, such as no load, are named as well: others are not drawn.
+    levels = [f"{factor} {level}" for factor, level in _first_levels(results).items()]
+    said = [message("chart.stretches.marks", levels=levels)]
     for name, trials in [*_lines(results)][:2]:
         counts = histogram(results, "on_cpu", trials)
         if counts:
