@@ -12,13 +12,14 @@ from tare.statistics.time_of_day import (
     DAY_S,
     HOUR_S,
     WEEK_S,
-    DailyCycle,
+    Cycle,
     TimeOfDay,
     UnitMedians,
     as_one_family,
     daily_cycle,
     time_of_day,
     unit_medians,
+    weekly_cycle,
 )
 
 #: Monday, 4 May 2026, 00:00 UTC.
@@ -69,11 +70,11 @@ def test_units_are_placed_in_days_and_weeks() -> None:
 
 def test_a_planted_cycle_is_found_with_its_size_and_hours() -> None:
     found = weeks(amplitude=0.1)
-    assert found.is_daily
-    assert isinstance(found.cycle, DailyCycle)
-    assert found.cycle.amplitude == pytest.approx(0.1, abs=0.015)
-    assert found.cycle.highest == pytest.approx(6, abs=1)
-    assert found.cycle.lowest == pytest.approx(18, abs=1)
+    assert found.day.is_shown
+    assert isinstance(found.day.cycle, Cycle)
+    assert found.day.cycle.amplitude == pytest.approx(0.1, abs=0.015)
+    assert found.day.cycle.highest == pytest.approx(6, abs=1)
+    assert found.day.cycle.lowest == pytest.approx(18, abs=1)
     # The cycle is no level shift.
     assert found.is_whole
 
@@ -85,7 +86,7 @@ def test_noise_is_seldom_taken_for_a_cycle(phi: float) -> None:
         # Of hours: as strongly autocorrelated as no test that shuffles hours could allow for.
         steps = rng.standard_normal(336)
         cycle = daily_cycle(hours(signal.lfilter([1], [1, -phi], steps)))
-        assert isinstance(cycle, DailyCycle)
+        assert isinstance(cycle, Cycle)
         alarms += cycle.p < 0.04
     # Of 150 at 4 %: more than 14 have a probability of .1 %.
     assert alarms <= 14
@@ -97,7 +98,7 @@ def test_a_cycle_is_found_where_hours_are_missing() -> None:
     kept = np.sort(rng.choice(336, 250, replace=False))
     units = UnitMedians(MONDAY_S + HOUR_S * kept, values[kept], HOUR_S, 0)
     cycle = daily_cycle(units)
-    assert isinstance(cycle, DailyCycle)
+    assert isinstance(cycle, Cycle)
     assert cycle.p < 1e-6
     assert cycle.amplitude == pytest.approx(0.1, abs=0.02)
 
@@ -108,12 +109,61 @@ def test_what_would_have_been_found_is_found(tested: int) -> None:
     for _ in range(100):
         values = 1 + 0.1 * rng.standard_normal(168)
         cycle = daily_cycle(hours(values))
-        assert isinstance(cycle, DailyCycle)
+        assert isinstance(cycle, Cycle)
         wave = cycle.detectable(tested) * np.sin(2 * np.pi * (np.arange(168) / 24 + rng.random()))
         again = daily_cycle(hours(values + wave))
-        assert isinstance(again, DailyCycle)
+        assert isinstance(again, Cycle)
         found += again.corrected_p(tested) < 0.04
     assert found >= 80
+
+
+def weekend(n: int) -> FloatArray:
+    """1 on Saturdays and Sundays, by hours from a Monday on."""
+    return (np.arange(n) // 24 % 7 >= 5).astype(float)
+
+
+def test_lower_weekends_are_a_weekly_cycle_and_no_level_shifts() -> None:
+    rng = np.random.default_rng(12)
+    n = 21 * 24
+    daily = 0.1 * np.sin(2 * np.pi * np.arange(n) / 24)
+    found = over_hours(1 + daily - 0.1 * weekend(n) + 0.01 * rng.standard_normal(n))
+    assert found.day.is_shown
+    assert found.week.is_shown
+    assert isinstance(found.week.cycle, Cycle)
+    # Three waves of the step from 1 to 0.9 and back.
+    assert found.week.cycle.amplitude == pytest.approx(0.05, abs=0.015)
+    assert found.week.cycle.lowest // 24 in (5, 6)
+    assert found.week.cycle.highest // 24 < 5
+    without = over_hours(1 + daily + 0.01 * rng.standard_normal(n))
+    assert without.week.is_shown is False
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("days", [21.0, 24.5])
+def test_noise_is_seldom_taken_for_a_weekly_cycle(phi: float, days: float) -> None:
+    rng, alarms, n = np.random.default_rng(13), 0, round(24 * days)
+    # A strong daily cycle would leak to the frequencies of a week.
+    daily = 20 * np.sin(2 * np.pi * np.arange(n) / 24)
+    for _ in range(150):
+        units = hours(daily + signal.lfilter([1], [1, -phi], rng.standard_normal(n)))
+        cycle = weekly_cycle(units, daily_cycle(units))
+        assert isinstance(cycle, Cycle)
+        alarms += cycle.p < 0.04
+    # Of 150 at 4 %: more than 14 have a probability of .1 %.
+    assert alarms <= 14
+
+
+def test_a_weekly_cycle_needs_three_weeks() -> None:
+    values = np.random.default_rng(14).standard_normal(21 * 24)
+    short, long = over_hours(values[:-1]), over_hours(values)
+    assert short.week.cycle == "weeks"
+    assert short.week.is_shown is None
+    assert isinstance(long.week.cycle, Cycle)
+    # Units of a whole day resolve a week, and no day.
+    days = time_of_day(hours(values).start_s, values, unit_s=DAY_S)
+    assert days is not None
+    assert days.day.cycle == "coarse"
+    assert isinstance(days.week.cycle, Cycle)
 
 
 def test_why_a_cycle_cannot_be_tested() -> None:
@@ -132,7 +182,7 @@ def test_too_short_for_a_cycle_or_for_anything() -> None:
     assert time_of_day(at_s, rng.standard_normal(30)) is None
     day = time_of_day(MONDAY_S + 600.0 * np.arange(144), rng.normal(1, 0.01, 144))
     assert day is not None
-    assert day.is_daily is None
+    assert day.day.is_shown is None
     with pytest.raises(InputError, match="5 min"):
         time_of_day(at_s, rng.standard_normal(30), unit_s=60.0)
 
@@ -146,13 +196,13 @@ def over_hours(values: FloatArray, precision: float = 0.05) -> TimeOfDay:
 def test_a_cycle_is_excluded_only_by_a_test_that_would_find_it() -> None:
     values = 1 + 0.1 * np.random.default_rng(8).standard_normal(336)
     found = over_hours(values)
-    assert found.detectable is not None
-    limit = found.detectable
+    assert found.day.detectable is not None
+    limit = found.day.detectable
     assert 0.02 < limit < 0.05
-    assert found.is_daily is False
-    assert over_hours(values, precision=0.9 * limit).is_daily is None
+    assert found.day.is_shown is False
+    assert over_hours(values, precision=0.9 * limit).day.is_shown is None
     # Corrected for many series, the same test is less sensitive.
-    assert as_one_family([found] * 10)[0].detectable > limit
+    assert as_one_family([found] * 10)[0].day.detectable > limit
 
 
 def test_series_are_corrected_for_all_that_are_tested() -> None:
@@ -163,15 +213,15 @@ def test_series_are_corrected_for_all_that_are_tested() -> None:
     found = next(
         one
         for one in (over_hours(noisy + wave) for wave in waves)
-        if one.p is not None and 0.005 < one.p < 0.02
+        if one.day.p is not None and 0.005 < one.day.p < 0.02
     )
-    assert found.is_daily
+    assert found.day.is_shown
     untested = over_hours(np.ones(100))
     several = as_one_family([found] * 10 + [untested])
-    assert [one.tested for one in several] == [10] * 11
-    assert several[0].p == pytest.approx(10 * (found.p or 0))
-    assert not several[0].is_daily
-    assert several[-1].is_daily is None
+    assert [one.day.tested for one in several] == [10] * 11
+    assert several[0].day.p == pytest.approx(10 * (found.day.p or 0))
+    assert not several[0].day.is_shown
+    assert several[-1].day.is_shown is None
 
 
 def test_around_zero_an_amplitude_is_no_share() -> None:
@@ -179,11 +229,11 @@ def test_around_zero_an_amplitude_is_no_share() -> None:
     wave = 3 * np.sin(2 * np.pi * np.arange(336) / 24) + 0.1 * rng.standard_normal(336)
     for level in (-1.0, -20.0):
         found = over_hours(level + wave - np.median(wave))
-        assert isinstance(found.cycle, DailyCycle)
-        assert found.is_daily
-        assert found.share(found.cycle.amplitude) is None
-        assert found.cycle.amplitude == pytest.approx(3, abs=0.1)
-    assert over_hours(-20 + 0.001 * rng.standard_normal(336)).is_daily is None
+        assert isinstance(found.day.cycle, Cycle)
+        assert found.day.is_shown
+        assert found.day.share(found.day.cycle.amplitude) is None
+        assert found.day.cycle.amplitude == pytest.approx(3, abs=0.1)
+    assert over_hours(-20 + 0.001 * rng.standard_normal(336)).day.is_shown is None
 
 
 def test_the_longest_stretch_without_a_shift_has_figures_of_its_own() -> None:
@@ -231,8 +281,8 @@ def test_scale_and_order_of_rows_change_nothing() -> None:
     one, other = time_of_day(at_s, values), time_of_day(at_s[shuffled], 1000 * values[shuffled])
     assert one is not None
     assert other is not None
-    assert isinstance(one.cycle, DailyCycle)
-    assert isinstance(other.cycle, DailyCycle)
-    assert other.cycle.p == pytest.approx(one.cycle.p, rel=1e-6)
-    assert other.cycle.amplitude == pytest.approx(1000 * one.cycle.amplitude)
+    assert isinstance(one.day.cycle, Cycle)
+    assert isinstance(other.day.cycle, Cycle)
+    assert other.day.cycle.p == pytest.approx(one.day.cycle.p, rel=1e-6)
+    assert other.day.cycle.amplitude == pytest.approx(1000 * one.day.cycle.amplitude)
     assert other.medians.median.estimate == pytest.approx(1000 * one.medians.median.estimate)

@@ -98,12 +98,47 @@ def test_an_audit_of_dates_has_the_same_finding(table: Path) -> None:
     cycle, none = args(one.answer, "time_of_day.cycle"), args(one.answer, "time_of_day.none")
     assert (cycle["name"], none["name"]) == ("a", "b")
     assert none["detectable"].value < 0.05
-    assert [f.name for f in figures(found)["time_of_day"]] == ["time-of-day", "time-of-week"]
+    assert [f.name for f in figures(found)["time_of_day"]] == ["time-of-day"]
+    assert [f.name for f in figures(found)["time_of_week"]] == ["time-of-week"]
     document = json.loads(json.dumps(as_json(found)))
     first, second = (s["time_of_day"] for s in document["series"])
     assert (first["daily"], second["daily"]) == (True, False)
     assert first["of_medians"]["n"] == 336
-    assert page.make(found, "tare audit links.csv").sections
+    sections = page.make(found, "tare audit links.csv").sections
+    (section,) = (one for one in sections if one.finding.name == "time_of_day")
+    # The head of the page has the first sentence as well, on which the others lean.
+    assert section.details == one.answer
+
+
+def test_an_audit_of_weeks_tests_the_weekly_cycle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(2)
+    when = np.datetime64("2026-05-04T00:30") + np.arange(28 * 24) * np.timedelta64(1, "h")
+    weekend = np.arange(28 * 24) // 24 % 7 >= 5
+    values = 100 - 10 * weekend + rng.standard_normal(28 * 24)
+    for days, verdict in ((28, "yes"), (20, "inconclusive")):
+        file = tmp_path / f"{days}.csv"
+        rows = [f"{at},{v:.4f}" for at, v in zip(when, values, strict=True)][: 24 * days]
+        file.write_text("\n".join(["when,mbit", *rows]) + "\n")
+        found = audit([file], Question(columns=ColumnOptions(value="mbit", order="when")))
+        (one,) = (f for f in findings(found) if f.name == "time_of_week")
+        assert one.verdict == verdict
+        assert [row["day"] for row in one.tables[0].rows] == list(time_of_day._WEEKDAYS)
+        (weekly,) = (s["time_of_day"]["weekly"] for s in as_json(found)["series"])
+        capsys.readouterr()
+        show(found)
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Week")]
+        if verdict == "yes":
+            cycle = args(one.answer, "time_of_day.week")
+            assert cycle["lowest"] in ("Saturday", "Sunday")
+            assert (weekly["shown"], weekly["untested"]) == (True, None)
+            assert lines == [f"{'Week':<9}{sentence(one.answer[0])}"]
+        else:
+            assert args(one.answer, "time_of_day.weeks") == {"name": "", "n": "2.8", "needed": 3}
+            assert ids(one.settle) == ["time_of_day.settle.weeks"]
+            assert (weekly["shown"], weekly["untested"], weekly["cycle"]) == (None, "weeks", None)
+            assert not lines
 
 
 def test_an_audit_without_dates_has_none(table: Path) -> None:
@@ -142,14 +177,14 @@ def test_screen_finding_chart_and_json_give_one_answer(
         file = series_table(tmp_path / f"{seed}.csv", 8, seed)
         found = audit([file], Question(columns=columns, precision=0.05))
         (some,) = found.timed.values()
-        raw = [one.analysis.p / 8 for one in some if one.analysis.p is not None]
+        raw = [one.analysis.day.p / 8 for one in some if one.analysis.day.p is not None]
         if 0.04 / 8 < min(raw) < 0.02:
             break
     assert len(raw) == 8
     (one,) = (f for f in findings(found) if f.name == "time_of_day")
     assert one.verdict == "no"
     several = args(one.answer, "time_of_day.several")
-    assert (several["daily"], several["n"], several["tested"]) == (0, 8, 8)
+    assert (several["shown"], several["n"], several["tested"]) == (0, 8, 8)
     # One sentence on all, four on single ones, and the number of the others.
     assert len(one.answer) == 6
     assert args(one.answer, "time_of_day.more") == {"n": 4}

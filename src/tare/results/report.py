@@ -49,10 +49,16 @@ class Section(msgspec.Struct, frozen=True):
 
     @property
     def details(self) -> tuple[Said, ...]:
-        """What the head of the page does not say already; all where there is nothing else."""
+        """Sentences of the answer that the head of the page does not have.
+
+        The answer's first sentence is repeated where others follow, which lean on it. All are
+        repeated where the section would otherwise be empty.
+        """
         said = each(self.finding.answer)
-        details = tuple(one for one in said if one not in self.finding.head)
-        return details if details or self.finding.tables or self.figures else said
+        others = tuple(one for one in said if one not in self.finding.head)
+        if others:
+            return others if others[0] == said[0] else (said[0], *others)
+        return () if self.finding.tables or self.figures else said
 
 
 class Gate(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Medians per unit of time: daily cycle, stationary stretches, and intervals that hold.
+"""Medians per unit of time: daily and weekly cycle, stationary stretches, intervals that hold.
 
 Source: CLOUDNET, F5.4; Hartley 1949; Thomson 1982, section XIII.
 """
@@ -34,27 +34,33 @@ if TYPE_CHECKING:
     from tare.statistics.normality import Normality
 
 HOUR_S, DAY_S, WEEK_S = 3600.0, 86_400.0, 604_800.0
-#: Medians below which nothing is said: their interval needs as many.
+#: Fewest medians that are analysed: the interval of a median needs as many.
 FEWEST = 6
-#: Days below which a daily cycle cannot be told from slow noise.
-FEWEST_DAYS = 3
+#: Fewest days for a daily cycle and weeks for a weekly one. From three periods on, at least two
+#: frequencies lie between neighbouring waves of the cycle, at which the noise is estimated.
+FEWEST_PERIODS = 3
 #: Shortest unit of time, of which a day has 288.
 SHORTEST_S = 300.0
 #: Share of the values of a usual unit that a unit needs for its median to count.
 _LEAST_FILLED = 0.5
-#: Waves of a day, half a day and a third of a day are tested, each against this many frequencies
-#: on either side, which noise of any smooth spectrum fills alike.
+#: Waves of one period, a half and a third of it are tested, each against up to this many
+#: frequencies on either side, at which noise with a smooth spectrum has the same power.
 _HARMONICS, _NEIGHBOURS = 3, 6
-#: Longest unit of time, and fewest of them, from which these waves can be told.
-LONGEST_S, FEWEST_UNITS = DAY_S / (2 * _HARMONICS), 2 * _NEIGHBOURS
+#: Fewest units per period that resolve the shortest of these waves.
+_FEWEST_PER_PERIOD = 2 * _HARMONICS
+#: Fewest units of time with values for a test.
+FEWEST_UNITS = 2 * _NEIGHBOURS
 #: Level of the test, below the 5 % that are claimed, as scores of ranks are only nearly normal.
 ALPHA = 0.04
+#: The same of weekly cycles: over weeks that are not whole, strongly autocorrelated noise has about
+#: a quarter more alarms.
+WEEK_ALPHA = 0.03
 #: Noise amplitude × this = margin for 90 % power.
 _POWER_90 = 1.2816 / math.sqrt(2)
 #: Values beyond which CONFIRM rests on an even sample of them.
 _MOST = 20_000
 #: 1970-01-01 was a Thursday, the fourth day of the week.
-_FIRST_WEEKDAY = 3
+FIRST_WEEKDAY = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +98,7 @@ class UnitMedians:
 
     def folded(self, period_s: float) -> IndexArray:
         """Return the place of each unit in a day or a week, in units; weeks begin on Mondays."""
-        shift_s = _FIRST_WEEKDAY * DAY_S if period_s == WEEK_S else 0.0
-        inside = np.mod(self.start_s + shift_s, period_s) / self.unit_s
+        inside = np.mod(self.start_s + _week_shift_s(period_s), period_s) / self.unit_s
         return np.asarray(np.round(inside), dtype=np.intp)
 
 
@@ -132,36 +137,40 @@ def unit_medians(at_s: FloatArray, values: FloatArray, unit_s: float = HOUR_S) -
     )
 
 
-#: Why a daily cycle cannot be tested: units of more than 4 hours, less than 3 days, too few units
-#: with values, or the same median in all of them.
-Untested = Literal["coarse", "days", "units", "equal"]
+#: Why a cycle cannot be tested: units of time that are too long to resolve it, less than 3 days (of
+#: a daily cycle) or weeks (of a weekly one), too few units with values, or all medians equal.
+Untested = Literal["coarse", "days", "weeks", "units", "equal"]
 
 
 @dataclass(frozen=True, eq=False)
-class DailyCycle:
-    """How medians depend on the time of day.
+class Cycle:
+    """How medians depend on the time of day, or of the week.
 
     Attributes
     ----------
     p : float
-        Probability of so clear a wave of a day, half a day or a third of a day in noise.
+        Probability of so clear a wave of one, half or a third of the period in noise.
     amplitude : float
-        Half the distance from the lowest to the highest hour of the fitted cycle, in the unit of
+        Half the distance from the lowest to the highest point of the fitted cycle, in the unit of
         the values.
     noise : float
-        Root mean square amplitude of the noise near one cycle a day, likewise.
+        Root mean square amplitude of the noise near one cycle per period, likewise.
     neighbours : int
         Frequencies that the noise was estimated at.
+    alpha : float
+        Level of the test.
     fitted : array, shape (m,)
         The cycle at each unit, about 0.
     lowest, highest : float
-        Hours of the day, UTC, at which the fitted cycle is lowest and highest.
+        Hours after 00:00 UTC of the day, or of the week's Monday, at which the fitted cycle is
+        lowest and highest.
     """
 
     p: float
     amplitude: float
     noise: float
     neighbours: int
+    alpha: float
     fitted: FloatArray
     lowest: float
     highest: float
@@ -171,90 +180,123 @@ class DailyCycle:
         return min(1.0, self.p * tested)
 
     def detectable(self, tested: int = 1) -> float:
-        """Amplitude of a wave of one day that is found in 90 % where so many series are tested."""
-        limit = special.fdtri(2, 2 * self.neighbours, 1 - ALPHA / _HARMONICS / tested)
+        """Amplitude of a wave of one period found in 90 % where so many series are tested."""
+        limit = special.fdtri(2, 2 * self.neighbours, 1 - self.alpha / _HARMONICS / tested)
         return self.noise * (math.sqrt(limit) + _POWER_90)
 
 
-def daily_cycle(units: UnitMedians) -> DailyCycle | Untested:
-    """Test for a daily cycle, whatever the autocorrelation of the noise.
+def daily_cycle(units: UnitMedians) -> Cycle | Untested:
+    """Test for a daily cycle, whatever the autocorrelation of the noise; see :func:`_cycle`."""
+    return _cycle(units, DAY_S)
+
+
+def weekly_cycle(units: UnitMedians, daily: Cycle | Untested) -> Cycle | Untested:
+    """Test for a weekly cycle, such as a difference between weekdays and weekends.
+
+    Parameters
+    ----------
+    units : UnitMedians
+    daily : Cycle or str
+        Cycle of the same units, which is subtracted if it is significant: where the series is not
+        a whole number of days, some of its power would appear at the frequencies of a week.
+
+    Returns
+    -------
+    Cycle or str
+        The reason where it cannot be tested.
+    """
+    if not isinstance(daily, str) and daily.p < daily.alpha:
+        units = replace(units, values=units.values - daily.fitted)
+    return _cycle(units, WEEK_S)
+
+
+def _cycle(units: UnitMedians, period_s: float) -> Cycle | Untested:
+    """Test for a cycle of a period, whatever the autocorrelation of the noise.
 
     Parameters
     ----------
     units : UnitMedians
         Units may be missing.
+    period_s : float
+        A day or a week.
 
     Returns
     -------
-    DailyCycle or str
+    Cycle or str
         The reason where it cannot be tested.
 
     Notes
     -----
-    The power of the normal scores of the medians at one, two and three cycles a day is compared
-    with the mean power at frequencies around it. Noise has the same expected power there, as long
-    as its spectrum is smooth, so the ratio is F-distributed: no model of the dependence is needed.
-    The three are corrected by Bonferroni.
+    The power of the normal scores of the medians at one, two and three cycles per period is
+    compared with the mean power at frequencies around it. Noise has the same expected power there,
+    as long as its spectrum is smooth, so the ratio is F-distributed: no model of the dependence is
+    needed. The three are corrected by Bonferroni.
 
     References
     ----------
     Hartley, Tests of significance in harmonic analysis, Biometrika 36, 1949; Thomson, Spectrum
     estimation and harmonic analysis, Proc. IEEE 70, 1982.
     """
-    n, days = len(units), units.days
-    if units.unit_s > LONGEST_S:
+    alpha = WEEK_ALPHA if period_s == WEEK_S else ALPHA
+    n, periods, per_period = len(units), units.days * DAY_S / period_s, period_s / units.unit_s
+    if per_period < _FEWEST_PER_PERIOD:
         return "coarse"
-    if days < FEWEST_DAYS:
-        return "days"
+    if periods < FEWEST_PERIODS:
+        return "days" if period_s == DAY_S else "weeks"
     if n < FEWEST_UNITS:
         return "units"
-    at_days = (units.start_s - units.start_s[0]) / DAY_S
+    at = (units.start_s - units.start_s[0]) / period_s
     scores = normal_scores(units.values)
     if not scores.any():
         return "equal"
     around = units.values - units.values.mean()
     found = []
     for cycles in range(1, _HARMONICS + 1):
-        others = _neighbour_frequencies(cycles, days, units.unit_s)
-        noise = float(np.mean(_power(scores, at_days, others)))
-        ratio = float(_power(scores, at_days, [cycles])[0]) / max(noise, 1e-300)
+        others = _neighbour_frequencies(cycles, periods, per_period)
+        noise = float(np.mean(_power(scores, at, others)))
+        ratio = float(_power(scores, at, [cycles])[0]) / max(noise, 1e-300)
         found.append(float(special.fdtrc(2, 2 * len(others), ratio)))
-    others = _neighbour_frequencies(1, days, units.unit_s)
-    hours = np.arange(0.0, DAY_S, units.unit_s) / DAY_S
-    # Waves that are not shown would only add noise.
-    shown = [c for c, p in enumerate(found, 1) if p * _HARMONICS < ALPHA] or [1]
-    design = _waves(at_days, shown)
+    others = _neighbour_frequencies(1, periods, per_period)
+    # Waves that are not significant would only add noise.
+    shown = [c for c, p in enumerate(found, 1) if p * _HARMONICS < alpha] or [1]
+    design = _waves(at, shown)
     weights = np.linalg.lstsq(np.column_stack([np.ones(n), design]), around, rcond=None)[0][1:]
-    day = _waves(hours - units.start_s[0] / DAY_S, shown) @ weights
-    return DailyCycle(
+    inside_s = np.arange(0.0, period_s, units.unit_s)
+    phase = (units.start_s[0] + _week_shift_s(period_s)) / period_s
+    course = _waves(inside_s / period_s - phase, shown) @ weights
+    return Cycle(
         p=min(1.0, _HARMONICS * min(found)),
-        amplitude=float(np.ptp(day)) / 2,
-        noise=2 / n * math.sqrt(float(np.mean(_power(around, at_days, others)))),
+        amplitude=float(np.ptp(course)) / 2,
+        noise=2 / n * math.sqrt(float(np.mean(_power(around, at, others)))),
         neighbours=len(others),
+        alpha=alpha,
         fitted=design @ weights,
-        lowest=24 * float(hours[day.argmin()]),
-        highest=24 * float(hours[day.argmax()]),
+        lowest=float(inside_s[course.argmin()]) / HOUR_S,
+        highest=float(inside_s[course.argmax()]) / HOUR_S,
     )
 
 
-def _neighbour_frequencies(cycles: int, days: float, unit_s: float) -> FloatArray:
-    """Up to 12 Fourier frequencies next to `cycles` per day, without its harmonics."""
-    steps = np.arange(1, _NEIGHBOURS + 1) / days
+def _week_shift_s(period_s: float) -> float:
+    """Seconds from the beginning of the period (00:00, or Monday 00:00) to 1970-01-01 00:00."""
+    return FIRST_WEEKDAY * DAY_S if period_s == WEEK_S else 0.0
+
+
+def _neighbour_frequencies(cycles: int, periods: float, per_period: float) -> FloatArray:
+    """Up to 12 Fourier frequencies next to `cycles` per period, without the cycle's harmonics."""
+    steps = np.arange(1, _NEIGHBOURS + 1) / periods
     around = np.concatenate([cycles - steps, cycles + steps])
-    apart = np.abs(around - np.round(around)) > 0.5 / days
-    fastest = DAY_S / unit_s / 2
-    return np.asarray(around[apart & (around > 0.5 / days) & (around < fastest - 0.5 / days)])
+    apart = np.abs(around - np.round(around)) > 0.5 / periods
+    fastest = per_period / 2
+    return np.asarray(around[apart & (around > 0.5 / periods) & (around < fastest - 0.5 / periods)])
 
 
-def _power(
-    values: FloatArray, at_days: FloatArray, cycles: FloatArray | Sequence[int]
-) -> FloatArray:
-    turns = np.exp(-2j * np.pi * np.outer(np.asarray(cycles, dtype=float), at_days))
+def _power(values: FloatArray, at: FloatArray, cycles: FloatArray | Sequence[int]) -> FloatArray:
+    turns = np.exp(-2j * np.pi * np.outer(np.asarray(cycles, dtype=float), at))
     return np.asarray(np.abs(turns @ values) ** 2)
 
 
-def _waves(at_days: FloatArray, cycles: Sequence[int]) -> FloatArray:
-    angles = 2 * np.pi * np.outer(at_days, cycles)
+def _waves(at: FloatArray, cycles: Sequence[int]) -> FloatArray:
+    angles = 2 * np.pi * np.outer(at, cycles)
     return np.hstack([np.cos(angles), np.sin(angles)])
 
 
@@ -332,31 +374,29 @@ def level_of(
 
 
 @dataclass(frozen=True, eq=False)
-class TimeOfDay:
-    """One series over days.
+class CycleTest:
+    """Whether medians follow a daily or weekly cycle, tested together with other series.
 
     Attributes
     ----------
-    values : array, shape (n,)
-        In order of time.
-    units : UnitMedians
-    cycle : DailyCycle or str
-        The reason where a daily cycle cannot be tested.
-    precision, confidence : float
+    cycle : Cycle or str
+        The reason where it cannot be tested.
+    middle : float
+        Median of the medians.
+    precision : float
+        Smallest amplitude that matters, relative to `middle`.
     tested : int
-        Series whose daily cycles are tested together, by which the test is corrected (Bonferroni).
+        Series that are tested together, by which the test is corrected (Bonferroni).
     """
 
-    values: FloatArray
-    units: UnitMedians
-    cycle: DailyCycle | Untested
+    cycle: Cycle | Untested
+    middle: float
     precision: float
-    confidence: float
     tested: int = 1
 
     @property
     def p(self) -> float | None:
-        """Of the daily cycle, corrected for all series tested; None: not tested."""
+        """Corrected for all series tested; None: not tested."""
         return None if isinstance(self.cycle, str) else self.cycle.corrected_p(self.tested)
 
     @property
@@ -365,19 +405,40 @@ class TimeOfDay:
         return None if isinstance(self.cycle, str) else self.cycle.detectable(self.tested)
 
     @property
-    def is_daily(self) -> bool | None:
-        """Whether a daily cycle is shown; None: none is, but one above the precision may exist."""
-        if self.p is None or self.detectable is None:
+    def is_shown(self) -> bool | None:
+        """Whether the cycle is shown; None: it is not, but one above the precision may exist."""
+        if isinstance(self.cycle, str) or self.p is None or self.detectable is None:
             return None
-        if self.p < ALPHA:
+        if self.p < self.cycle.alpha:
             return True
         share = self.share(self.detectable)
         return False if share is not None and share <= self.precision else None
 
     def share(self, amplitude: float) -> float | None:
-        """Relate an amplitude to the median of the medians; None where that is not positive."""
-        middle = median(self.units.values)
-        return amplitude / middle if middle > 0 else None
+        """Divide an amplitude by the median of the medians; None where that is not positive."""
+        return amplitude / self.middle if self.middle > 0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class TimeOfDay:
+    """One series over days.
+
+    Attributes
+    ----------
+    values : array, shape (n,)
+        In order of time.
+    units : UnitMedians
+    day, week : CycleTest
+        Of the daily and of the weekly cycle.
+    precision, confidence : float
+    """
+
+    values: FloatArray
+    units: UnitMedians
+    day: CycleTest
+    week: CycleTest
+    precision: float
+    confidence: float
 
     @cached_property
     def samples(self) -> Level:
@@ -391,10 +452,11 @@ class TimeOfDay:
 
     @cached_property
     def changes(self) -> Changes:
-        """Level shifts or a drift of the medians, without a shown daily cycle."""
+        """Level shifts or a drift of the medians, after subtracting the cycles that are shown."""
         values = self.units.values
-        if self.is_daily and not isinstance(self.cycle, str):
-            values = values - self.cycle.fitted
+        for test in (self.day, self.week):
+            if test.is_shown and not isinstance(test.cycle, str):
+                values = values - test.cycle.fitted
         return changes(values, self.precision)
 
     @cached_property
@@ -431,7 +493,7 @@ def time_of_day(
     values : array, shape (n,)
     precision : float
         Half-width that the median's interval should have, relative to it; also the smallest level
-        shift and the smallest daily amplitude that matter.
+        shift and the smallest amplitude of a cycle that matter.
     confidence : float
         Of the intervals.
     unit_s : float
@@ -448,13 +510,24 @@ def time_of_day(
     units = unit_medians(at_s[in_time], ordered, unit_s)
     if len(units) < FEWEST:
         return None
-    return TimeOfDay(ordered, units, daily_cycle(units), precision, confidence)
+    daily = daily_cycle(units)
+    middle = median(units.values)
+    day, week = (
+        CycleTest(cycle, middle, precision) for cycle in (daily, weekly_cycle(units, daily))
+    )
+    return TimeOfDay(ordered, units, day, week, precision, confidence)
 
 
 def as_one_family(some: Sequence[TimeOfDay]) -> list[TimeOfDay]:
-    """Correct the tests of daily cycles for the number of series that are tested."""
-    tested = sum(not isinstance(one.cycle, str) for one in some)
-    return [replace(one, tested=max(1, tested)) for one in some]
+    """Correct the tests of each kind of cycle for the number of series that are tested."""
+    days, weeks = (
+        max(1, sum(not isinstance(test.cycle, str) for test in tests))
+        for tests in ([one.day for one in some], [one.week for one in some])
+    )
+    return [
+        replace(one, day=replace(one.day, tested=days), week=replace(one.week, tested=weeks))
+        for one in some
+    ]
 
 
 def _longest(found: Changes, n: int) -> tuple[int, int] | None:

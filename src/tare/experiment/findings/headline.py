@@ -20,7 +20,9 @@ from tare.results.message import Message, Said, each, message
 #: What advice on platforms says as well.
 _COSTS = "overhead.summary"
 #: Findings that explain what the others answer.
-_EXPLAIN = {"causes", "platform_advice", "platform_factor", "input_dependence"}
+_EXPLAIN = {
+    "causes", "platform_advice", "platform_factor", "platform_why", "input_dependence", "variance",
+}  # fmt: skip
 #: How many more trials would settle something.
 _TOTAL = "cells.more"
 

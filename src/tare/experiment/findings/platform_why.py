@@ -103,6 +103,12 @@ class Extra:
         return _SERVICE_PARTS if self.serves else _PARTS
 
     @property
+    def throttled(self) -> Part | None:
+        """Throttled time, where it grows enough to be named; None: it does not."""
+        (_, name), *_ = self.known_parts
+        return dict(self.named).get(name)
+
+    @property
     def other_metrics(self) -> tuple[tuple[str, str], ...]:
         """What else is compared."""
         return _OTHER_SERVICE_METRICS if self.serves else _OTHER_METRICS
@@ -143,7 +149,7 @@ def find(results: Results) -> Finding | None:
         answer=tuple(_answer(some, results)),
         verdict="none" if any(one.time.sure for one in some) else "inconclusive",
         settle=None if any(one.time.sure for one in some) else message("settle.more"),
-        summary=None,
+        summary=_throttled(some, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(_table(some, results, str(basis)),),
@@ -212,6 +218,26 @@ def _answer(some: Sequence[Extra], results: Results) -> Iterator[Message]:
         yield _extra_time(one, results)
     if len(sure) > _MOST_SENTENCES:
         yield message("platform_why.others", others=len(sure) - _MOST_SENTENCES)
+
+
+def _throttled(some: Sequence[Extra], results: Results) -> Message | None:
+    """Name the platform that a CPU quota throttles most, relative to its time; None: none does."""
+    throttled = [(one, part) for one in some if one.time.sure and (part := one.throttled)]
+    if not throttled:
+        return None
+    one, part = max(
+        throttled,
+        key=lambda found: found[1].value / float(np.median(found[0].pair.trial_values[0])),
+    )
+    return message(
+        "platform_why.throttled",
+        platform=one.pair.level,
+        reference=one.pair.reference,
+        time=part.amount,
+        extra=Amount(one.time.value, "ns"),
+        where=where(one.pair.levels, results.varied),
+        others=len(throttled) - 1,
+    )
 
 
 def _extra_time(one: Extra, results: Results) -> Message:

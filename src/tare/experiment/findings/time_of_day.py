@@ -1,15 +1,16 @@
-"""Medians per unit of time: daily cycle, stationary stretches, and CONFIRM over them.
+"""Medians per unit of time: daily and weekly cycle, stationary stretches, CONFIRM over them.
 
 One analysis for experiments, audits and measured networks, of series that last for hours or days.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,9 +29,12 @@ from tare.statistics.intervals import quantile_interval
 from tare.statistics.statistic import median
 from tare.statistics.time_of_day import (
     DAY_S,
+    FEWEST_PERIODS,
     FEWEST_UNITS,
+    FIRST_WEEKDAY,
     HOUR_S,
     WEEK_S,
+    CycleTest,
     Level,
     TimeOfDay,
     as_one_family,
@@ -49,6 +53,17 @@ _DESCRIPTION = Description(
     question="Do values depend on the time of day?",
     source="CLOUDNET, F5.4",
 )
+WEEK_DESCRIPTION = Description(
+    name="time_of_week",
+    title="Medians per hour: weekly cycle, such as weekdays vs. weekends",
+    question="Do values depend on the day of the week?",
+    source="CLOUDNET, F5.4",
+)
+
+#: The field of an analysis that holds the test of a cycle, and the cycle's adjective.
+_Period = Literal["day", "week"]
+_ADJECTIVES = {"day": "daily", "week": "weekly"}
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +83,10 @@ class Timed:
     name: str
     unit: str
     analysis: TimeOfDay
+
+    def test(self, period: _Period) -> CycleTest:
+        """Return the test of the daily or of the weekly cycle."""
+        return self.analysis.day if period == "day" else self.analysis.week
 
 
 def together(some: Iterable[tuple[str, str, TimeOfDay | None]]) -> tuple[Timed, ...]:
@@ -102,37 +121,67 @@ def find(results: Results) -> Finding | None:
 
 
 def finding(some: Sequence[Timed]) -> Finding | None:
-    """Answer for some series; None for no series."""
+    """Report how series depend on the time of day; None for no series."""
     if not some:
         return None
-    some = sorted(some, key=lambda one: not one.analysis.is_daily)
-    told = [one.analysis.is_daily for one in some]
-    left_out = [n for one in some if (n := one.analysis.units.left_out)]
-    answer = sentences(some)
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
-        answer=answer,
-        verdict="yes" if told[0] else "inconclusive" if None in told else "no",
-        settle=None if told[0] else _settle(some[told.index(None)]) if None in told else None,
-        summary=answer[:1] if told[0] else None,
-        caveats=(message("time_of_day.left_out", n=sum(left_out), series=len(left_out)),)
-        if left_out
-        else (),
-        tables=(_levels(some[:_MOST_ROWS]), _hours(some[:_MOST_SERIES])),
-        charts=("time_of_day", "time_of_week"),
+    some = _ordered(some, "day")
+    return _finding(
+        some,
+        "day",
+        sentences(some),
+        (_levels(some[:_MOST_ROWS]), _hours(some[:_MOST_SERIES])),
     )
 
 
-def _settle(one: Timed) -> Message | None:
-    """Return which further data would decide whether there is a daily cycle, if any would."""
-    found = one.analysis
-    if isinstance(found.cycle, str):
-        return None if found.cycle == "equal" else message(f"time_of_day.settle.{found.cycle}")
-    if found.share(found.cycle.amplitude) is None:
+def week_finding(some: Sequence[Timed]) -> Finding | None:
+    """Report how series depend on the day of the week; None where all last less than 3 days."""
+    if all(one.analysis.day.cycle == "days" for one in some):
         return None
-    return message("time_of_day.settle.precision", precision=Chosen(found.precision))
+    some = _ordered(some, "week")
+    return _finding(some, "week", week_sentences(some), (_weekdays(some[:_MOST_SERIES]),))
+
+
+def _ordered(some: Sequence[Timed], period: _Period) -> list[Timed]:
+    """Put series that follow a cycle first."""
+    return sorted(some, key=lambda one: not one.test(period).is_shown)
+
+
+def _finding(
+    some: Sequence[Timed],
+    period: _Period,
+    answer: tuple[Message, ...],
+    tables: tuple[Table, ...],
+) -> Finding:
+    described = _DESCRIPTION if period == "day" else WEEK_DESCRIPTION
+    shown = [one.test(period).is_shown for one in some]
+    left_out = [n for one in some if (n := one.analysis.units.left_out)]
+    settle = _settle(some[shown.index(None)].test(period), period) if None in shown else None
+    return Finding(
+        name=described.name,
+        closed=False,
+        question=described.question,
+        answer=answer,
+        verdict="yes" if shown[0] else "inconclusive" if None in shown else "no",
+        settle=None if shown[0] else settle,
+        summary=answer[:1] if shown[0] else None,
+        caveats=(message("time_of_day.left_out", n=sum(left_out), series=len(left_out)),)
+        if left_out
+        else (),
+        tables=tables,
+        charts=("time_of_day",) if period == "day" else ("time_of_week",),
+    )
+
+
+def _settle(test: CycleTest, period: _Period) -> Message | None:
+    """Return which more data would show whether there is a cycle; None: no amount would."""
+    cycle = test.cycle
+    if isinstance(cycle, str):
+        return None if cycle == "equal" else message(f"time_of_day.settle.{cycle}")
+    if test.share(cycle.amplitude) is None:
+        return None
+    return message(
+        "time_of_day.settle.precision", cycle=_ADJECTIVES[period], precision=Chosen(test.precision)
+    )
 
 
 def _unit(one: Timed) -> str:
@@ -144,18 +193,11 @@ def _unit(one: Timed) -> str:
 
 
 def sentences(some: Sequence[Timed]) -> tuple[Message, ...]:
-    """Say what is known, of one series: cycle, stationarity, median, independence."""
+    """Say what is known, of one series: daily cycle, stationarity, median, independence."""
     if len(some) > 1:
-        tested = sum(not isinstance(one.analysis.cycle, str) for one in some)
-        daily = sum(one.analysis.is_daily is True for one in some)
-        more = len(some) - _MOST_SENTENCES
-        return (
-            message("time_of_day.several", daily=daily, n=len(some), tested=tested),
-            *map(_cycle, some[:_MOST_SENTENCES]),
-            *([message("time_of_day.more", n=more)] if more > 0 else ()),
-        )
+        return _cycles(some, "day")
     (one,) = some
-    said = [_cycle(one), _stationary(one), _level(one)]
+    said = [*_cycles(some, "day"), _stationary(one), _level(one)]
     samples, medians = one.analysis.samples, one.analysis.medians
     if samples.dependence > 1 and samples.median.half_width and medians.median.half_width:
         said.append(
@@ -169,36 +211,72 @@ def sentences(some: Sequence[Timed]) -> tuple[Message, ...]:
     return tuple(said)
 
 
-def _cycle(one: Timed) -> Message:
-    found = one.analysis
-    cycle, days = found.cycle, Duration(found.units.days * DAY_S)
+def week_sentences(some: Sequence[Timed]) -> tuple[Message, ...]:
+    """Say whether a weekly cycle is shown: of all series, then of the first ones."""
+    return _cycles(some, "week")
+
+
+def _cycles(some: Sequence[Timed], period: _Period) -> tuple[Message, ...]:
+    """Say whether a cycle is shown: of all series, then of the first ones."""
+    if len(some) == 1:
+        return (_cycle(some[0], period),)
+    tests = [one.test(period) for one in some]
+    more = len(some) - _MOST_SENTENCES
+    return (
+        message(
+            "time_of_day.several",
+            cycle=_ADJECTIVES[period],
+            shown=sum(test.is_shown is True for test in tests),
+            n=len(some),
+            tested=sum(not isinstance(test.cycle, str) for test in tests),
+        ),
+        *(_cycle(one, period) for one in some[:_MOST_SENTENCES]),
+        *([message("time_of_day.more", n=more)] if more > 0 else ()),
+    )
+
+
+def _cycle(one: Timed, period: _Period = "day") -> Message:
+    """Say whether a series follows a cycle; if it is not tested, why."""
+    units, test, kind = one.analysis.units, one.test(period), _ADJECTIVES[period]
+    cycle, length = test.cycle, Duration(units.days * DAY_S)
     if cycle == "days":
-        return message("time_of_day.days", name=one.name, length=days)
+        return message("time_of_day.days", name=one.name, length=length)
+    if cycle == "weeks":
+        # Rounded down: 2.99 weeks are not 3.
+        weeks = f"{math.floor(10 * units.days / 7) / 10:g}"
+        return message("time_of_day.weeks", name=one.name, n=weeks, needed=FEWEST_PERIODS)
     if cycle == "units":
-        return message("time_of_day.units", name=one.name, n=len(found.units), needed=FEWEST_UNITS)
+        return message(
+            "time_of_day.units", name=one.name, cycle=kind, n=len(units), needed=FEWEST_UNITS
+        )
     if isinstance(cycle, str):
-        return message(f"time_of_day.{cycle}", name=one.name)
-    if not found.is_daily:
+        return message(f"time_of_day.{cycle}", name=one.name, cycle=kind)
+    if not test.is_shown:
         return message(
             "time_of_day.none",
             name=one.name,
-            length=days,
-            detectable=_relative(one, cycle.detectable(found.tested)),
+            cycle=kind,
+            length=length,
+            detectable=_relative(one, cycle.detectable(test.tested)),
         )
+    lowest, highest = (
+        _hour(hour) if period == "day" else _WEEKDAYS[int(hour // 24)]
+        for hour in (cycle.lowest, cycle.highest)
+    )
     return message(
-        "time_of_day.cycle",
+        "time_of_day.cycle" if period == "day" else "time_of_day.week",
         name=one.name,
         unit=_unit(one),
         amplitude=_relative(one, cycle.amplitude),
-        lowest=_hour(cycle.lowest),
-        highest=_hour(cycle.highest),
-        p=p_value(cycle.corrected_p(found.tested)),
+        lowest=lowest,
+        highest=highest,
+        p=p_value(cycle.corrected_p(test.tested)),
     )
 
 
 def _relative(one: Timed, amplitude: float) -> Amount:
-    """Return an amplitude as a share of the median, or in the unit where there is no share."""
-    share = one.analysis.share(amplitude)
+    """Express an amplitude as a share of the median, or in its unit if that is not positive."""
+    share = one.analysis.day.share(amplitude)
     return Amount(amplitude, one.unit) if share is None else Amount(share, "share")
 
 
@@ -329,6 +407,47 @@ def _by_hour(one: Timed) -> list[dict[str, Any]]:
     return rows
 
 
+def _weekdays(some: Sequence[Timed]) -> Table:
+    """Put the median of each day of the week over its weeks into a table."""
+    return Table(
+        id="weekdays",
+        title=message("time_of_day.weekdays"),
+        columns=(
+            *((Column(key="series", title="series"),) if len(some) > 1 else ()),
+            Column(key="day", title="day (UTC)"),
+            Column(key="weeks", title="weeks"),
+            *interval_columns("median", "median", some[0].unit),
+        ),
+        rows=tuple({"series": one.name, **row} for one in some for row in _by_weekday(one)),
+    )
+
+
+def _by_weekday(one: Timed) -> list[dict[str, Any]]:
+    """Return the median of the daily medians of each weekday, with its interval over weeks."""
+    units = one.analysis.units
+    # Medians of one day depend on each other: only days are replicates.
+    days = np.floor(units.start_s / DAY_S).astype(int)
+    by_day = {day: median(units.values[days == day]) for day in np.unique(days).tolist()}
+    rows = []
+    for i, weekday in enumerate(_WEEKDAYS):
+        values = np.array(
+            [value for day, value in by_day.items() if (day + FIRST_WEEKDAY) % 7 == i]
+        )
+        if not len(values):
+            continue
+        interval = quantile_interval(values, 0.5, one.analysis.confidence)
+        rows.append(
+            {
+                "day": weekday,
+                "weeks": len(values),
+                "median": interval.estimate,
+                "low": interval.low,
+                "high": interval.high,
+            }
+        )
+    return rows
+
+
 def day_chart(some: Sequence[Timed]) -> Chart | None:
     """Draw the median of each hour of the day over all days, with its interval over days."""
     drawn = []
@@ -359,17 +478,22 @@ def week_chart(some: Sequence[Timed]) -> Chart | None:
     return lines([("", drawn)], axis, Axis("value", some[0].unit)) if drawn else None
 
 
-def figures(some: Sequence[Timed], suffix: str = "") -> list[Figure]:
-    """Draw what a page shows that is not of an experiment."""
-    drawn = (
-        ("time-of-day", "By time of the day", day_chart(some), day_described(some)),
-        ("time-of-week", "By time of the week", week_chart(some), week_described(some)),
-    )
-    return [
-        Figure(f"{name}{suffix}", title, chart, paragraph(said))
-        for name, title, chart, said in drawn
-        if chart is not None
-    ]
+def day_figures(some: Sequence[Timed], suffix: str = "") -> tuple[Figure, ...]:
+    """Draw the chart by time of day for a page that is not of an experiment."""
+    chart = day_chart(some)
+    if chart is None:
+        return ()
+    said = paragraph(day_described(some))
+    return (Figure(f"time-of-day{suffix}", "By time of the day", chart, said),)
+
+
+def week_figures(some: Sequence[Timed], suffix: str = "") -> tuple[Figure, ...]:
+    """Draw the chart by time of the week for a page that is not of an experiment."""
+    chart = week_chart(some)
+    if chart is None:
+        return ()
+    said = paragraph(week_described(some))
+    return (Figure(f"time-of-week{suffix}", "By time of the week", chart, said),)
 
 
 def day_described(some: Sequence[Timed]) -> tuple[Message, ...]:
@@ -379,7 +503,10 @@ def day_described(some: Sequence[Timed]) -> tuple[Message, ...]:
 
 def week_described(some: Sequence[Timed]) -> tuple[Message, ...]:
     """Say in words what :func:`week_chart` shows."""
-    return (message("time_of_day.chart.week"),)
+    return (
+        message("time_of_day.chart.week"),
+        *(_cycle(one, "week") for one in some[:_MOST_SERIES]),
+    )
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=86, find=find, of_rates=True)

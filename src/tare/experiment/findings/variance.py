@@ -19,10 +19,13 @@ from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Message, message
 from tare.statistics.factorial import Decomposition, Effect, decompose
 
-#: Shares below which an effect is only named.
+#: Smallest share of the variance that is written as a number; effects below it are listed by name.
 _LEAST_SHARE = 0.01
-#: Ratio of the SDs of two cells above which the shares of the ranks are recommended.
+#: Largest ratio of the SDs of two cells for which shares of the values are reliable; above it, the
+#: caveats recommend the shares of the ranks.
 _MOST_SPREAD_RATIO = 3
+#: Effects in one line, besides the largest.
+_MOST_OTHERS = 2
 WITHIN = "between trials of a cell"
 
 _DESCRIPTION = Description(
@@ -130,9 +133,24 @@ def finding(v: Explained) -> Finding:
         question=_DESCRIPTION.question,
         answer=sentences(v),
         verdict="none",
+        summary=_largest(v),
         caveats=tuple(caveats),
         tables=(_shares(v),),
         charts=(_DESCRIPTION.name,),
+    )
+
+
+def _largest(v: Explained) -> Message:
+    """Say which effects explain most of the variance, in one line."""
+    effects = sorted(v.decomposition.effects, key=lambda e: -e.share)
+    first, *others = effects
+    if first.share < _LEAST_SHARE:
+        return sentences(v)[0]
+    return message(
+        "variance.explains",
+        effect=effect_name(first),
+        share=Amount(first.share, "share"),
+        others=[_share(e, e.share) for e in others[:_MOST_OTHERS] if e.share >= _LEAST_SHARE],
     )
 
 
@@ -141,7 +159,7 @@ def sentences(v: Explained) -> tuple[Message, ...]:
     d = v.decomposition
     worth = sorted((e for e in d.effects if e.share >= _LEAST_SHARE), key=lambda e: -e.share)
     within = message("variance.within", share=Amount(d.within, "share"))
-    # Interactions of at least so many factors are no effects of their own.
+    # Interactions of fewer factors are effects with a share each; the others have one in common.
     order = 3 if d.crossed else 2
     higher = Amount(d.higher, "share") if d.higher >= _LEAST_SHARE else None
     if not worth:
@@ -175,7 +193,7 @@ def effect_name(effect: Effect) -> str:
 
 
 def _others(d: Decomposition) -> list[tuple[str, float]]:
-    """Return the shares that are of no effect, with their names."""
+    """Return names and shares of what belongs to no single effect: the rest of the variance."""
     higher = "interactions of 3 and more" if d.crossed else "interactions"
     return [*([(higher, d.higher)] if d.higher else []), (WITHIN, d.within)]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from tare.experiment.findings import time_of_day, variance
+from tare.experiment.findings import assumptions, time_of_day, variance
+from tare.experiment.findings.assumptions import PARTS
 from tare.experiment.findings.variance import Explained
 from tare.features.audit import messages as words
 from tare.features.audit.audit import CRITERIA, Audit
@@ -27,16 +28,6 @@ from tare.units import percent, quantile_name
 _MOST_CAVEATS = 12
 #: Sentences on what files state.
 _MOST_FILES = 6
-#: Parts of the assumptions, and what their column is called.
-PARTS = (
-    ("independence", "independent"),
-    ("stationarity", "stationary"),
-    ("changes", "level steady"),
-    ("warmup", "no warm-up"),
-    ("normality", "normal"),
-    ("modes", "one mode"),
-    ("outliers", "no heavy outliers"),
-)
 
 
 def findings(audit: Audit) -> list[Finding]:
@@ -223,21 +214,13 @@ def _assumptions(audit: Audit) -> Finding:
     if total == 1:
         answer, *caveats = (getattr(audit.series[0].assumptions, p).sentence for p, _ in PARTS)
     else:
-        counts, caveats = [], []
-        for part, title in PARTS:
+        caveats = []
+        for part, _ in PARTS:
             checked = [(s.name, getattr(s.assumptions, part)) for s in audit.series]
-            oks = [one.ok for _, one in checked if one.ok is not None]
-            if oks:
-                known = len(oks) if len(oks) < total else None
-                counts.append(
-                    message("audit.assumptions.count", n=sum(oks), known=known, what=title)
-                )
             broken = [(name, one.sentence) for name, one in checked if one.ok is False]
             groups = words.shared(broken, lambda one: one[1:], lambda one: one[0])
             caveats += [g.of("series", total) for g in groups[:2]]
-        answer = message("audit.assumptions.few")
-        if counts:
-            answer = message("audit.assumptions.counts", counts=counts, total=total)
+        answer = assumptions.counts([s.assumptions for s in audit.series], "series")
     return Finding(
         name="assumptions",
         closed=False,
@@ -245,20 +228,7 @@ def _assumptions(audit: Audit) -> Finding:
         answer=answer,
         verdict="none",
         caveats=tuple(caveats[:_MOST_CAVEATS]),
-        tables=(
-            Table(
-                title="Assumptions",
-                columns=(
-                    Column(key="series", title="series"),
-                    *(Column(key=part, title=title) for part, title in PARTS),
-                ),
-                rows=tuple(
-                    {"series": s.name, **{p: getattr(s.assumptions, p).ok for p, _ in PARTS}}
-                    for s in _arranged(audit)
-                ),
-                note=message("audit.assumptions.note"),
-            ),
-        ),
+        tables=(assumptions.table([(s.name, s.assumptions) for s in _arranged(audit)], "series"),),
     )
 
 
@@ -274,12 +244,12 @@ def _variance(v: Explained) -> Finding:
 
 
 def _times_of_day(audit: Audit) -> Iterator[Finding]:
-    """Answer whether the values of each metric depend on the time of day."""
+    """Answer whether the values of each metric depend on the time of day or the day of the week."""
     for metric, some in audit.timed.items():
-        found = time_of_day.finding(some)
-        if found is not None:
-            name = found.name if len(audit.timed) == 1 else f"{found.name} of {metric}"
-            yield msgspec.structs.replace(found, name=name, charts=())
+        for found in (time_of_day.finding(some), time_of_day.week_finding(some)):
+            if found is not None:
+                name = found.name if len(audit.timed) == 1 else f"{found.name} of {metric}"
+                yield msgspec.structs.replace(found, name=name, charts=())
 
 
 def _specification(audit: Audit) -> Finding:

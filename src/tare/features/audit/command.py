@@ -78,7 +78,7 @@ def audit(
         str,
         typer.Option(
             metavar="TIME",
-            help="Unit of time that medians are taken of, from 5 min to 4 h for the time of day.",
+            help="Unit of time that medians are taken of, 5 min to 1 d (daily cycle: up to 4 h).",
         ),
     ] = "1h",
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of resampling.")] = 1,

@@ -24,7 +24,7 @@ from tare.render.words import paragraph, sentence, sentences, text
 from tare.results.message import Message
 from tare.statistics.confirm import Repetitions
 from tare.statistics.platform_size import PlatformSize
-from tare.statistics.time_of_day import Level, TimeOfDay
+from tare.statistics.time_of_day import CycleTest, Level, TimeOfDay
 
 #: Changes when a field changes its meaning or goes.
 VERSION = 1
@@ -163,8 +163,7 @@ def _solved(c: SolvedComparison) -> dict[str, Any]:
 
 
 def _over_time(found: TimeOfDay) -> dict[str, Any]:
-    cycle, units = found.cycle, found.units
-    tested = not isinstance(cycle, str)
+    units = found.units
     return {
         "unit_s": units.unit_s,
         "days": units.days,
@@ -172,20 +171,29 @@ def _over_time(found: TimeOfDay) -> dict[str, Any]:
         "start_s": units.start_s[:_MOST_UNITS],
         "medians": units.values[:_MOST_UNITS],
         "left_out": units.left_out,
-        "daily": found.is_daily,
-        "untested": None if tested else cycle,
-        "tested": found.tested,
-        "cycle": {
-            **_fields(found, "p", "detectable"),
-            **_fields(cycle, "amplitude", "lowest", "highest"),
-        }
-        if tested
-        else None,
+        "daily": found.day.is_shown,
+        **_cycle(found.day),
+        "weekly": {"shown": found.week.is_shown, **_cycle(found.week)},
         "samples": _level(found.samples),
         "of_medians": _level(found.medians),
         "shifts": found.changes.points,
         "stretch": found.stretch,
         "of_stretch": found.stable and _level(found.stable),
+    }
+
+
+def _cycle(test: CycleTest) -> dict[str, Any]:
+    cycle = test.cycle
+    untested = isinstance(cycle, str)
+    return {
+        "untested": cycle if untested else None,
+        "tested": test.tested,
+        "cycle": None
+        if untested
+        else {
+            **_fields(test, "p", "detectable"),
+            **_fields(cycle, "amplitude", "lowest", "highest"),
+        },
     }
 
 

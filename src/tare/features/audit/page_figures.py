@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tare.experiment.findings.time_of_day import figures as over_hours
+from tare.experiment.findings.time_of_day import day_figures, week_figures
 from tare.experiment.findings.variance import described, drawn
 from tare.features.audit import messages as words
 from tare.features.audit import overhead_messages as costs
@@ -52,8 +52,9 @@ def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
             _figure(f"shares-{i}", f"Variance of {v.metric}", drawn(v), *described(v)),
         )
     for i, (metric, some) in enumerate(audit.timed.items()):
-        name = "time_of_day" if len(audit.timed) == 1 else f"time_of_day of {metric}"
-        found[name] = tuple(over_hours(some, f"-{i}" if i else ""))
+        of, suffix = f" of {metric}" if len(audit.timed) > 1 else "", f"-{i}" if i else ""
+        found[f"time_of_day{of}"] = day_figures(some, suffix)
+        found[f"time_of_week{of}"] = week_figures(some, suffix)
     return found
 
 

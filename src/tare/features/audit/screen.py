@@ -80,6 +80,8 @@ def _show_shared_findings(audit: Audit) -> None:
     """Print the findings that experiments have as well: a line for each of the first metrics."""
     for some in [*audit.timed.values()][:_MOST_NOTES]:
         _line("Hours", sentence(time_of_day.sentences(some)[0]))
+        if any(one.analysis.week.p is not None for one in some):
+            _line("Week", sentence(time_of_day.week_sentences(some)[0]))
     for v in audit.variance[:_MOST_NOTES]:
         _line("Variance", sentence(variance.sentences(v)[0]))
 

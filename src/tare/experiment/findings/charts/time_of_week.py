@@ -7,8 +7,12 @@ from collections.abc import Sequence
 import msgspec
 
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.time_of_day import UNIT as FINDING
-from tare.experiment.findings.time_of_day import timed, week_chart, week_described
+from tare.experiment.findings.time_of_day import (
+    WEEK_DESCRIPTION,
+    timed,
+    week_chart,
+    week_described,
+)
 from tare.experiment.results import Results
 from tare.render.drawing import Chart
 from tare.results.finding import Finding
@@ -26,9 +30,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
 
 
 UNIT = ChartUnit(
-    description=msgspec.structs.replace(
-        FINDING.description, name="time_of_week", title="Medians by time of the week"
-    ),
+    description=msgspec.structs.replace(WEEK_DESCRIPTION, title="Medians by time of the week"),
     draw=draw,
     alternative=alternative,
 )

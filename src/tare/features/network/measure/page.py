@@ -215,7 +215,7 @@ def _shaped(some: Sequence[Measured]) -> list[Section]:
 
 
 def _by_hour(some: Sequence[Measured]) -> list[Section]:
-    """Lay out what the time of day does to bandwidth; none: nothing was measured for 6 hours."""
+    """Show how bandwidth depends on the time of day and the day of the week; empty below 6 h."""
     found_of = []
     for one in some:
         for course, phases, used in rates(one):
@@ -228,11 +228,14 @@ def _by_hour(some: Sequence[Measured]) -> list[Section]:
             )
             found_of.append((" · ".join(filter(None, parts)), "bits/s", found))
     timed = over_hours.together(found_of)
-    finding = over_hours.finding(timed)
-    if finding is None:
-        return []
-    finding = msgspec.structs.replace(finding, charts=(), summary=None)
-    return [Section(finding, tuple(over_hours.figures(timed)))]
+    return [
+        Section(msgspec.structs.replace(found, charts=(), summary=None), figures)
+        for found, figures in (
+            (over_hours.finding(timed), over_hours.day_figures(timed)),
+            (over_hours.week_finding(timed), over_hours.week_figures(timed)),
+        )
+        if found is not None
+    ]
 
 
 def _segments(found: Identification, course: IntervalTable, wire: float) -> Message | None:
