@@ -359,6 +359,14 @@ def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
         Amount(*[pytest.approx(80 * MS), "ns"], *[pytest.approx(80 * MS)] * 2),
     )
     assert (cpu["name"], cpu["time"].unit) == ("CPU time", "ns")
+    # The terminal names the quota; without throttled time there is nothing to name.
+    named = args(found.summary, "platform_why.throttled")
+    assert (named["platform"], named["time"].value) == ("docker", pytest.approx(80 * MS))
+    assert named["others"] == 0
+    terminal = [*map(sentence, headline(results, [found]))]
+    assert terminal[0].startswith("A CPU quota throttles docker (exp_float) for 80.00 ms")
+    without = make(lambda levels: rule[levels["platform"]], workers=(1,), trials=10)
+    assert ask("platform_why", without).summary is None
 
 
 def served_with(more: Callable[[dict[str, str]], dict[tuple[str, str], float]]) -> Results:

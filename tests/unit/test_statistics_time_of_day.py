@@ -148,8 +148,8 @@ def test_noise_is_seldom_taken_for_a_weekly_cycle(phi: float, days: float) -> No
         units = hours(daily + signal.lfilter([1], [1, -phi], rng.standard_normal(n)))
         cycle = weekly_cycle(units, daily_cycle(units))
         assert isinstance(cycle, Cycle)
-        alarms += cycle.p < 0.04
-    # Of 150 at 4 %: more than 14 have a probability of .1 %.
+        alarms += cycle.p < cycle.alpha
+    # Of 150 at 4 %, above the level of 3 %: more than 14 have a probability of .1 %.
     assert alarms <= 14
 
 
