@@ -26,8 +26,8 @@ from tare.workloads.application import PROGRAMS
 ROOT = Path(__file__).parents[2]
 #: In bytes; an index's default for a whole project is a thousand times as much.
 MAX_WHEEL = 8_000_000
-#: What a source distribution includes, without the agent, which these tests do not compile.
-SOURCES = ("src", "hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "LICENSE-vega")
+#: What a build reads besides ``src`` and the agent, which these tests do not compile.
+SOURCES = ("hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "LICENSE-vega")
 MACHINE = os.uname().machine
 #: A cargo that finds everything compiled, as it does in a checkout where nothing has changed.
 CARGO = "#!/bin/sh\nexit 0\n"
@@ -60,6 +60,13 @@ def test_the_agent_has_the_version_of_the_package() -> None:
     assert locked["tare-agent"] == tare.__version__
 
 
+def copy_sources(folder: Path) -> None:
+    # Other tests write bytecode meanwhile.
+    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for source in SOURCES:
+        shutil.copy(ROOT / source, folder)
+
+
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Return what builds a wheel to publish in a copy of the tree, and returns its path."""
@@ -71,8 +78,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def run(name: str, machine: str = MACHINE, mode: int = 0o644) -> Path:
         copy = folder / name
         copy.mkdir()
-        for source in SOURCES:
-            subprocess.run(["cp", "--recursive", ROOT / source, copy], check=True)
+        copy_sources(copy)
         for path in (copy / "src/tare").rglob("*.py"):
             path.chmod(mode)
         target = f"{machine}-unknown-linux-gnu"
@@ -192,8 +198,7 @@ def test_the_wheel_installs_both_commands_and_measures(wheel: Path, tmp_path: Pa
 
 
 def test_where_cargo_is_missing_a_build_prints_what_it_needs(tmp_path: Path) -> None:
-    for source in SOURCES:
-        subprocess.run(["cp", "--recursive", ROOT / source, tmp_path], check=True)
+    copy_sources(tmp_path)
     said = subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "--target", "wheel"],
         check=False, cwd=tmp_path, env={"PATH": "/nonexistent", "HOME": str(tmp_path)},
