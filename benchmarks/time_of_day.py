@@ -132,7 +132,7 @@ def figures(found: TimeOfDay) -> tuple[float, ...]:
         float(covers(found.medians.median)),
         float(covers(found.samples.median)),
         float(found.is_whole),
-        np.nan if isinstance(found.cycle, str) else found.cycle.amplitude,
+        np.nan if isinstance(found.day.cycle, str) else found.day.cycle.amplitude,
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 import tare
-from tare.cli.help import GROUPS, explanation, head, is_example, paragraphs, summary
+from tare.cli.help import GROUPS, explanation, head, is_example, names_of, paragraphs, summary
 from tare.wiring import command_line
 
 ROOT = typer.main.get_command(command_line())
@@ -81,7 +81,7 @@ def test_every_option_has_a_group_and_two_lines_at_most(name: str) -> None:
             continue
         assert option.help, option.name
         if option.hidden:
-            assert f"--{option.opts[0].removeprefix('--')}" in text
+            assert names_of(option)[-1] in text
             continue
         assert option.name in known, f"{option.name} is in no group of the help"
         assert option.is_flag or option.metavar, f"{option.name} has no metavar"

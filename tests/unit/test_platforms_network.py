@@ -149,6 +149,7 @@ def _guest(interface: str | None, initramfs: Any) -> qemu.Guest:
         words="quiet",
         initramfs=initramfs,
         disk=None,
+        store=None,
         interface=interface,
         start_s=1.0,
     )

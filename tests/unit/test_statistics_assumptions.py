@@ -28,7 +28,7 @@ from tare.statistics.changes import changes
 from tare.statistics.downsample import MOST, course_of
 from tare.statistics.independence import independence, ljung_box, runs_p
 from tare.statistics.modes import dip, modes, spread_ties
-from tare.statistics.normality import anderson_darling, normality
+from tare.statistics.normality import anderson_darling, normality, shapiro_wilk
 from tare.statistics.order import alternation, drift, memory, normal_scores, order_of, step
 from tare.statistics.outliers import medcouple, outliers
 from tare.statistics.stationarity import dickey_fuller, dickey_fuller_p, kpss, stationarity
@@ -154,6 +154,21 @@ def test_anderson_darling_of_a_value_beyond_floats_is_infinite() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert anderson_darling(x) == (np.inf, 0.0)
+
+
+@pytest.mark.parametrize("n", [8, 11, 12, 60, 5000])
+@pytest.mark.parametrize("shape", ["normal", "exponential", "ties"])
+def test_shapiro_is_that_of_scipy(n: int, shape: str) -> None:
+    rng = np.random.default_rng(n)
+    values = {
+        "normal": rng.normal(size=n),
+        "exponential": rng.exponential(size=n),
+        "ties": np.r_[1.0, np.zeros(n - 1)] + rng.integers(2, size=n),
+    }[shape]
+    expected = stats.shapiro(values)
+    assert shapiro_wilk(values) == pytest.approx(
+        (expected.statistic, expected.pvalue), rel=1e-6, abs=1e-300
+    )
 
 
 def test_long_series_are_sampled_for_shapiro() -> None:

@@ -90,7 +90,7 @@ def test_open_and_closed_load_have_one_image():
     assert closed.prepare == opened.prepare
     assert closed.services == opened.services
     assert (closed.driver.load, opened.driver.load) == ("closed", "open")
-    assert {one.name for one in opened.parameters} == {"rate", "seconds", "visit"}
+    assert {one.name for one in opened.parameters} == {"folder", "rate", "seconds", "visit"}
     assert closed.digest != opened.digest
 
 

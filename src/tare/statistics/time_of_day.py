@@ -45,11 +45,14 @@ SHORTEST_S = 300.0
 _LEAST_FILLED = 0.5
 #: Waves of one period, a half and a third of it are tested, each against up to this many
 #: frequencies on either side, at which noise with a smooth spectrum has the same power.
-_HARMONICS, _NEIGHBOURS = 3, 6
+_HARMONICS, _NEIGHBOURS = 3, 9
+#: Share of the test's level that each of these waves has (weighted Bonferroni). Most cycles of load
+#: have one peak per period, which is the first wave.
+_LEVEL_SHARES = (0.85, 0.075, 0.075)
 #: Fewest units per period that resolve the shortest of these waves.
 _FEWEST_PER_PERIOD = 2 * _HARMONICS
 #: Fewest units of time with values for a test.
-FEWEST_UNITS = 2 * _NEIGHBOURS
+FEWEST_UNITS = 12
 #: Level of the test, below the 5 % that are claimed, as scores of ranks are only nearly normal.
 ALPHA = 0.04
 #: The same of weekly cycles: over weeks that are not whole, strongly autocorrelated noise has about
@@ -181,7 +184,7 @@ class Cycle:
 
     def detectable(self, tested: int = 1) -> float:
         """Amplitude of a wave of one period found in 90 % where so many series are tested."""
-        limit = special.fdtri(2, 2 * self.neighbours, 1 - self.alpha / _HARMONICS / tested)
+        limit = special.fdtri(2, 2 * self.neighbours, 1 - self.alpha * _LEVEL_SHARES[0] / tested)
         return self.noise * (math.sqrt(limit) + _POWER_90)
 
 
@@ -230,7 +233,7 @@ def _cycle(units: UnitMedians, period_s: float) -> Cycle | Untested:
     The power of the normal scores of the medians at one, two and three cycles per period is
     compared with the mean power at frequencies around it. Noise has the same expected power there,
     as long as its spectrum is smooth, so the ratio is F-distributed: no model of the dependence is
-    needed. The three are corrected by Bonferroni.
+    needed. The p-values of the three are divided by their shares of the level.
 
     References
     ----------
@@ -251,21 +254,21 @@ def _cycle(units: UnitMedians, period_s: float) -> Cycle | Untested:
         return "equal"
     around = units.values - units.values.mean()
     found = []
-    for cycles in range(1, _HARMONICS + 1):
+    for cycles, level_share in enumerate(_LEVEL_SHARES, 1):
         others = _neighbour_frequencies(cycles, periods, per_period)
         noise = float(np.mean(_power(scores, at, others)))
         ratio = float(_power(scores, at, [cycles])[0]) / max(noise, 1e-300)
-        found.append(float(special.fdtrc(2, 2 * len(others), ratio)))
+        found.append(float(special.fdtrc(2, 2 * len(others), ratio)) / level_share)
     others = _neighbour_frequencies(1, periods, per_period)
     # Waves that are not significant would only add noise.
-    shown = [c for c, p in enumerate(found, 1) if p * _HARMONICS < alpha] or [1]
+    shown = [c for c, p in enumerate(found, 1) if p < alpha] or [1]
     design = _waves(at, shown)
     weights = np.linalg.lstsq(np.column_stack([np.ones(n), design]), around, rcond=None)[0][1:]
     inside_s = np.arange(0.0, period_s, units.unit_s)
     phase = (units.start_s[0] + _week_shift_s(period_s)) / period_s
     course = _waves(inside_s / period_s - phase, shown) @ weights
     return Cycle(
-        p=min(1.0, _HARMONICS * min(found)),
+        p=min(1.0, *found),
         amplitude=float(np.ptp(course)) / 2,
         noise=2 / n * math.sqrt(float(np.mean(_power(around, at, others)))),
         neighbours=len(others),
@@ -282,7 +285,7 @@ def _week_shift_s(period_s: float) -> float:
 
 
 def _neighbour_frequencies(cycles: int, periods: float, per_period: float) -> FloatArray:
-    """Up to 12 Fourier frequencies next to `cycles` per period, without the cycle's harmonics."""
+    """Up to 18 Fourier frequencies next to `cycles` per period, without the cycle's harmonics."""
     steps = np.arange(1, _NEIGHBOURS + 1) / periods
     around = np.concatenate([cycles - steps, cycles + steps])
     apart = np.abs(around - np.round(around)) > 0.5 / periods
