@@ -97,13 +97,19 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Monotonic, real and CPU time between two stamps, in nanoseconds.
-    pub fn difference(start: &Self, end: &Self) -> [i64; 3] {
-        [
-            end.monotonic_ns.load(Acquire) - start.monotonic_ns.load(Acquire),
-            end.realtime_ns.load(Acquire) - start.realtime_ns.load(Acquire),
-            end.cpu_ns.load(Acquire) - start.cpu_ns.load(Acquire),
-        ]
+    /// Monotonic, real and CPU time between two stamps, in nanoseconds; None where the process was
+    /// ended before it wrote one of them.
+    pub fn difference(start: &Self, end: &Self) -> Option<[i64; 3]> {
+        // Each stamp's monotonic time is written last.
+        let begun = start.monotonic_ns.load(Acquire);
+        let ended = end.monotonic_ns.load(Acquire);
+        (begun > 0 && ended > 0).then(|| {
+            [
+                ended - begun,
+                end.realtime_ns.load(Acquire) - start.realtime_ns.load(Acquire),
+                end.cpu_ns.load(Acquire) - start.cpu_ns.load(Acquire),
+            ]
+        })
     }
 }
 
@@ -297,5 +303,25 @@ impl Head {
     pub fn pass_gate(&self, nanoseconds: i64) -> bool {
         futex::wait(&self.gate, 0, nanoseconds);
         self.gate.load(Acquire) == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(ns: i64) -> Stamp {
+        let stamp = Stamp::default();
+        stamp.realtime_ns.store(2 * ns, Relaxed);
+        stamp.cpu_ns.store(3 * ns, Relaxed);
+        stamp.monotonic_ns.store(ns, Relaxed);
+        stamp
+    }
+
+    #[test]
+    fn a_process_that_was_ended_before_its_last_stamp_has_no_times() {
+        assert_eq!(Stamp::difference(&stamp(5), &stamp(7)), Some([2, 4, 6]));
+        assert_eq!(Stamp::difference(&stamp(5), &Stamp::default()), None);
+        assert_eq!(Stamp::difference(&Stamp::default(), &stamp(7)), None);
     }
 }

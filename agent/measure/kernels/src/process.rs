@@ -62,15 +62,14 @@ fn own_block(script: OsString) -> Result<SharedBlock, String> {
 /// Formats the times of the process and of its timed region as JSON, by metric.
 fn times(block: &SharedBlock) -> serde_json::Value {
     let (head, slot) = (block.head(), block.slot(0));
-    let [wall_ns, _, cpu_ns] = Stamp::difference(&head.first, &head.last);
-    let [kernel_wall_ns, kernel_realtime_ns, kernel_cpu_ns] =
-        Stamp::difference(&slot.start, &slot.end);
+    let process = Stamp::difference(&head.first, &head.last);
+    let region = Stamp::difference(&slot.start, &slot.end);
     serde_json::json!({
-        "wall_ns": wall_ns,
-        "cpu_ns": cpu_ns,
-        "kernel_wall_ns": kernel_wall_ns,
-        "kernel_realtime_ns": kernel_realtime_ns,
-        "kernel_cpu_ns": kernel_cpu_ns,
+        "wall_ns": process.map(|[wall, _, _]| wall),
+        "cpu_ns": process.map(|[_, _, cpu]| cpu),
+        "kernel_wall_ns": region.map(|[wall, _, _]| wall),
+        "kernel_realtime_ns": region.map(|[_, realtime, _]| realtime),
+        "kernel_cpu_ns": region.map(|[_, _, cpu]| cpu),
         "start_ns": slot.start.monotonic_ns.load(Acquire),
         "end_ns": slot.end.monotonic_ns.load(Acquire),
     })
@@ -181,6 +180,7 @@ impl Moment {
     fn note(&self, stamp: &Stamp) {
         stamp.cpu_ns.store(self.cpu_ns, Relaxed);
         stamp.realtime_ns.store(self.realtime_ns, Relaxed);
-        stamp.monotonic_ns.store(self.monotonic_ns, Relaxed);
+        // A reader takes the stamp for complete once it sees this.
+        stamp.monotonic_ns.store(self.monotonic_ns, Release);
     }
 }

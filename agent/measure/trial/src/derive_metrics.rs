@@ -118,10 +118,11 @@ pub fn disagreement(entry: &Entry) -> Option<String> {
 
 /// A kernel's timed region, by its own stamps.
 pub fn timed_region(entry: &mut Entry, slot: &Slot) {
-    let [wall, realtime, cpu] = Stamp::difference(&slot.start, &slot.end);
-    entry.set(Figure::KernelWall, wall);
-    entry.set(Figure::KernelRealtime, realtime);
-    entry.set(Figure::KernelCpu, cpu);
+    if let Some([wall, realtime, cpu]) = Stamp::difference(&slot.start, &slot.end) {
+        entry.set(Figure::KernelWall, wall);
+        entry.set(Figure::KernelRealtime, realtime);
+        entry.set(Figure::KernelCpu, cpu);
+    }
     stamps(entry, slot);
     entry.set_number(Figure::Residual, slot.residual.get());
     let skew = slot.skew_ns.load(Acquire);
@@ -140,9 +141,10 @@ pub fn stamps(entry: &mut Entry, slot: &Slot) -> bool {
 
 /// From the first to the last stamp of a kernel's process.
 pub fn span(entry: &mut Entry, head: &Head) {
-    let [wall, _, cpu] = Stamp::difference(&head.first, &head.last);
-    entry.set(Figure::WallSelf, wall);
-    entry.set(Figure::CpuSelf, cpu);
+    if let Some([wall, _, cpu]) = Stamp::difference(&head.first, &head.last) {
+        entry.set(Figure::WallSelf, wall);
+        entry.set(Figure::CpuSelf, cpu);
+    }
 }
 
 /// What a kernel did in its window.

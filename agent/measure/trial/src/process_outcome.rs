@@ -55,7 +55,9 @@ impl ProcessRun {
         let memory_bytes = part.worker.group.memory_bytes();
         let head = part.worker.block.head();
         if self.interruption == Some(Interruption::TailOver) {
-            entry.set(Figure::StartAround, head.before.monotonic_ns.load(Acquire));
+            // None: it was ended while it was still waiting to begin.
+            let before = head.before.monotonic_ns.load(Acquire);
+            entry.set(Figure::StartAround, (before > 0).then_some(before));
             entry.set(Figure::EndAround, clock::monotonic());
             return false;
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -83,6 +83,11 @@ def explain(
     if len(varied) < 2:
         return None
     found = decompose(rows["value"], {f: rows[f].tolist() for f in varied}, seed=seed)
+    if found is not None and relative:
+        # The division left no difference between workloads, so that this share would mislead.
+        effects = tuple(e for e in found.effects if e.factors != ("workload",))
+        found = replace(found, effects=effects)
+        varied = tuple(f for f in varied if f != "workload")
     return None if found is None or not found.effects else Explained(
         metric, varied, found, relative
     )  # fmt: skip
@@ -164,8 +169,9 @@ def sentences(v: Explained) -> tuple[Message, ...]:
     higher = Amount(d.higher, "share") if d.higher >= _LEAST_SHARE else None
     if not worth:
         nothing = message(
-            "variance.nothing", factors=v.factors, metric=v.metric, higher=higher, order=order
-        )
+            "variance.nothing", factors=v.factors, metric=v.metric, higher=higher, order=order,
+            relative=v.relative,
+        )  # fmt: skip
         return nothing, within
     by_rank = sorted(d.effects, key=lambda e: -e.rank_share)[:3]
     small = [e for e in d.effects if e.share < _LEAST_SHARE]
