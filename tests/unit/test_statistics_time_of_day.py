@@ -130,8 +130,7 @@ def test_lower_weekends_are_a_weekly_cycle_and_no_level_shifts() -> None:
     assert found.day.is_shown
     assert found.week.is_shown
     assert isinstance(found.week.cycle, Cycle)
-    # Three waves of the step from 1 to 0.9 and back.
-    assert found.week.cycle.amplitude == pytest.approx(0.05, abs=0.015)
+    assert found.week.cycle.amplitude == pytest.approx(0.05, abs=0.003)
     assert found.week.cycle.lowest // 24 in (5, 6)
     assert found.week.cycle.highest // 24 < 5
     without = over_hours(1 + daily + 0.01 * rng.standard_normal(n))
@@ -151,6 +150,22 @@ def test_noise_is_seldom_taken_for_a_weekly_cycle(phi: float, days: float) -> No
         alarms += cycle.p < cycle.alpha
     # Of 150 at 4 %, above the level of 3 %: more than 14 have a probability of .1 %.
     assert alarms <= 14
+
+
+@pytest.mark.parametrize("amplitude", [0.02, 0.05, 0.2])
+def test_a_weekly_cycle_is_no_daily_one(amplitude: float) -> None:
+    rng, days, n = np.random.default_rng(15), 0, 28 * 24
+    wave = amplitude * np.sin(2 * np.pi * np.arange(n) / (7 * 24))
+    for _ in range(20):
+        found = over_hours(1 + wave + 0.005 * rng.standard_normal(n))
+        assert isinstance(found.week.cycle, Cycle)
+        # The mean over a day is sin(π / 7) / (π / 7) of the wave there; no day is centred on its
+        # highest point.
+        expected = np.ptp(wave[: 7 * 24].reshape(7, 24).mean(axis=1)) / 2
+        assert found.week.cycle.amplitude == pytest.approx(expected, rel=0.05)
+        days += found.day.is_shown is True
+    # Of 20 at 4 %: more than 4 have a probability of .1 %.
+    assert days <= 4
 
 
 def test_a_weekly_cycle_needs_three_weeks() -> None:

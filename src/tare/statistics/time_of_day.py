@@ -154,8 +154,8 @@ class Cycle:
     p : float
         Probability of so clear a wave of one, half or a third of the period in noise.
     amplitude : float
-        Half the distance from the lowest to the highest point of the fitted cycle, in the unit of
-        the values.
+        Half the distance from the lowest to the highest point of the fitted cycle, or of a week
+        from the lowest to the highest mean of a weekday, in the unit of the values.
     noise : float
         Root mean square amplitude of the noise near one cycle per period, likewise.
     neighbours : int
@@ -165,8 +165,8 @@ class Cycle:
     fitted : array, shape (m,)
         The cycle at each unit, about 0.
     lowest, highest : float
-        Hours after 00:00 UTC of the day, or of the week's Monday, at which the fitted cycle is
-        lowest and highest.
+        Hours after 00:00 UTC at which the fitted cycle is lowest and highest; of a week, hours
+        from 00:00 of Monday to the beginning of that weekday.
     """
 
     p: float
@@ -211,6 +211,18 @@ def weekly_cycle(units: UnitMedians, daily: Cycle | Untested) -> Cycle | Unteste
     if not isinstance(daily, str) and daily.p < daily.alpha:
         units = replace(units, values=units.values - daily.fitted)
     return _cycle(units, WEEK_S)
+
+
+def cycles(units: UnitMedians) -> tuple[Cycle | Untested, Cycle | Untested]:
+    """Test for a daily and for a weekly cycle, each after the other is subtracted where shown.
+
+    Ranks distort a weekly cycle that is clearer than the noise; its seventh wave is a daily one.
+    """
+    daily = daily_cycle(units)
+    weekly = weekly_cycle(units, daily)
+    if not isinstance(weekly, str) and weekly.p < weekly.alpha:
+        daily = daily_cycle(replace(units, values=units.values - weekly.fitted))
+    return daily, weekly
 
 
 def _cycle(units: UnitMedians, period_s: float) -> Cycle | Untested:
@@ -266,16 +278,21 @@ def _cycle(units: UnitMedians, period_s: float) -> Cycle | Untested:
     weights = np.linalg.lstsq(np.column_stack([np.ones(n), design]), around, rcond=None)[0][1:]
     inside_s = np.arange(0.0, period_s, units.unit_s)
     phase = (units.start_s[0] + _week_shift_s(period_s)) / period_s
-    course = _waves(inside_s / period_s - phase, shown) @ weights
+    curve = _waves(inside_s / period_s - phase, shown) @ weights
+    if period_s == WEEK_S:
+        # Three waves overshoot a step, such as that between Friday and Saturday.
+        day = units.folded(WEEK_S) * units.unit_s // DAY_S
+        curve = np.array([units.values[day == one].mean() for one in np.unique(day)])
+        inside_s = np.unique(day) * DAY_S
     return Cycle(
         p=min(1.0, *found),
-        amplitude=float(np.ptp(course)) / 2,
+        amplitude=float(np.ptp(curve)) / 2,
         noise=2 / n * math.sqrt(float(np.mean(_power(around, at, others)))),
         neighbours=len(others),
         alpha=alpha,
         fitted=design @ weights,
-        lowest=float(inside_s[course.argmin()]) / HOUR_S,
-        highest=float(inside_s[course.argmax()]) / HOUR_S,
+        lowest=float(inside_s[curve.argmin()]) / HOUR_S,
+        highest=float(inside_s[curve.argmax()]) / HOUR_S,
     )
 
 
@@ -513,11 +530,8 @@ def time_of_day(
     units = unit_medians(at_s[in_time], ordered, unit_s)
     if len(units) < FEWEST:
         return None
-    daily = daily_cycle(units)
     middle = median(units.values)
-    day, week = (
-        CycleTest(cycle, middle, precision) for cycle in (daily, weekly_cycle(units, daily))
-    )
+    day, week = (CycleTest(cycle, middle, precision) for cycle in cycles(units))
     return TimeOfDay(ordered, units, day, week, precision, confidence)
 
 
