@@ -6,6 +6,7 @@ import itertools
 import math
 import time as clock
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from said import ids
 from scipy import stats
 
-from tare.errors import InputError
+from tare.errors import InputError, ValuesError
 from tare.statistics.intervals import Interval, share_interval
 from tare.statistics.scores import (
     POINTS,
@@ -623,3 +624,40 @@ def test_fifty_thousand_tasks_take_no_second() -> None:
         solved_difference(sides[0], side)
         changed_tasks(sides[0], side)
     assert clock.process_time() - began < 1
+
+
+@pytest.mark.parametrize("kind", [int, np.uint8, float, object, list])
+def test_solved_given_as_numbers_scores_as_truth_values_do(kind: Any) -> None:
+    time = np.linspace(0.5, 3, 40)[:, None]
+    solved = time < 2
+    given = solved.astype(int).tolist() if kind is list else solved.astype(int).astype(kind)
+    expected = penalised_mean(Outcomes(time, solved), 4)
+    assert expected.estimate == pytest.approx(float(np.where(solved, time, 8).mean()))
+    assert penalised_mean(Outcomes(time, given), 4) == expected
+    assert Outcomes(time, solved, given).runs.tolist() == solved.sum(axis=1).tolist()
+
+
+def test_what_is_no_outcome_is_refused_by_name() -> None:
+    one, true = np.ones((8, 1)), np.ones((8, 1), dtype=bool)
+    for time, solved, ran, names in (
+        (-one, true, None, r"time\[0, 0\] is -1"),
+        (one.ravel(), true, None, "1 dimensions"),
+        (one, 2 * one, None, "solved has the value 2"),
+        (one, np.nan * one, None, "solved has the value nan"),
+        (one, true[1:], None, "solved has the shape"),
+        (one, true, true[1:], "ran has the shape"),
+    ):
+        with pytest.raises(ValuesError, match=names):
+            Outcomes(time, solved, ran)
+    outcomes = Outcomes(one, true)
+    for bad in (-4, 0, np.nan, np.inf):
+        with pytest.raises(ValuesError, match="limit is"):
+            penalised_mean(outcomes, bad)
+        with pytest.raises(ValuesError, match="factor is"):
+            penalised_mean(outcomes, 4, bad)
+    with pytest.raises(ValuesError, match="limits"):
+        solved_within(outcomes, np.array([1, np.nan]))
+    fewer = Outcomes(one[1:], true[1:])
+    for compare in (geometric_mean_ratio, solved_difference, changed_tasks):
+        with pytest.raises(ValuesError, match="first has 8 tasks and second has 7"):
+            compare(outcomes, fewer)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import secrets
 import selectors
+import signal
 import socket
 import subprocess
 import termios
@@ -202,11 +203,22 @@ class ProcessChannel(LineChannel):
     ----------
     argv : sequence of str
         Command that starts the agent, with whatever the platform wraps around it.
+
+    Raises
+    ------
+    AgentError
+        If it cannot be started, or this process ignores SIGCHLD.
     """
 
     def __init__(self, argv: Sequence[str], *, environment: dict[str, str] | None = None) -> None:
         super().__init__()
         self.argv = list(argv)
+        if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+            # The agent would inherit it: the kernel then keeps no exit code of any child.
+            raise AgentError(
+                "this process ignores SIGCHLD, so no exit code of a command could be read: "
+                "first call signal.signal(signal.SIGCHLD, signal.SIG_DFL)"
+            )
         try:
             self.process = subprocess.Popen(
                 self.argv,

@@ -7,7 +7,7 @@ building blocks, which take arrays that were checked.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tare.errors import ValuesError
 from tare.statistics.statistic import FloatArray
@@ -110,6 +110,76 @@ def apart(
         series(first, "first", least, most_dimensions=most_dimensions),
         series(second, "second", least, most_dimensions=most_dimensions),
     )
+
+
+def times(given: ArrayLike, name: str = "time") -> FloatArray:
+    """Return times of shape (tasks, trials), in the caller's unit; NaN where one is not known.
+
+    Raises
+    ------
+    ValuesError
+        If they have another shape, or one is negative.
+    """
+    array = _numbers(given, name)
+    if array.ndim != 2:
+        raise ValuesError(
+            f"{name} has {array.ndim} dimensions instead of two: tasks and trials",
+            f"with one trial a task: np.reshape({name}, (-1, 1))",
+        )
+    if (array < 0).any():
+        place = tuple(int(i) for i in np.argwhere(array < 0)[0])
+        raise ValuesError(
+            f"{name}{list(place)} is {array[place]:g}, and a time is not negative",
+            "give nan where a time is not known",
+        )
+    return array
+
+
+def truths(given: ArrayLike, name: str, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return truth values of a shape, from bools or from numbers that are all 0 or 1.
+
+    Raises
+    ------
+    ValuesError
+        If there are other values, or they have another shape.
+    """
+    array = np.asarray(given)
+    if array.dtype != np.bool_:
+        # A table with a missing cell has objects.
+        numbers = _numbers(array.tolist() if array.dtype == object else array, name)
+        if not np.isin(numbers, (0, 1)).all():
+            wrong = numbers[~np.isin(numbers, (0, 1))][0]
+            raise ValuesError(f"{name} has the value {wrong:g}", "give True or False, or 1 or 0")
+        array = numbers == 1
+    if array.shape != shape:
+        raise ValuesError(
+            f"{name} has the shape {array.shape} instead of {shape}", "give a value for each run"
+        )
+    return array
+
+
+def above_zero(value: float, name: str) -> None:
+    """Refuse a parameter that is not a finite number above zero.
+
+    Raises
+    ------
+    ValuesError
+        Names the parameter.
+    """
+    if not 0 < value < np.inf:
+        raise ValuesError(f"{name} is {value:g}", f"give a finite {name} above 0")
+
+
+def share(value: float, name: str) -> None:
+    """Refuse a parameter that does not lie between 0 and 1; neither end is possible.
+
+    Raises
+    ------
+    ValuesError
+        Names the parameter.
+    """
+    if not 0 < value < 1:
+        raise ValuesError(f"{name} is {value:g}", f"give a {name} between 0 and 1, as 0.95")
 
 
 def _numbers(given: ArrayLike, name: str) -> FloatArray:

@@ -28,7 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from tare.errors import ValuesError
 from tare.results.message import Message, message
+from tare.statistics import checked
 from tare.statistics.comparison import require_ratios
 from tare.statistics.intervals import Interval
 from tare.statistics.misjudgement import CONFIDENCE, FEWEST, Shares
@@ -59,13 +61,27 @@ class Outcomes:
     time : array, shape (tasks, trials)
         In any unit; NaN where not known.
     solved : bool array, shape (tasks, trials)
+        Or numbers that are all 0 or 1.
     ran : bool array, shape (tasks, trials), optional
         False where a run is missing, or says nothing about the program. All by default.
+
+    Raises
+    ------
+    ValuesError
+        If a time is negative, a value is neither true nor false, or shapes differ.
     """
 
     time: FloatArray
     solved: BoolArray
     ran: BoolArray | None = None
+
+    def __post_init__(self) -> None:
+        time = checked.times(self.time)
+        # The class is frozen: a plain assignment is refused.
+        object.__setattr__(self, "time", time)
+        object.__setattr__(self, "solved", checked.truths(self.solved, "solved", time.shape))
+        if self.ran is not None:
+            object.__setattr__(self, "ran", checked.truths(self.ran, "ran", time.shape))
 
     @cached_property
     def counted(self) -> BoolArray:
@@ -299,6 +315,8 @@ def solved_within(outcomes: Outcomes, limits: FloatArray | None = None) -> Curve
     Curve
         Intervals are those of :func:`share_solved`.
     """
+    if limits is not None:
+        limits = checked.series(limits, "limits", least=0)
     counted = outcomes.counted & outcomes.solved
     timed = counted & ~np.isnan(outcomes.time)
     runs = outcomes.runs
@@ -363,6 +381,8 @@ def penalised_mean(outcomes: Outcomes, limit: float, factor: float = 2.0) -> Est
     tasks, joined as those of a sum of both (Zou and Donner 2008). These: Student's t with
     Satterthwaite's degrees of freedom, and three runs more that change unseen.
     """
+    checked.above_zero(limit, "limit")
+    checked.above_zero(factor, "factor")
     late = ~(outcomes.solved & ~(outcomes.time > limit))
     counted = outcomes.counted & (late | ~np.isnan(outcomes.time))
     penalty = factor * limit
@@ -449,6 +469,7 @@ def geometric_mean_ratio(first: Outcomes, second: Outcomes) -> Ratio:
     tasks cover the mean in 65 %, 30 in 95 %; where 3 in 100 take 1.5 times as long, 30 tasks in
     77 %, 200 in 97 %.
     """
+    _same_tasks(first, second)
     both = (first.runs > 0) & (second.runs > 0)
     solved = [side.always_solved for side in (first, second)]
     timed = [~(np.isnan(side.time) & side.counted).any(axis=1) for side in (first, second)]
@@ -462,6 +483,14 @@ def geometric_mean_ratio(first: Outcomes, second: Outcomes) -> Ratio:
         int((both & ~solved[0]).sum()),
         int((both & ~solved[1]).sum()),
     )
+
+
+def _same_tasks(first: Outcomes, second: Outcomes) -> None:
+    if len(first.time) != len(second.time):
+        raise ValuesError(
+            f"first has {len(first.time)} tasks and second has {len(second.time)}",
+            "give the same tasks of both; ran=False where a run is missing",
+        )
 
 
 def _log_times(outcomes: Outcomes) -> _Cells:
@@ -547,6 +576,7 @@ def solved_difference(first: Outcomes, second: Outcomes) -> SolvedDifference:
     what varies within tasks and of three runs on each side that differ unseen. Tests may
     contradict an interval at its edge: they suppose that there is no difference, intervals do not.
     """
+    _same_tasks(first, second)
     both = (first.runs > 0) & (second.runs > 0)
     first, second = first.of(both), second.of(both)
     one, two = (_Cells.of(s.solved.astype(float), s.counted) for s in (first, second))
@@ -701,6 +731,7 @@ def changed_tasks(first: Outcomes, second: Outcomes) -> Changes:
     many are so says how many of those that differ throughout do so by chance (Storey's false
     discovery rate with one added, over tasks that could differ so clearly).
     """
+    _same_tasks(first, second)
     x, y, k, m = first.times_solved, second.times_solved, first.runs, second.runs
     both = (k > 0) & (m > 0)
     p = np.full(len(x), np.nan)
