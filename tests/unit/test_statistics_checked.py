@@ -21,6 +21,9 @@ from hypothesis import strategies as st
 from tare import statistics as package
 from tare.errors import InputError, TareError, ValuesError
 from tare.statistics import checked, comparison, intervals
+from tare.statistics.comparison import compare, compare_unpaired
+from tare.statistics.intervals import quantile_interval, range_interval
+from tare.statistics.spread import compare_spread
 
 GUIDE = Path(__file__).parents[2] / "docs" / "reference" / "library.md"
 #: Arguments without a default that are no values.
@@ -201,3 +204,33 @@ def test_pairs_have_one_length() -> None:
 def test_an_array_of_floats_is_not_copied() -> None:
     values = np.ones(5)
     assert checked.series(values) is values
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        *(("confidence", x) for x in (-1, 0, 1, math.nan)),
+        *(("tick", x) for x in (-1, math.nan, math.inf)),
+    ],
+)
+def test_parameters_out_of_range_are_refused_by_name(name: str, bad: float) -> None:
+    values = np.linspace(1, 2, 40)
+    for call in (
+        lambda **k: quantile_interval(values, **k),
+        lambda **k: range_interval(values, **k),
+        lambda **k: compare(values, values, **k),
+        lambda **k: compare_unpaired(values, values, **k),
+        lambda **k: compare_spread(values, values, **k),
+    ):
+        with pytest.raises(ValuesError, match=f"{name} is"):
+            call(**{name: bad})
+
+
+@pytest.mark.parametrize("bad", [-1, 0, math.nan, math.inf])
+def test_margins_and_quantiles_out_of_range_are_refused(bad: float) -> None:
+    values = np.linspace(1, 2, 40)
+    for call in (compare, compare_unpaired, compare_spread):
+        with pytest.raises(ValuesError, match="margin is"):
+            call(values, values, margin=bad)
+    with pytest.raises(ValuesError, match="q is"):
+        quantile_interval(values, q=bad)

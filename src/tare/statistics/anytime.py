@@ -86,6 +86,9 @@ def sequence_interval(
         Without bounds, and with the refusal, where n is too small.
     """
     values = checked.series(values, least=0)
+    checked.share(q, "q")
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
     n = len(values)
     estimate = float(np.quantile(values, q)) if n else math.nan
     method = "confidence sequence"

@@ -182,6 +182,19 @@ def share(value: float, name: str) -> None:
         raise ValuesError(f"{name} is {value:g}", f"give a {name} between 0 and 1, as 0.95")
 
 
+def tick(value: float | tuple[float | None, float | None] | None) -> None:
+    """Refuse ticks of a clock, of both series or of each, that are negative or not finite.
+
+    Raises
+    ------
+    ValuesError
+        Names the tick.
+    """
+    for one in value if isinstance(value, tuple) else (value,):
+        if one is not None and not 0 <= one < np.inf:
+            raise ValuesError(f"tick is {one:g}", "give a finite tick of 0 or more, or None")
+
+
 def _numbers(given: ArrayLike, name: str) -> FloatArray:
     if type(given) is np.ndarray and given.dtype == np.float64:
         return given

@@ -149,6 +149,9 @@ def compare(
         :func:`tare.statistics.shift.paired_shift`.
     """
     first, second = checked.pair(first, second)
+    checked.above_zero(margin, "margin")
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
     require_ratios(first, second)
     shift = paired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
     return conclude(first, second, shift, margin, confidence)
@@ -189,6 +192,9 @@ def compare_unpaired(
         If some values are not positive.
     """
     first, second = checked.apart(first, second)
+    checked.above_zero(margin, "margin")
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
     require_ratios(first, second)
     shift = unpaired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
     return conclude(first, second, shift, margin, confidence)

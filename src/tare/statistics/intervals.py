@@ -220,6 +220,9 @@ def quantile_interval(
         and the tick is not known.
     """
     values = checked.series(values)
+    checked.share(q, "q")
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
     n = len(values)
     estimate = float(np.quantile(values, q))
     method = "order statistics"
@@ -285,6 +288,8 @@ def range_interval(
         tick is not known.
     """
     values = checked.series(values, most_dimensions=2)
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
     n = len(values)
     estimate = float(p10_p90(values.ravel()))
     method = "percentile bootstrap of trials"

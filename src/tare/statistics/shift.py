@@ -100,6 +100,8 @@ def paired_shift(
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     """
     first, second = checked.pair(first, second)
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
     n = len(first)
     fewest = 0 if dependence is None else pairs_for_ranks(dependence, confidence)
     widening = 1.0 if dependence is None else float(padded(np.array(dependence), n))
@@ -173,6 +175,8 @@ def unpaired_shift(
         Trials that are worth one independent trial, the larger of the two; widens the interval.
     """
     first, second = checked.apart(first, second)
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:
         one, two = (np.sort(_logs(x) if logs else x) for x in (a, b))

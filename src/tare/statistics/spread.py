@@ -360,6 +360,9 @@ def compare_spread(
         As a family of one; see :func:`compare_spreads`.
     """
     first, second = checked.pair(first, second, most_dimensions=2)
+    checked.above_zero(margin, "margin")
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
 
     def drawn(many: int) -> SpreadComparison:
         replicates = _replicate(first, second, seed, dependence, tick, many)
@@ -530,6 +533,9 @@ def compare_spread_unpaired(
         As a family of one; its ``n`` is the smaller of m and n. Inconclusive below 20 values.
     """
     first, second = checked.apart(first, second, most_dimensions=2)
+    checked.above_zero(margin, "margin")
+    checked.share(confidence, "confidence")
+    checked.tick(tick)
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
     slack = None if n < fewest(dependence) else clock_slack(first, second, tick)
