@@ -681,10 +681,11 @@ pub const METRICS: &[Metric] = &[
         unit: Some("bytes"),
         meaning: "bytes that the command wrote by system calls to standard output, files, pipes \
                   and sockets, whatever of it reached a disk",
-        absence: "the kernel keeps no such count, or the program may not be inspected",
+        absence: "the kernel keeps no such count, or there is no /proc",
         sources: &[source(
             "io",
-            "wchar of /proc/PID/io, with the children that it waited for",
+            "growth of wchar in the agent's /proc/self/io when it waits for the command, with the \
+             children that this waited for",
         )],
     },
 ];

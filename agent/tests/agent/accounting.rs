@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::session::{command, is_static, with, Session};
+use crate::session::{any_command, command, is_root, is_static, with, Session};
 
 const MS: i64 = 1_000_000;
 
@@ -129,4 +129,18 @@ fn what_outlives_its_time_is_killed_and_named() {
         [0, 0],
         "the trial is not lost by it"
     );
+}
+
+#[test]
+fn written_bytes_are_counted_whoever_the_user_is() {
+    let mut agents = vec![Session::serve()];
+    if is_root("becoming another user") {
+        agents.push(Session::serve_as_nobody());
+    }
+    for mut agent in agents {
+        // A child that is waited for, and the command's first process itself.
+        let line = "head -c 1000 /dev/zero; exec head -c 3000000 /dev/zero";
+        let answer = agent.trial(any_command(&["sh", "-c", line]), json!({"iterations": 3}));
+        assert_eq!(answer.all("written_bytes", "io"), [3_001_000; 3]);
+    }
 }

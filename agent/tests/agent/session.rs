@@ -43,6 +43,17 @@ impl Session {
         Self::start(&[], &["serve", "--name", &name], name.clone())
     }
 
+    /// The same as an ordinary user; needs root. The user may lack access to the agent's folder.
+    pub fn serve_as_nobody() -> Self {
+        let drop = "agent=$1; shift; exec setpriv --reuid=65534 --regid=65534 --clear-groups \
+                    -- /proc/self/fd/3 \"$@\" 3<\"$agent\"";
+        Self::start(
+            &["sh", "-c", drop, "sh"],
+            &["serve", "--name", "tare-test-nobody"],
+            String::new(),
+        )
+    }
+
     /// The same where no /proc is; needs root.
     pub fn serve_without_proc() -> Self {
         let hide = "umount --lazy /proc; exec \"$0\" \"$@\"";

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 
 use crate::clock;
-use crate::usage::{self, Usage};
+use crate::usage::{self, Usage, WrittenBytes};
 
 /// How long leave is taken at a time of who has ended: as fast as some are reaped, others can end,
 /// and there is a time-out to look at.
@@ -80,7 +80,7 @@ impl Tree {
 
     /// Takes leave of what has ended by now; whether there may be more of it. No signal tells of
     /// that again.
-    pub fn reap(&mut self) -> io::Result<bool> {
+    pub fn reap(&mut self, written: &WrittenBytes) -> io::Result<bool> {
         let now = clock::monotonic();
         let until = leave();
         while clock::monotonic() < until {
@@ -95,8 +95,9 @@ impl Tree {
                     let wait_ns = read(pid, "schedstat")
                         .and_then(|text| usage::run_queue_wait(text.as_bytes()));
                     let migrations = read(pid, "sched").and_then(|text| usage::migrations(&text));
-                    let written_bytes = read(pid, "io").and_then(|text| usage::written(&text));
+                    let before = written.read();
                     let (status, usage) = wait(pid)?;
+                    let written_bytes = before.and_then(|before| Some(written.read()? - before));
                     self.end = Some(End {
                         monotonic_ns: now,
                         status,

@@ -1,5 +1,10 @@
 //! What a process used up, as the kernel tells it.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::secrecy;
+
 /// From struct rusage; memory is a peak, the rest are sums.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -60,9 +65,29 @@ pub fn migrations(sched: &str) -> Option<i64> {
     line.rsplit(':').next()?.trim().parse().ok()
 }
 
-/// Bytes that a process, and the children that it waited for, wrote by system calls: the `wchar`
-/// line of an io file.
-pub fn written(io: &str) -> Option<i64> {
+/// Bytes that this process, and the children that it waited for, wrote by system calls.
+///
+/// The difference around a wait is what that child wrote. The child's own io file cannot be used: a
+/// process that has ended is closed to an ordinary user on newer kernels, whoever started it.
+pub struct WrittenBytes(Option<File>);
+
+impl WrittenBytes {
+    /// Opens this process's io file, which it may always read, but open only while it is dumpable.
+    /// Afterwards the process is not.
+    pub fn open() -> Self {
+        Self(secrecy::suspended(|| File::open("/proc/self/io").ok()))
+    }
+
+    /// None where the kernel keeps no such count, or there is no /proc.
+    pub fn read(&self) -> Option<i64> {
+        let mut text = [0; 512];
+        let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
+        written(std::str::from_utf8(&text[..length]).ok()?)
+    }
+}
+
+/// The `wchar` line of an io file.
+fn written(io: &str) -> Option<i64> {
     io.lines()
         .find_map(|line| line.strip_prefix("wchar: ")?.parse().ok())
 }

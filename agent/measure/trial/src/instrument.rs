@@ -138,7 +138,7 @@ fn launch(worker: &mut Worker, program: &Program) -> Option<i64> {
     while !tree.empty {
         watch::poll([worker.signals.as_raw_fd()], None).ok()?;
         while worker.signals.take().is_some() {}
-        while tree.reap().ok()? {}
+        while tree.reap(&worker.written).ok()? {}
     }
     Some(tree.end?.monotonic_ns - head.before.monotonic_ns.load(Acquire))
 }

@@ -131,7 +131,7 @@ impl ProcessRun {
             let [children, closed, ..] = watch::poll(files, deadline).map_err(|_| Closed)?;
             if children || more {
                 while part.worker.signals.take().is_some() {}
-                more = self.tree.reap().map_err(|_| Closed)?;
+                more = self.tree.reap(&part.worker.written).map_err(|_| Closed)?;
             }
             if let Some(capture) = &mut self.capture {
                 capture.drain();
@@ -222,7 +222,9 @@ impl ProcessRun {
             let tick = clock::monotonic() + TAIL_TICK_NS;
             let _ = watch::poll([part.worker.signals.as_raw_fd()], Some(tick));
             while part.worker.signals.take().is_some() {}
-            while self.tree.reap().unwrap_or(false) && clock::monotonic() < begun + KILL_NS {}
+            while self.tree.reap(&part.worker.written).unwrap_or(false)
+                && clock::monotonic() < begun + KILL_NS
+            {}
         }
         self.over = true;
     }

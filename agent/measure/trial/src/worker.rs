@@ -9,7 +9,7 @@ use launch::inherited::{BINARY_FD, CONTROL_FD};
 use launch::shared_block::SharedBlock;
 use sys::cgroup::{self, Group};
 use sys::perf::Event;
-use sys::secrecy;
+use sys::usage::WrittenBytes;
 use sys::watch::Signals;
 
 use crate::sample_buffer::SampleBuffer;
@@ -27,6 +27,7 @@ pub struct Worker {
     pub samples: SampleBuffer,
     pub null: File,
     pub group: Group,
+    pub written: WrittenBytes,
     /// Beside its main process, the first of all, nobody is here but what workers launch.
     pub alone: bool,
     /// An event that keeps the kernel ready for more.
@@ -40,7 +41,7 @@ impl Worker {
     pub fn settle(name: &str, number: u32, alone: bool) -> io::Result<Self> {
         // SAFETY: a plain switch: descendants that lose their parent become our children.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
-        secrecy::keep();
+        let written = WrittenBytes::open();
         Ok(Self {
             control: UnixStream::from(inherited(CONTROL_FD)?),
             binary: inherited(BINARY_FD)?,
@@ -50,6 +51,7 @@ impl Worker {
             samples: SampleBuffer::new(1)?,
             null: File::options().read(true).write(true).open("/dev/null")?,
             group: Group::make(name, &cgroup::of_worker(name, number)),
+            written,
             alone,
             patched: None,
             warned: None,
