@@ -90,7 +90,7 @@ class GateError(TrialError):
 
 
 class BuildError(TareError):
-    """A commit that is to be compared does not build.
+    """A commit that is to be compared does not build, or does not have the program.
 
     Parameters
     ----------

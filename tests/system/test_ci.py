@@ -31,7 +31,9 @@ COMMENT = composite.load(ROOT / "examples" / "ci" / "github-comment.yml")
 FEW = "--min-trials 7 --seed 1"
 
 
-def act(tmp_path: Path, candidate: Mapping[str, str], **inputs: str) -> composite.Done:
+def act(
+    tmp_path: Path, candidate: Mapping[str, str], *, pull_head: str = "", **inputs: str
+) -> composite.Done:
     """Run the Action on a pull request: main has the base, HEAD the candidate."""
     repository = tmp_path / "repository"
     base, _ = make(repository, [{"work.h": work()}, candidate])
@@ -45,6 +47,7 @@ def act(tmp_path: Path, candidate: Mapping[str, str], **inputs: str) -> composit
     given |= {"command": "./work", "build": BUILD, "gate": "2%", "options": FEW, **inputs}
     contexts = {f"inputs.{name}": value for name, value in given.items()}
     contexts["github.event.pull_request.number"] = "12"
+    contexts["github.event.pull_request.head.sha"] = pull_head
     runner = tmp_path / "runner"
     runner.mkdir()
     env = composite.environment(tmp_path, ROOT) | {"GITHUB_BASE_REF": "main"}
@@ -52,6 +55,17 @@ def act(tmp_path: Path, candidate: Mapping[str, str], **inputs: str) -> composit
     assert git(repository, "status", "--porcelain") == ""
     assert git(repository, "worktree", "list").count("\n") == 0
     return done
+
+
+#: In JUnit, of the suite and its test, whatever the commits and the answer are.
+NAMES = ("tare ci", "tare.ci", "head vs. base")
+
+
+def names(report: Xml.Element) -> tuple[str | None, ...]:
+    suite, case = report.find("testsuite"), report.find("testsuite/testcase")
+    assert suite is not None
+    assert case is not None
+    return suite.get("name"), case.get("classname"), case.get("name")
 
 
 def results(done: composite.Done) -> Path:
@@ -66,7 +80,9 @@ def test_a_slower_commit_fails_the_job(tmp_path: Path) -> None:
     found = json.loads((results(done) / "tare.json").read_text())
     assert found["comparisons"][0]["gate"] == "fail"
     assert found["comparisons"][0]["metric"] == "cpu_ns"
-    assert Xml.parse(results(done) / "tare.xml").getroot().get("failures") == "1"
+    report = Xml.parse(results(done) / "tare.xml").getroot()
+    assert report.get("failures") == "1"
+    assert names(report) == NAMES
 
 
 def test_an_equal_commit_never_fails_the_job(tmp_path: Path) -> None:
@@ -93,6 +109,7 @@ def test_a_commit_that_does_not_build_has_its_own_code_and_its_last_lines(tmp_pa
     for text in (done.log, done.summary, (results(done) / "tare.xml").read_text()):
         assert "not today" in text
         assert "line 3 " not in text
+    assert names(Xml.parse(results(done) / "tare.xml").getroot()) == NAMES
     # The runner obeys nothing that a compiler wrote.
     stop = re.search(r"^::stop-commands::(\w+)\n(.*)^::\1::$", done.log, re.MULTILINE | re.DOTALL)
     assert stop is not None
@@ -105,6 +122,47 @@ def test_a_commit_that_prints_megabytes_gets_the_answer_and_a_warning(tmp_path: 
     assert re.search(r"^::warning title=tare::.* 2\.86 MiB", done.log, re.MULTILINE)
     (comparison,) = json.loads((results(done) / "tare.json").read_text())["comparisons"]
     assert comparison["written_bytes"] == [0, 3_000_000]
+
+
+@pytest.mark.parametrize(("adds", "code", "role"), [(1, 21, "base"), (0, 20, "head")])
+def test_a_program_that_one_commit_lacks_is_that_commits(
+    tmp_path: Path, adds: int, code: int, role: str
+) -> None:
+    commits = [{"work.h": work(), "n": "0"}, {"work.h": work(), "n": "1"}]
+    commits[adds]["new.sh"] = "#!/bin/sh\n"
+    commits[1 - adds]["other"] = ""
+    repository = tmp_path / "repository"
+    hashes = make(repository, commits)
+    if not adds:
+        git(repository, "rm", "--quiet", "new.sh")
+        git(repository, "commit", "--quiet", "-m", "removed")
+        hashes[1] = git(repository, "rev-parse", "HEAD")
+    line = ["ci", "--base", hashes[0], "--", "./new.sh"]
+    done = subprocess.run(
+        [*cli.TARE, *line], cwd=repository, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stderr
+    commit = hashes[0] if role == "base" else hashes[1]
+    assert f"{role} {commit[:10]} has no ./new.sh after its build" in done.stderr
+
+
+@pytest.mark.parametrize("before", [[], ["nice"], ["sh"]])
+def test_an_absolute_path_into_the_own_work_tree_is_refused(
+    tmp_path: Path, before: list[str]
+) -> None:
+    repository = tmp_path / "repository"
+    make(repository, [{"work.h": work()}, {"work.h": work(0.5), "run.sh": "#!/bin/sh\n"}])
+    program = repository / "run.sh"
+    program.chmod(0o755 if before != ["sh"] else 0o644)
+    data = tmp_path / "data"
+    data.touch()
+    line = ["ci", "--base", "HEAD~1", "--", *before, str(program), str(data)]
+    done = subprocess.run(
+        [*cli.TARE, *line], cwd=repository, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 10, done.stderr
+    assert f"{program} is in your own work tree" in done.stderr
+    assert "./run.sh" in done.stderr
 
 
 # What an inconclusive gate does.
@@ -124,15 +182,23 @@ def test_an_inconclusive_gate_warns_unless_it_is_to_fail(tmp_path: Path) -> None
 
 
 # Comments.
-def comment(tmp_path: Path, document: object, head: str = "a" * 40) -> tuple[composite.Done, str]:
-    """Run the workflow that comments with a gh that notes what it is given."""
+def comment(
+    tmp_path: Path, document: object, head: str = "a" * 40, earlier: str = ""
+) -> tuple[composite.Done, str]:
+    """Run the workflow that comments with a gh that notes what it is given.
+
+    ``earlier``: the number of the comment that it finds.
+    """
     programs = tmp_path / "programs"
     programs.mkdir()
     gh, notes = programs / "gh", tmp_path / "notes"
     gh.write_text(
         "#!/bin/sh\n"
-        f'if [ "$1" = api ]; then echo {"a" * 40}; exit; fi\n'
-        f'{{ echo "$@"; cat; }} >>{notes}\n'
+        'case "$*" in\n'
+        f"*/pulls/*) echo {'a' * 40} ;;\n"
+        f"*--paginate*) echo {earlier} ;;\n"
+        f'*) {{ echo "$@"; cat; }} >>{notes} ;;\n'
+        "esac\n"
     )
     gh.chmod(0o755)
     folder = tmp_path / "artifact" / "tare"
@@ -147,7 +213,10 @@ def comment(tmp_path: Path, document: object, head: str = "a" * 40) -> tuple[com
     }  # fmt: skip
     env = dict(os.environ) | {"PATH": f"{programs}:{os.environ['PATH']}"}
     done = composite.run(composite.steps_of(COMMENT), contexts, tmp_path, tmp_path, env)
-    return done, notes.read_text() if notes.exists() else ""
+    if not notes.exists():
+        return done, ""
+    line, body = notes.read_text().split("\n", 1)
+    return done, f"{line}\n{json.loads(body)['body']}"
 
 
 def written(**changes: Any) -> dict[str, Any]:
@@ -161,7 +230,8 @@ def test_what_the_action_writes_is_what_the_comment_reads(tmp_path: Path) -> Non
     assert json.loads(document).keys() == written().keys()
     posted, notes = comment(tmp_path / "runner", document)
     assert posted.code == 0, posted.log
-    assert notes.startswith("pr comment 12 ")
+    assert "--method POST repos/owner/name/issues/12/comments --input -\n<!-- tare -->\n" in notes
+    assert notes.split("```text\n")[1].startswith("tare: head ")
     assert "does not build" in notes
 
 
@@ -201,8 +271,27 @@ def test_the_text_of_a_comment_is_no_markup_and_bounded(tmp_path: Path) -> None:
     _, inside, after = notes.split("```")
     assert "@team" in inside
     assert not re.search("[\x1b\u202e]", notes)
-    assert after.startswith("\n\n[The run](")
+    assert after.startswith(f"\n\n{'a' * 40}: [the run](")
     assert len(notes) < 25_000
+
+
+def test_the_comment_of_an_earlier_run_is_replaced(tmp_path: Path) -> None:
+    done, notes = comment(tmp_path, written(), earlier="77")
+    assert done.code == 0, done.log
+    assert "--method PATCH repos/owner/name/issues/comments/77 --input -\n<!-- tare -->" in notes
+
+
+def test_a_comment_begins_with_the_answer_and_names_the_head_that_the_author_knows(
+    tmp_path: Path,
+) -> None:
+    done = act(tmp_path, {"work.h": work(0.5)}, pull_head="c" * 40)
+    text = json.loads((results(done) / "comment.json").read_text())["text"]
+    assert text.startswith("Gate     2 % fails: ")
+    assert str(tmp_path) not in text
+    merge = git(tmp_path / "repository", "rev-parse", "HEAD")[:10]
+    said = f"Commit {merge} merges cccccccccc, the head of the pull request, into its base branch."
+    assert text.endswith(f"\n\n{said}")
+    assert said in done.summary
 
 
 def test_no_script_has_an_expression_in_it() -> None:

@@ -137,7 +137,10 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
     comparison = SimpleNamespace(more_pairs=10, n=6)
     found = [SimpleNamespace(comparison=comparison, seconds=0.1, paired=paired, gated=None)]
     wanted = session.Wanted(None, Path("o"), None, None, None, None, SUPPLIES)
-    assert screen._next(found, None, None, wanted) == f"Next     tare compare {then}"
+    assert (
+        screen._next(found, SimpleNamespace(ended="finished"), None, wanted)
+        == f"Next     tare compare {then}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,6 +156,25 @@ def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_
     comparison = SimpleNamespace(more_pairs=more, n=n)
     found = [SimpleNamespace(comparison=comparison, seconds=6.0, paired=True, gated=None, few=None)]
     wanted = session.Wanted(None, None, None, None, None, None, SUPPLIES)
-    screen._next(found, None, None, wanted)
+    screen._next(found, SimpleNamespace(ended="finished"), None, wanted)
     # All pairs are measured anew, and half as many more.
     assert asked == ([] if seconds is None else [seconds])
+
+
+@pytest.mark.parametrize(("budget", "proposed"), [(20.0, 40.0), (2.0, 9.0)])
+def test_a_budget_that_was_too_short_is_never_proposed_again(budget, proposed, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["tare", "ci", "./bench"])
+    monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
+    asked = []
+    monkeypatch.setattr(screen.console, "seconds", lambda value: str(asked.append(value)))
+    found = [
+        SimpleNamespace(
+            comparison=SimpleNamespace(n=20), seconds=0.1, paired=True, gated=None, few=None,
+            failures=None, gate=lambda _: "inconclusive", more_pairs=lambda _: 40,
+        )
+    ]  # fmt: skip
+    wanted = session.Wanted(0.05, None, None, None, None, None, SUPPLIES)
+    stopping = SimpleNamespace(budget_s=budget)
+    results = SimpleNamespace(ended="budget", experiment=SimpleNamespace(stopping=stopping))
+    screen._next(found, results, None, wanted)
+    assert asked == [pytest.approx(proposed)]

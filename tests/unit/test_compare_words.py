@@ -219,6 +219,31 @@ def test_megabytes_of_output_on_one_side_are_a_caveat(
         assert found.written_apart.args["less"] == Amount(written[0], "bytes")
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "n", "gate", "id", "pairs"),
+    [
+        # A half-width of 1 %, and 0.51 % to the gate: (1 / 0.51)² times 20 pairs.
+        (math.exp(0.03), math.exp(0.05), 20, math.expm1(0.0451), "difference.more_for_gate", 57),
+        (math.exp(0.03), math.exp(0.05), 20, math.expm1(0.0349), "difference.more_for_gate", 57),
+        # 3 %, wider than the gate of 4 %: (3 / 2)² times the pairs, wherever the estimate is.
+        (math.exp(0.005), math.exp(0.065), 20, math.expm1(0.0399), "difference.more_for_gate", 26),
+        (math.exp(0.03), math.exp(0.05), 20, math.expm1(0.0401), "difference.gate.at_gate", None),
+        (math.exp(0.03), math.exp(0.05), 20, 0.02, None, None),
+        (None, None, 3, 0.05, "difference.least_for_gate", 4),
+    ],
+)
+def test_an_inconclusive_gate_states_how_many_more_pairs_would_settle_it(
+    low: float | None, high: float | None, n: int, gate: float, id: str | None, pairs: int | None
+) -> None:
+    found = difference(comparison(low, high, HIGHER if low else INCONCLUSIVE, n=n, more_pairs=None))
+    said = found.settle(gate)
+    assert (None if said is None else said.id) == id
+    assert found.more_pairs(gate) == pairs
+    if said is not None and pairs is not None:
+        assert said.args["pairs"] == pairs
+        assert said.args["time"].seconds == pytest.approx(pairs * 0.02)
+
+
 def test_medians_that_tell_something_else_are_told() -> None:
     apart = difference(comparison(0.99, 1.01, EQUIVALENT, median_ratio=1.4))
     assert apart.medians_apart == message("difference.medians", ratio=Change(pytest.approx(1.4)))

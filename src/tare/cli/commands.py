@@ -136,7 +136,7 @@ class Group(TyperGroup):
                 ignore_unknown_options=True, allow_extra_args=True,
             )  # fmt: skip
             bisect.remember(lenient.params)
-            failed.remember(lenient.params)
+            failed.remember(lenient.params, str(command.name))
             if isinstance(command, Command):
                 again.remember(again.Options(command.values, command.names))
             if not isinstance(command, TyperGroup):

@@ -45,7 +45,11 @@ class Failure:
 _asked: dict[str, tuple[str, tuple[int, ...] | None]] = {}
 
 
-def remember(params: Mapping[str, Any]) -> None:
+#: Name of the command that was typed.
+_command = [""]
+
+
+def remember(params: Mapping[str, Any], command: str = "") -> None:
     """Remember which files a command is to write.
 
     Raises
@@ -55,6 +59,7 @@ def remember(params: Mapping[str, Any]) -> None:
     StoreError
         If one is a symbolic link of another user.
     """
+    _command[0] = command
     given = {
         name: str(params[name])
         for name in _FORMATS
@@ -81,6 +86,7 @@ def remember(params: Mapping[str, Any]) -> None:
 def forget() -> None:
     """Begin a new command line."""
     _asked.clear()
+    _command[0] = ""
     console.written.clear()
 
 
@@ -144,11 +150,15 @@ def _junit(failure: Failure) -> str:
     # Loaded only for a file that was asked for.
     from xml.etree import ElementTree as Xml
 
-    from tare.render.junit import possible
+    from tare.render.junit import CI_CASE, CI_SUITE, possible
 
     root = Xml.Element("testsuites", name="tare", attrib=counts)
-    suite = Xml.SubElement(root, "testsuite", name="tare", attrib=counts)
-    case = Xml.SubElement(suite, "testcase", classname="tare", name="tare", time="0")
+    is_ci = _command[0] == "ci"
+    suite_name, of = (
+        (CI_SUITE, CI_CASE) if is_ci else ("tare", {"classname": "tare", "name": "tare"})
+    )
+    suite = Xml.SubElement(root, "testsuite", name=suite_name, attrib=counts)
+    case = Xml.SubElement(suite, "testcase", attrib={**of, "time": "0"})
     message = possible(failure.message)
     element = Xml.SubElement(case, outcome, type=failure.type, message=message)
     element.text = possible(failure.hint or "")

@@ -44,6 +44,9 @@ def _parts(report: Report) -> Iterator[str]:
     else:
         margin = shown(Chosen(gate.margin))
         yield f"### Gate {margin} {_SIGNS[gate.outcome]}: {_words(gate.answer)}\n"
+        for one in compared:
+            if one.outcome == "inconclusive" and one.settle is not None:
+                yield f"{_sentence(one.settle)}\n"
     for caveat in sentences(report.caveats):
         yield f"> {_words(caveat)}\n"
     for failed in report.failed:
@@ -76,7 +79,7 @@ def _row(one: Compared) -> str:
 def _details(report: Report) -> Iterator[str]:
     for one in report.compared:
         yield f"{_words(one.second)}: {'; '.join(map(_words, (one.counted, *one.evidence)))}"
-        if one.settle is not None:
+        if one.settle is not None and report.gate is None:
             yield _words(one.settle)
     yield from dict.fromkeys(
         f"{_words(f'{one.metric} ({one.source})')}; {_words(one.method)}" for one in report.compared
@@ -86,6 +89,11 @@ def _details(report: Report) -> Iterator[str]:
     for name, value in report.strip:
         yield _words(f"{name}: {value}")
     yield _words(f"tare {', '.join(report.origin.versions)}, seed {report.origin.seed}")
+
+
+def _sentence(words: Said) -> str:
+    (one,) = sentences((words,))
+    return _words(one)
 
 
 def _words(words: Said) -> str:

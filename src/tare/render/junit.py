@@ -18,13 +18,24 @@ from tare.results.report import Compared, Lost, Report
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(report: Report) -> str:
-    """Write what a report compares; failed trials and caveats change no answer."""
-    suite = Xml.Element("testsuite", name="tare compare")
+#: What `tare ci` reports is one test whatever the commits are, also where one does not build: CI
+#: systems show the history of a test by its name.
+CI_SUITE = "tare ci"
+CI_CASE = {"classname": "tare.ci", "name": "head vs. base"}
+
+
+def render(report: Report, *, is_ci: bool = False) -> str:
+    """Write what a report compares; failed trials and caveats change no answer.
+
+    ``is_ci``: it is of `tare ci`.
+    """
+    suite = Xml.Element("testsuite", name=CI_SUITE if is_ci else "tare compare")
     for one in report.compared:
         _case(suite, one)
     for candidate in report.lost:
         _lost_case(suite, candidate)
+    for case in suite if is_ci else ():
+        case.attrib.update(CI_CASE)
     outcomes = [one.outcome for one in report.compared]
     outcomes += [one.gate.outcome for one in report.lost]
     counts = {

@@ -45,6 +45,8 @@ from tare.units import change_interval, factor, looks_unlike
 #: Difference in written bytes per trial, absolute and relative to the reference, from which on it
 #: is reported.
 _NOTABLE_BYTES, _NOTABLE_SHARE = 1 << 20, 0.1
+#: Beyond so many times the pairs, another gate is proposed instead of more pairs.
+_MAX_GROWTH = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +201,33 @@ class Difference:
             return None
         if self.failures is not None and self.failures.gate is not None:
             return message("difference.gate.longer_limit")
-        return self.further
+        # Pairs that settle the verdict narrow the interval for the gate, too.
+        is_counted = self.comparison.more_pairs is not None
+        if self.few is not None or self.gated is not None or not self.paired or is_counted:
+            return self.further
+        more, c = self.more_pairs(gate), self.comparison
+        if more is None:
+            return message("difference.gate.at_gate", margin=Chosen(gate))
+        about = "more_for_gate" if c.low is not None else "least_for_gate"
+        return message(f"difference.{about}", pairs=more, time=_time(more * self.seconds))
+
+    def more_pairs(self, gate: float | None) -> int | None:
+        """Return how many more pairs would settle the gate, or without one the verdict.
+
+        None: none are needed, no number of pairs would settle it, or the number is not known.
+        """
+        c = self.comparison
+        if gate is None or self.gated is not None or not self.paired or self.few is not None:
+            return c.more_pairs
+        if self.gate(gate) != "inconclusive":
+            return None
+        if c.more_pairs is not None:
+            return c.more_pairs
+        if c.low is None or c.high is None:
+            return max(FIRST_LOOK - c.n, 1)
+        half = math.log(c.high / c.low) / 2
+        more = _pairs_for_gate(c.n, math.log(c.ratio), half, gate, c.tick or 0.0)
+        return more and max(more, c.fewest - c.n)
 
     def gate_answer(self, x: float) -> Message:
         """Answer a gate with its evidence."""
@@ -494,10 +522,34 @@ def _more_for_gate(
             time=further_pairs and _time(further_pairs * seconds),
         )
     if shift.low is not None and shift.high is not None:
-        more = further(n, (shift.high - shift.low) / 2, stopping.gate) or 0
+        if shift.high < math.log1p(stopping.gate) or shift.low > math.log1p(stopping.gate):
+            return None
+        half = (shift.high - shift.low) / 2
+        needed = _pairs_for_gate(n, shift.middle, half, stopping.gate)
+        if needed is None:
+            return message("difference.gate.at_gate", margin=Chosen(stopping.gate))
+        more = needed
     if more <= 0:
         return None
     return message("difference.more_for_gate", pairs=more, time=_time(more * seconds))
+
+
+def _pairs_for_gate(
+    n: int, log_ratio: float, half_width: float, gate: float, tick: float = 0.0
+) -> int | None:
+    """Return how many more pairs would settle a gate if the estimate is the true ratio.
+
+    Widths (of logs) shrink with the root of n, but for the clock's tick. None: too many to be
+    worth it, as the ratio is close to the gate. An interval wider than the gate says too little
+    of where the ratio is: then as many as make it that narrow.
+    """
+    if half_width > math.log1p(gate) / 2:
+        return further(n, half_width, gate, tick)
+    room = abs(log_ratio - math.log1p(gate)) - tick
+    half = half_width - tick
+    if room <= 0 or (half / room) ** 2 > _MAX_GROWTH:
+        return None
+    return max(1, math.ceil(n * (half / room) ** 2) - n)
 
 
 def _cell(results: Results, basis: Basis, levels: Mapping[str, str]) -> Cell:

@@ -93,11 +93,19 @@ def ci(
     if head == "HEAD" and not bisect and revisions.is_changed():
         console.err.print("Note: changes that are not committed are not measured.")
     words = command[0] if len(command) == 1 else shlex.join(command)
+    try:
+        split = shlex.split(words)
+    except ValueError:
+        split = []  # as a shell may read it; otherwise the command is refused as it is below
+    revisions.check_paths(split)
     code = 0
     with revisions.checked_out(reference, candidate) as both:
         for one in both if build else ():
             with console.err.status(f"building {one.name}"):
                 revisions.build(one, str(build))
+        # A shell may define it, and what runs first may make it.
+        if split and not (shell or setup or prepare):
+            revisions.check_program(*both, split[0])
         begin_budget()
         try:
             compare(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
+import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -68,6 +70,9 @@ def resolve(revision: str) -> str:
     if commit is not None:
         return commit
     _git("rev-parse", "--git-dir")
+    if (branch := revision.removeprefix("origin/")) != revision and _run("remote").stdout:
+        # A clone of one branch does not bring the others, however deep it is.
+        raise UsageError(f"there is no commit {revision} in this clone", _fetching(branch))
     if _is_shallow():
         raise UsageError(f"there is no commit {revision} in this shallow clone", _SHALLOW)
     raise UsageError(f"there is no commit {revision} in this repository", "git log --oneline")
@@ -86,7 +91,7 @@ def default_base(head: str) -> str:
     if tip is None:
         raise UsageError(
             f"none of {', '.join(_DEFAULT_BRANCHES)} is here, so the base is not known",
-            "--base REVISION",
+            _fetching("main") if _run("remote").stdout else "--base REVISION",
         )
     common = _run("merge-base", head, tip)
     base = common.stdout.strip() if common.returncode == 0 else None
@@ -139,6 +144,58 @@ def checked_out(base: str, head: str) -> Iterator[tuple[Revision, Revision]]:
             known.rmdir()
 
 
+def check_paths(words: Sequence[str]) -> None:
+    """Refuse an absolute path to what the commits are to bring: both would run the same file.
+
+    Absolute paths to data that git does not track are allowed.
+
+    Raises
+    ------
+    UsageError
+        If a word is such a path, in the work tree in which tare was called.
+    """
+    tree = Path(_git("rev-parse", "--show-toplevel")).resolve()
+    for word in words:
+        if not word.startswith("/"):
+            continue
+        path = Path(word).resolve()
+        if tree in path.parents and path.is_file() and _is_of_commits(path):
+            own = shlex.quote(os.path.relpath(path, Path.cwd().resolve()))
+            raise UsageError(
+                f"{word} is in your own work tree, so both commits would run the same file",
+                own if own.startswith("../") else f"./{own}   (in the command, for that path)",
+            )
+
+
+def check_program(base: Revision, head: Revision, program: str) -> None:
+    """Refuse a program with a relative path that a commit does not have once it is built.
+
+    Raises
+    ------
+    BuildError
+        If one of the commits does not have it.
+    UsageError
+        If neither has it.
+    """
+    if "/" not in program or program.startswith("/"):
+        return
+    without = [one for one in (base, head) if not (one.directory / program).exists()]
+    if len(without) == 2:
+        raise UsageError(
+            f"neither {base.name} nor {head.name} has {program} after its build",
+            "--build LINE   (makes it in the folder of each commit)",
+        )
+    for one in without:
+        is_base = one.role == "base"
+        raise BuildError(
+            f"{one.name} has no {program} after its build",
+            "--base REVISION   (one that has what is measured)"
+            if is_base
+            else f"git worktree add ../{one.role} {one.commit[:_SHORT]}, and build it there",
+            of_base=is_base,
+        )
+
+
 def build(revision: Revision, line: str) -> None:
     """Run a shell line in a commit's folder, and end what it left running.
 
@@ -167,9 +224,17 @@ def build(revision: Revision, line: str) -> None:
     last = [one[:_WIDTH] for one in text.splitlines()[-_LINES:]] or ["It wrote nothing."]
     raise BuildError(
         "\n  ".join([f"{revision.name} does not build: {line[:_WIDTH]} ended with {how}", *last]),
-        f"git worktree add ../{revision.role} {revision.commit[:_SHORT]}, and build it there",
+        "--build 'git submodule update --init --recursive && …'   (submodules are not checked out)"
+        if (revision.folder / ".gitmodules").is_file() and "submodule" not in line
+        else f"git worktree add ../{revision.role} {revision.commit[:_SHORT]}, and build it there",
         of_base=revision.role == "base",
     )
+
+
+def _is_of_commits(path: Path) -> bool:
+    """Tell whether a file is a program, or one that git tracks."""
+    is_program = bool(path.stat().st_mode & stat.S_IXUSR)
+    return is_program or _run("ls-files", "--error-unmatch", "--", str(path)).returncode == 0
 
 
 def _commit(revision: str) -> str | None:
@@ -178,6 +243,13 @@ def _commit(revision: str) -> str | None:
         return None
     found = _run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     return found.stdout.strip() or None
+
+
+def _fetching(branch: str) -> str:
+    """Return the line that brings a branch, with its history, into a clone of another one."""
+    whole = "--unshallow " if _is_shallow() else ""
+    line = f"git fetch {whole}origin {shlex.quote(f'{branch}:refs/remotes/origin/{branch}')}"
+    return f"{line}   (a clone of one branch lacks the others)"
 
 
 def _is_shallow() -> bool:

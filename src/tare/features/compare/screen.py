@@ -155,7 +155,9 @@ def tell(
     if wanted.junit is not None or wanted.markdown is not None:
         told = compared.document(results, found, wanted.gate)
         if wanted.junit is not None:
-            console.write_text(junit.render(told), str(wanted.junit), "--junit")
+            console.write_text(
+                junit.render(told, is_ci=wanted.command == "ci"), str(wanted.junit), "--junit"
+            )
         if wanted.markdown is not None:
             console.write_text(comment.render(told), wanted.markdown, "--markdown")
     page_file = page(folder, results, found, wanted)
@@ -177,11 +179,12 @@ def _longer_limit(killed: Sequence[Difference], results: Results) -> str | None:
     return None if not limits else units.duration(2 * max(limits))
 
 
-def _missing_pairs(d: Difference) -> int:
+def _missing_pairs(d: Difference, gate: float | None) -> int:
     """Return how many more pairs would settle it, or would say how many; 0: not known, or none."""
     c = d.comparison
-    if c.more_pairs is not None or not d.paired or d.few is not None:
-        return c.more_pairs or 0
+    more = c.more_pairs if gate is None else d.more_pairs(gate)
+    if more is not None or not d.paired or d.few is not None:
+        return more or 0
     return max(0, FIRST_LOOK - c.n)
 
 
@@ -196,7 +199,7 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
     waiting = [
         d
         for d in found
-        if _missing_pairs(d)
+        if _missing_pairs(d, wanted.gate)
         and d not in killed
         and (wanted.gate is None or d.gate(wanted.gate) == "inconclusive")
     ]
@@ -208,11 +211,15 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
     if waiting and paired and (instead := by_cpu_time(results, wanted.command)):
         return f"Next     {text(instead)}"
     if waiting:
-        more = sum(_missing_pairs(d) * d.seconds for d in waiting)
+        more = sum(_missing_pairs(d, wanted.gate) * d.seconds for d in waiting)
         resumes = wanted.out is not None and paired
         if not resumes:  # what was measured is not gone on with, so it begins anew
             more += sum(d.comparison.n * d.seconds for d in found)
-        changes: dict[str, str | None] = {"--budget": console.seconds(max(1.0, 1.5 * more))}
+        budget = max(1.0, 1.5 * more)
+        if not resumes and results.ended == "budget":
+            # A budget that ran out was too short, whatever trials alone take.
+            budget = max(budget, 2 * (results.experiment.stopping.budget_s or 0.0))
+        changes: dict[str, str | None] = {"--budget": console.seconds(budget)}
         without = ["--trials"]
         if resumes:
             changes["--resume"] = None

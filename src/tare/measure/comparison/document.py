@@ -61,6 +61,7 @@ def _gate_json(found: Sequence[Difference], results: Results, gate: float) -> di
 
 def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
     c, (first, second) = d.comparison, d.medians
+    more = d.more_pairs(gate)
     return {
         "a": d.first,
         "b": d.second,
@@ -79,8 +80,8 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         "method": d.method,
         "margin": d.margin,
         "n": c.n,
-        "more_pairs": c.more_pairs,
-        "more_s": None if c.more_pairs is None else c.more_pairs * d.seconds,
+        "more_pairs": more,
+        "more_s": None if more is None else more * d.seconds,
         "cliffs_delta": c.cliffs_delta,
         "median_ratio": c.median_ratio,
         "medians": [
