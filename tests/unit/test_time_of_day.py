@@ -19,6 +19,7 @@ from tare.features.audit import page
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Question, audit
 from tare.features.audit.contract import as_json
+from tare.features.audit.next_steps import follow_up
 from tare.features.audit.page_figures import figures
 from tare.features.audit.screen import show
 from tare.features.network.measure import page as network_page
@@ -245,3 +246,52 @@ def test_a_measured_network_has_its_cycle(tmp_path: Path) -> None:
     assert len(series.values) == 4 * 144
     found = audit([days], Question(precision=0.05))
     assert [one.verdict for one in findings(found) if one.name == "time_of_day"] == ["yes"]
+
+
+def weeks_of(folder: Path, days: int, shift: float, weekend: float) -> Path:
+    """Write half-hours of a daily cycle of ± 6 %, other weekends, and a shift after 16 days."""
+    rng, at = np.random.default_rng(5), np.arange(48 * days)
+    values = 1 + 0.06 * np.sin(2 * np.pi * at / 48) + 0.02 * rng.standard_normal(len(at))
+    values = values * (1 - weekend * (at // 48 % 7 >= 5)) * (1 + shift * (at >= 48 * 16))
+    when = np.datetime64("2026-05-04T00:00") + 30 * at * np.timedelta64(1, "m")
+    file = folder / "weeks.csv"
+    rows = [f"{one}Z,{value:.5f}" for one, value in zip(when, values, strict=True)]
+    file.write_text("\n".join(["when,wall_s", *rows]) + "\n")
+    return file
+
+
+def test_cycles_are_the_reason_of_a_doubt(tmp_path: Path) -> None:
+    question = Question(columns=ColumnOptions(order="when", trial="row"))
+    found = audit([weeks_of(tmp_path, 28, shift=0, weekend=0.08)], question)
+    (one,) = found.series
+    assert (one.trust.verdict, ids(one.trust.reasons)[0]) == ("DOUBT", "trust.cycles")
+    assert not {"trust.shift", "trust.drift", "trust.autocorrelated"} & {*ids(one.trust.reasons)}
+    reason = args(one.trust.reasons, "trust.cycles")
+    sizes = [time.args["size"].value for time in reason["times"]]
+    assert sizes == pytest.approx([0.06, 0.045], abs=0.01)
+    assert (reason["weekly"], reason["whole"]) == (True, True)
+    # Half-hours and hourly medians are independent beside the cycles, so no number differs.
+    assert one.over_time is not None
+    assert (one.dependence, one.over_time.samples.dependence) == (1, 1)
+    assert one.over_time.medians.dependence == 1
+    assert one.changes.ok
+    assert one.changes.points == ()
+    (runs,) = (f for f in findings(found) if f.name == "repetitions")
+    assert "audit.runs.none" not in ids(runs.answer)
+
+
+def test_a_shift_is_found_beside_a_cycle(tmp_path: Path) -> None:
+    question = Question(columns=ColumnOptions(order="when", trial="row"))
+    (one,) = audit([weeks_of(tmp_path, 28, shift=0.15, weekend=0)], question).series
+    assert [reason.id for reason in one.trust.reasons][:2] == ["trust.cycles", "trust.shift"]
+    shift = args(one.trust.reasons, "trust.shift")
+    assert abs(shift["trial"] - (48 * 16 + 1)) <= 2
+    assert shift["size"].value == pytest.approx(0.15, abs=0.02)
+
+
+def test_a_part_of_a_day_proposes_whole_days(tmp_path: Path) -> None:
+    file = weeks_of(tmp_path, 12, shift=0, weekend=0)
+    file.write_text("".join(file.open().readlines()[: 48 * 11 + 20]))
+    found = audit([file], Question(columns=ColumnOptions(order="when", trial="row")))
+    assert args(found.series[0].trust.reasons, "trust.cycles")["whole"] is False
+    assert ids(follow_up(found, has_page=False).args["why"]) == ["audit.next.cycles"]

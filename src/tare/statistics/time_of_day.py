@@ -377,13 +377,26 @@ class Level:
 
 
 def level_of(
-    values: FloatArray, precision: float, confidence: float, *, widened: bool = True
+    values: FloatArray,
+    precision: float,
+    confidence: float,
+    *,
+    widened: bool = True,
+    left: FloatArray | None = None,
 ) -> Level:
-    """Find the median of values in order of time, and how far they depend on each other."""
-    order = order_of(values)
+    """Find the median of values in order of time, and how far they depend on each other.
+
+    ``left``: the values after cycles are subtracted, where these are shown. The dependence is
+    theirs: at whole periods, a cycle moves no median.
+    """
+    order = order_of(values if left is None else left)
     tau = order.tau if order is not None and order.kind == "autocorrelation" else 1.0
     if not widened:
         interval = quantile_interval(values, 0.5, confidence)
+    elif left is not None:
+        below = (left <= median(left)).astype(float)
+        tau = max(tau, float(dependence_times(below[None])[0])) if tau > 1 else tau
+        (interval,) = quantiles(values, [0.5], confidence, math.sqrt(tau))
     elif len(values) >= FIRST_LOOK:
         interval = series_interval(values, 0.5, confidence)
         below = (values <= interval.estimate).astype(float)
@@ -445,7 +458,7 @@ class TimeOfDay:
 
     Attributes
     ----------
-    values : array, shape (n,)
+    at_s, values : array, shape (n,)
         In order of time.
     units : UnitMedians
     day, week : CycleTest
@@ -453,6 +466,7 @@ class TimeOfDay:
     precision, confidence : float
     """
 
+    at_s: FloatArray
     values: FloatArray
     units: UnitMedians
     day: CycleTest
@@ -460,24 +474,65 @@ class TimeOfDay:
     precision: float
     confidence: float
 
+    @property
+    def cycles(self) -> tuple[CycleTest, ...]:
+        """Those of the daily and the weekly cycle that are shown."""
+        return tuple(test for test in (self.day, self.week) if test.is_shown)
+
+    @property
+    def covers_whole_periods(self) -> bool:
+        """Whether the units last for whole weeks if a weekly cycle is shown, else whole days."""
+        periods = self.units.days * DAY_S / (WEEK_S if self.week.is_shown else DAY_S)
+        return math.isclose(periods, round(periods), abs_tol=self.units.unit_s / DAY_S)
+
+    def without_cycles(self, at_s: FloatArray, values: FloatArray) -> FloatArray:
+        """Subtract the cycles that are shown from values of these times.
+
+        The daily cycle is the median at each time of day over all days; the weekly one is the
+        median of each weekday's daily medians, so an edge such as the begin of a weekend leaves no
+        level shift. Both are relative to the median of all, so the level remains.
+        """
+        units, left = self.units, self.units.values - self.day.middle
+        found = np.asarray(values, dtype=float)
+        if self.day.is_shown:
+            slots = units.folded(DAY_S)
+            profile = np.zeros(round(DAY_S / units.unit_s))
+            for slot in np.unique(slots):
+                profile[slot] = median(left[slots == slot])
+            left = left - profile[slots]
+            found = found - profile[(np.mod(at_s, DAY_S) // units.unit_s).astype(int)]
+        if self.week.is_shown:
+            days = np.floor(units.start_s / DAY_S)
+            of_days = np.unique(days)
+            medians = np.array([median(left[days == day]) for day in of_days])
+            weekdays = np.mod(of_days + FIRST_WEEKDAY, 7).astype(int)
+            profile = np.zeros(7)
+            for weekday in np.unique(weekdays):
+                profile[weekday] = median(medians[weekdays == weekday])
+            found = found - profile[np.mod(at_s // DAY_S + FIRST_WEEKDAY, 7).astype(int)]
+        return found
+
     @cached_property
     def samples(self) -> Level:
         """All values, their interval as if they were independent."""
-        return level_of(self.values, self.precision, self.confidence, widened=False)
+        left = self.without_cycles(self.at_s, self.values) if self.cycles else None
+        return level_of(self.values, self.precision, self.confidence, widened=False, left=left)
 
     @cached_property
     def medians(self) -> Level:
         """Medians of all units."""
-        return level_of(self.units.values, self.precision, self.confidence)
+        left = self._left if self.cycles else None
+        return level_of(self.units.values, self.precision, self.confidence, left=left)
+
+    @cached_property
+    def _left(self) -> FloatArray:
+        """Medians of the units after the cycles that are shown are subtracted."""
+        return self.without_cycles(self.units.start_s, self.units.values)
 
     @cached_property
     def changes(self) -> Changes:
         """Level shifts or a drift of the medians, after subtracting the cycles that are shown."""
-        values = self.units.values
-        for test in (self.day, self.week):
-            if test.is_shown and not isinstance(test.cycle, str):
-                values = values - test.cycle.fitted
-        return changes(values, self.precision)
+        return changes(self._left, self.precision)
 
     @cached_property
     def stretch(self) -> tuple[int, int] | None:
@@ -532,7 +587,7 @@ def time_of_day(
         return None
     middle = median(units.values)
     day, week = (CycleTest(cycle, middle, precision) for cycle in cycles(units))
-    return TimeOfDay(ordered, units, day, week, precision, confidence)
+    return TimeOfDay(at_s[in_time], ordered, units, day, week, precision, confidence)
 
 
 def as_one_family(some: Sequence[TimeOfDay]) -> list[TimeOfDay]:

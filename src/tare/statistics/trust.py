@@ -6,13 +6,13 @@ Source: thresholds and error budget chosen by simulation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tare.results.message import Chosen, Deviation, Message, Said, message
+from tare.results.message import Amount, Chosen, Deviation, Message, Said, message
 from tare.statistics import checked
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.copies import Copy, copied
@@ -24,11 +24,19 @@ from tare.statistics.periodicity import without_period
 from tare.statistics.statistic import FloatArray, IndexArray
 from tare.statistics.ticks import tick_of
 
+if TYPE_CHECKING:
+    from tare.statistics.time_of_day import TimeOfDay
+
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
 #: Share of sound series that are doubted by chance, at most.
 _BY_CHANCE = 0.05
 #: Probability that chance gives no more doubted series than are accepted.
 _CERTAINTY = 0.95
+#: Reasons that cycles explain where they are shown.
+_OF_ORDER = {
+    f"trust.{one}"
+    for one in ("drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift")
+}
 
 
 class Defect(Protocol):
@@ -180,6 +188,60 @@ def trust(
     return Trust("TRUST", (), tuple(remarks))
 
 
+def beside_cycles(
+    found: Trust,
+    cycles: TimeOfDay,
+    left: FloatArray,
+    precision: float,
+    order: Order | None,
+    moved: Changes,
+    remains: Order | None,
+) -> Trust:
+    """Name daily and weekly cycles as the reason of a doubt, and what is left without them.
+
+    The verdict and its evidence are those of the values as they are.
+
+    Parameters
+    ----------
+    found : Trust
+        Of the values as they are.
+    cycles : TimeOfDay
+        Has at least one cycle that is shown.
+    left : array, shape (n,)
+        The values after the cycles are subtracted.
+    precision : float
+    order, moved, remains : Order, Changes, Order
+        Of ``left``: its order, its changes of level, and its order after these are removed.
+    """
+    at = next((i for i, one in enumerate(found.reasons) if one.id in _OF_ORDER), None)
+    if found.verdict != "DOUBT" or at is None:
+        return found
+    doubts = [_cycle_doubt(cycles)]
+    others = [one for one in found.reasons if one.id not in _OF_ORDER]
+    if order is not None and moved.ok is False and _is_periodic(left, order, precision):
+        doubts.append(message("trust.periodic", said=period_message(order)))
+    else:
+        taken_out = [message("trust.without.cycles", n=len(cycles.cycles))]
+        if moved.ok is False:
+            doubts.append(_change_doubt(moved, precision))
+            taken_out.append(_taken_out(moved))
+        copied_too = any(one.id == "trust.copied" for one in others)
+        if remains is not None and remains.kind is not None and not copied_too:
+            doubts.append(_order_doubt(remains, len(left), taken_out))
+    return replace(found, reasons=(*others[:at], *doubts, *others[at:]))
+
+
+def _cycle_doubt(found: TimeOfDay) -> Message:
+    times = []
+    for name, test in (("day", found.day), ("week", found.week)):
+        if test.is_shown and not isinstance(test.cycle, str):
+            share = test.share(test.cycle.amplitude)
+            size = None if share is None else Amount(share, "share")
+            times.append(message(f"trust.cycle.{name}", size=size))
+    weekly = bool(found.week.is_shown)
+    return message("trust.cycles", times=times, weekly=weekly, whole=found.covers_whole_periods)
+
+
 def verdict_of_all(some: Sequence[Trust]) -> Verdict:
     """Judge series as a whole.
 
@@ -264,7 +326,7 @@ def _look(
     if copy is not None:
         doubts.append(message("trust.copied", copy=copy_message(copy)))
     elif left.kind is not None:
-        doubts.append(_order_doubt(left, len(values), found if doubts else None))
+        doubts.append(_order_doubt(left, len(values), [_taken_out(found)] if doubts else []))
     changed = found.drift is not None or found.largest is not None
     remarks = [found.sentence] if changed and not doubts else []
     return doubts, remarks, OrderDoubt(order, copy)
@@ -287,15 +349,15 @@ def _change_doubt(found: Changes, precision: float) -> Message:
     return message("trust.shift", trial=(found.at or 0) + 1, size=size, target=target)
 
 
-def _order_doubt(order: Order, n: int, without: Changes | None) -> Message:
+def _order_doubt(order: Order, n: int, without: Sequence[Message]) -> Message:
     """Name the dependence or the change of spread that matters most.
 
-    ``without``: what was taken out before; None: nothing of note.
+    ``without``: what was taken out before; empty: nothing of note.
     """
     if order.kind == "autocorrelation":
         return message(
             "trust.autocorrelated",
-            without=None if without is None else _taken_out(without),
+            without=[*without],
             tau=order.tau,
             limit=Chosen(MOST_TAU, "1"),
             n=n,

@@ -160,7 +160,10 @@ def _series_row(s: SeriesAudit) -> dict[str, Any]:
 def _runs(audit: Audit) -> Finding:
     target = Chosen(audit.question.precision)
     needed = [n for s in audit.series if s.reached and (n := s.runs_needed) is not None]
-    answer = words.missed(audit.series) or message("audit.runs.none")
+    is_known = any(s.reached for s in audit.series)
+    answer = words.missed(audit.series) or message(
+        "audit.runs.unsteady" if is_known else "audit.runs.none", target=target
+    )
     if needed:
         answer = message(
             "audit.runs.enough",

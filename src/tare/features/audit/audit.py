@@ -23,7 +23,7 @@ from tare.features.audit.naming import kind_names, named, varied
 from tare.features.audit.overhead import OverheadAudit, overhead
 from tare.features.audit.pooling import Read, are_sets, pool, stem
 from tare.features.audit.question import Question, Sizing, Tell, silent
-from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series
+from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series, over_time
 from tare.features.audit.task_sets import (
     SolvedComparison,
     TaskSet,
@@ -239,7 +239,7 @@ def _over_time(series: Sequence[SeriesAudit], question: Question) -> list[Series
         for some in found.values()
         for i, one in zip(some, as_one_family([*some.values()]), strict=True)
     }
-    return [replace(s, over_time=corrected.get(i)) for i, s in enumerate(series)]
+    return [over_time(s, corrected.get(i)) for i, s in enumerate(series)]
 
 
 def _read_all(

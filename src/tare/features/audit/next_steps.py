@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -244,18 +244,16 @@ def _cure(audit: Audit) -> Message | None:
     doubted = () if audit.verdict == "TRUST" else audit.series
     found = {reason.id: reason for s in doubted for reason in s.trust.reasons}
     reasons = found.keys()
-    several = len(audit.series) > 1
     if {"trust.few", "trust.one"} & reasons:
-        return _next("few", _compare(audit) if several else _run(_commands(audit)[:1]))
+        return _next(
+            "few", _compare(audit) if len(audit.series) > 1 else _run(_commands(audit)[:1])
+        )
     if "trust.defect.requests" in found:
         few = found["trust.defect.requests"].args["said"]
         assert isinstance(few, Message)
         return _next("requests", again("audit", {"--value": str(few.args["instead"])}))
-    if reasons & _MOVING:
-        interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
-        if several and not interleaved:
-            return _pairs("moving", audit)
-        return _next("disturbed", "tare doctor")
+    if (cure := _moving(audit, found)) is not None:
+        return cure
     cautions = {one.id for c in audit.comparisons for one in c.matched.cautions}
     # The audit cannot see that files were measured alternately, as Next proposes.
     settled = _repeat(audit) is not None and all(c.verdict.conclusive for c in audit.comparisons)
@@ -265,6 +263,20 @@ def _cure(audit: Audit) -> Message | None:
     ):
         return _rounds(audit) or _pairs("paired", audit)
     return None
+
+
+def _moving(audit: Audit, found: Mapping[str, Message]) -> Message | None:
+    """Return what cures values that change over time; None where no reason is such a change."""
+    moves, cycles = found.keys() & _MOVING, found.get("trust.cycles")
+    interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
+    if (moves or cycles) and len(audit.series) > 1 and not interleaved:
+        return _pairs("moving", audit)
+    if moves:
+        return _next("disturbed", "tare doctor")
+    if cycles is None or cycles.args["whole"]:
+        return None
+    periods = message("audit.next.periods", weekly=bool(cycles.args["weekly"]))
+    return _next("cycles", periods)
 
 
 def _more(audit: Audit) -> Message | None:

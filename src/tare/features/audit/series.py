@@ -29,7 +29,7 @@ from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 from tare.statistics.time_of_day import TimeOfDay
-from tare.statistics.trust import Trust, Verdict, trust
+from tare.statistics.trust import Trust, Verdict, beside_cycles, trust
 
 if TYPE_CHECKING:
     from tare.statistics.assumptions import Assumptions
@@ -64,12 +64,15 @@ class Trials:
         Place of each trial in the order of time of all series of its file.
     known : bool
         Whether trials are told apart; otherwise each value is taken for one.
+    at_s : array, shape (n,), or None
+        When each began, seconds since 1970.
     """
 
     values: FloatArray
     block: np.ndarray | None
     position: np.ndarray | None
     known: bool
+    at_s: FloatArray | None
 
 
 def recorded_tick(series: Series) -> float | None:
@@ -99,10 +102,10 @@ def trials_of(series: Series) -> Trials:
     """Reduce a series to the values of its trials."""
     position = series.position
     if series.trial is None:
-        return Trials(series.values, series.block, position, known=False)
+        return Trials(series.values, series.block, position, known=False, at_s=series.at_s)
     first, means = group_means(series.trial, series.values)
     if len(first) == len(series.values):
-        return Trials(series.values, series.block, position, known=True)
+        return Trials(series.values, series.block, position, known=True, at_s=series.at_s)
     order = np.argsort(first)
     at = first[order]
     return Trials(
@@ -110,6 +113,7 @@ def trials_of(series: Series) -> Trials:
         None if series.block is None else series.block[at],
         None if position is None else position[at],
         known=True,
+        at_s=None if series.at_s is None else series.at_s[at],
     )
 
 
@@ -141,6 +145,7 @@ class SeriesAudit:
         Drift or level shifts.
     left : Order or None
         Tests of the order of the values, after level changes are removed.
+        All three are of the values without the cycles that cause a doubt: see :func:`over_time`.
     trust : Trust
     others : tuple of Path
         Further files, where each has one of the trials.
@@ -151,6 +156,8 @@ class SeriesAudit:
     over_time : TimeOfDay or None
         Medians per unit of time; None without times of values, and for fewer than 6 units. Daily
         cycles of all series of a metric and unit are tested together.
+    without_cycles : array, shape (n,), or None
+        Values of the trials after cycles are subtracted, where these cause a doubt.
     """
 
     files: tuple[Path, ...]
@@ -168,6 +175,7 @@ class SeriesAudit:
     machine: str = ""
     ordered: FloatArray | None = None
     over_time: TimeOfDay | None = None
+    without_cycles: FloatArray | None = None
 
     @property
     def notes(self) -> tuple[Said, ...]:
@@ -355,6 +363,9 @@ class SeriesAudit:
     @cached_property
     def converges(self) -> bool:
         """Whether intervals narrow about one median as runs are added in order of time."""
+        if self.without_cycles is not None:
+            part = thinned(self.without_cycles)
+            return converges(part, self._room, self.question.confidence)
         return self.n == 0 or converges(
             self.part, self._room, self.question.confidence, ordered=self.ordered_part
         )
@@ -555,4 +566,33 @@ def audit_series(
             sorter=sorter,
         ),
         ordered=ordered,
+    )
+
+
+def over_time(s: SeriesAudit, found: TimeOfDay | None) -> SeriesAudit:
+    """Add the analysis by units of time.
+
+    A daily or weekly cycle of a series whose order is doubtful is the reason: what else the order
+    shows, and how many independent trials these are, is looked for without it. The verdict stays.
+    """
+    s = replace(s, over_time=found)
+    is_doubtful = s.changes.ok is False or (s.left is not None and s.left.kind is not None)
+    if found is None or not found.cycles or not is_doubtful or s.trials.at_s is None:
+        return s
+    values, precision = found.without_cycles(s.trials.at_s, s.trials.values), s.question.precision
+    order = order_of(values)
+    moved = changes(values, precision, order)
+    left = None if order is None else remaining(order, moved)
+    wanted = [q for q, _ in s.quantiles]
+    intervals = widened_quantiles(
+        s.trials.values, wanted, s.question.confidence, dependence_of(left), s.tick, s.ordered
+    )
+    return replace(
+        s,
+        quantiles=tuple(zip(wanted, intervals, strict=True)),
+        order=order,
+        changes=moved,
+        left=left,
+        without_cycles=values,
+        trust=beside_cycles(s.trust, found, values, precision, order, moved, left),
     )
