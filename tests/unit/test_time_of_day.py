@@ -295,3 +295,12 @@ def test_a_part_of_a_day_proposes_whole_days(tmp_path: Path) -> None:
     found = audit([file], Question(columns=ColumnOptions(order="when", trial="row")))
     assert args(found.series[0].trust.reasons, "trust.cycles")["whole"] is False
     assert ids(follow_up(found, has_page=False).args["why"]) == ["audit.next.cycles"]
+
+
+def test_dates_without_an_order_are_proposed(tmp_path: Path) -> None:
+    file = weeks_of(tmp_path, 28, shift=0, weekend=0.08)
+    found = audit([file], Question(columns=ColumnOptions(trial="row")))
+    assert found.files[0].imported.dates == "when"
+    assert ids(follow_up(found, has_page=False).args["why"]) == ["audit.next.dates"]
+    ordered = audit([file], Question(columns=ColumnOptions(trial="row", order="when")))
+    assert ordered.files[0].imported.dates is None

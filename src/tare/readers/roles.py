@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from tare.errors import InputError
 from tare.readers import units
 from tare.readers.cells import ABSENT, is_number
@@ -411,6 +413,21 @@ def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
         recurs = 2 * len({cell.strip() for cell in cells}) <= len(cells)
         if recurs and Times().numbers(cells) is None:
             yield i
+
+
+def dates(rows: Rows, roles: Roles) -> str | None:
+    """Return the only column of dates that could order the rows; None if an order was named."""
+    taken = {roles.value, *roles.keys, roles.trial, roles.block, roles.order, roles.status}
+    found = []
+    for i, cells in enumerate(_sampled(rows)):
+        times = Times()
+        is_complete = 1 < len(cells) == len(rows.sample()[i])
+        if i in taken or not is_complete or any(map(is_number, cells)):
+            continue
+        numbers = times.numbers(cells)
+        if numbers is not None and np.isfinite(numbers).all() and np.ptp(numbers) > 0:
+            found.append(rows.names[i])
+    return found[0] if roles.order is None and len(found) == 1 else None
 
 
 def _labels(rows: Rows, taken: set[int]) -> Iterator[int]:

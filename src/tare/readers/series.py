@@ -198,6 +198,8 @@ class Imported:
         Columns of a table with another text in each row, such as names of benchmarks.
     rounds : str or None
         Column of a table that numbers rounds, in each of which every series has a row.
+    dates : str or None
+        Column of a table that has dates, where none was named as the order of the rows.
     """
 
     file: Path
@@ -211,4 +213,5 @@ class Imported:
     subject: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     rounds: str | None = None
+    dates: str | None = None
     labels: tuple[str, ...] = ()

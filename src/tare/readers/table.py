@@ -60,6 +60,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         file=file,
         levels=_names(rows, sorted((*unnamed, *roles.apart)) if unnamed else []),
         rounds=None if roles.rounds is None else rows.names[roles.rounds],
+        dates=column_roles.dates(rows, roles),
         labels=tuple(rows.names[i] for i in roles.labels),
         is_trace=bool(timed and found and found.base == "bits/s" and columns.trial is None),
         # JMeter's reader reads tables as well.

@@ -269,6 +269,9 @@ def _moving(audit: Audit, found: Mapping[str, Message]) -> Message | None:
     """Return what cures values that change over time; None where no reason is such a change."""
     moves, cycles = found.keys() & _MOVING, found.get("trust.cycles")
     interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
+    dates = {file.imported.dates for file in audit.files}
+    if moves and len(dates) == 1 and (order := dates.pop()) is not None:
+        return _next("dates", again("audit", {"--order": order}))
     if (moves or cycles) and len(audit.series) > 1 and not interleaved:
         return _pairs("moving", audit)
     if moves:
