@@ -24,6 +24,16 @@ class TareError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def hint(self) -> str | None:
+        """What to do about it; a traceback shows it as a note."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, hint: str | None) -> None:
+        self._hint = hint
+        self.__notes__ = [f"try: {hint}"] if hint else []
+
 
 class ExperimentError(TareError):
     """The question cannot be understood: an experiment file or an option is wrong."""

@@ -15,6 +15,7 @@ from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
 
 from tare import registry
+from tare.experiment.findings import overhead
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.headline import headline
 from tare.experiment.results import Results
@@ -23,6 +24,7 @@ from tare.experiment.specification import Cell
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Finding
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, Said, each, message
+from tare.statistics.comparison import compare
 from tare.wiring import SUPPLIES
 
 
@@ -599,3 +601,20 @@ def test_who_asks_about_one_size_is_told_nothing_of_sizes() -> None:
     steady = Behaviour(mean_ns=200 * MS, spread=0.01)
     results = make(steady, platforms=("bare", "runc", "docker"), workers=(1,), trials=14)
     assert not any("size" in sentence(x) for x in ask("platform_advice", results).advice)
+
+
+def test_a_platform_that_is_only_faster_has_a_best_cell_and_no_worst() -> None:
+    rng = np.random.default_rng(1)
+    bare = rng.normal(1, 0.01, 30)
+    by_factor = {f: compare(bare, bare * f * rng.normal(1, 0.01, 30)) for f in (0.3, 1.0, 1.4)}
+
+    def written(*factors: float, rate: bool = False) -> str:
+        cells: Any = [(None, by_factor[f]) for f in factors]
+        return text(overhead._worst("docker", cells, 0.02, rate=rate))
+
+    assert written(0.3, 1.0).endswith("(best cell)")
+    # The larger change is a gain, which is not what the platform costs.
+    assert written(0.3, 1.4).startswith("docker +4")
+    assert written(0.3, 1.4).endswith("(worst cell)")
+    assert written(0.3, 1.4, rate=True).startswith("docker × 0.3")
+    assert "cell" not in written(1.4)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -224,6 +225,28 @@ def test_a_notebook_shows_names_as_text(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in shown
     page = found.write(tmp_path / "page.html")
     assert "<script>alert" not in page.read_text()
+
+
+@pytest.mark.system
+def test_a_notebook_shows_the_verdict_with_its_reasons_and_the_gate() -> None:
+    few = tare.run(["sleep", "0.001"], trials=3)
+    assert f"<b>REJECT</b>: {few.reasons[0]}" in few._repr_html_()
+    gated = tare.compare("sleep 0.001", "sleep 0.02", trials=6, gate="5%")
+    assert gated.gate == "fail"
+    said = "<b>fail</b>: sleep 0.02 is slower than sleep 0.001 by more than"
+    assert said in gated._repr_html_()
+
+
+def test_a_traceback_shows_what_to_do() -> None:
+    error = TareError("full", "df .")
+    assert traceback.format_exception(error)[-2:] == [
+        "tare.errors.TareError: full\n",
+        "try: df .\n",
+    ]
+    error.hint = "rm x"
+    assert "df" not in "".join(traceback.format_exception(error))
+    error.hint = None
+    assert traceback.format_exception(error) == ["tare.errors.TareError: full\n"]
 
 
 @pytest.mark.system

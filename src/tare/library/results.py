@@ -201,6 +201,12 @@ class RunResult(Result):
     def _document(self) -> dict[str, Any]:
         return self._summary.as_json()
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook displays, with the verdict and its reasons."""
+        from tare.render import notebook
+
+        return notebook.render(self._shown(), self.verdict, self._trust.reasons)
+
     def _answer(self) -> str:
         return f"{self.command}: {self._known}, n = {self.n}, {self.verdict}"
 

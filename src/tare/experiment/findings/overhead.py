@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from tare.experiment.findings import emulated_cpu
@@ -147,7 +148,7 @@ def location_telling(cells: Cells, margin: float) -> Telling:
 
 
 def _summary(compared: Compared, margin: float, *, rate: bool) -> Message:
-    """Give the worst cell of each platform: the largest ratio, of rates the least."""
+    """Give each platform's largest overhead; where all differences are gains, the largest gain."""
     parts = [_worst(*of, margin, rate=rate) for of in by_level(compared).items()]
     reference = compared[0][0].reference
     if rate:
@@ -159,9 +160,15 @@ def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Messa
     several = len(some) > 1
     shown = [c for _, c in some if c.verdict in (HIGHER, LOWER)]
     if shown:
-        c = max(shown, key=lambda c: abs((c.ratio or 1) - 1))
-        ratio = Ratio(c.ratio or 1, c.low, c.high)
-        return message("overhead.differs", platform=platform, ratio=ratio, several=several)
+        slower = [c for c in shown if c.verdict == (LOWER if rate else HIGHER)]
+        c = max(slower or shown, key=lambda c: abs(math.log(c.ratio or 1)))
+        return message(
+            "overhead.differs",
+            platform=platform,
+            ratio=Ratio(c.ratio or 1, c.low, c.high),
+            several=several,
+            slower=bool(slower),
+        )
     if all(c.verdict.conclusive for _, c in some):
         return message("overhead.within", platform=platform, margin=Chosen(margin))
     known = [c for _, c in some if c.low is not None and c.high is not None]
