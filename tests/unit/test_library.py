@@ -7,6 +7,7 @@ import dataclasses
 import inspect
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -108,6 +109,17 @@ def test_a_value_of_another_type_is_refused_before_anything_is_measured(
 def test_what_is_no_command_is_refused(command: Any) -> None:
     with pytest.raises(UsageError):
         tare.run(command)
+
+
+def test_errors_show_the_beginning_of_values_alone() -> None:
+    many: Any = [1.0] * 20_000
+    for refused in (lambda: tare.audit(many), lambda: tare.run([many])):
+        with pytest.raises(UsageError) as error:
+            refused()
+        assert len(str(error.value)) < 200
+    with pytest.raises(UsageError) as error:
+        tare.audit(np.ones(9))  # type: ignore[arg-type]
+    assert "tare.statistics" in str(error.value.hint)
 
 
 def test_commands_are_needed() -> None:
@@ -328,6 +340,8 @@ def test_importing_tare_loads_nothing_else_of_it() -> None:
     assert done.stdout.split() == ["tare"]
 
 
+_GUIDE = Path(__file__).parents[2] / "docs" / "reference" / "library.md"
+_EXAMPLES = "\n".join(re.findall(r"```python\n(.*?)```", _GUIDE.read_text(), re.S))
 _PROGRAM = """
 from pathlib import Path
 
@@ -357,16 +371,17 @@ arrays = comparison.compare(np.arange(1, 9), [1.5] * 8)
     ("program", "errors"),
     [
         (_PROGRAM, ()),
-        ('import tare\\ntare.run("true", trials="five")\\n', ("arg-type",)),
-        ('import tare\\ntare.run("true", trial=5)\\n', ("call-arg",)),
-        ('import tare\\nx: int = tare.run("true").median\\n', ("assignment",)),
+        (_EXAMPLES, ()),
+        ('import tare\ntare.run("true", trials="five")\n', ("arg-type",)),
+        ('import tare\ntare.run("true", trial=5)\n', ("call-arg",)),
+        ('import tare\nx: int = tare.run("true").median\n', ("assignment",)),
     ],
 )
 def test_programs_of_users_are_checked(
     program: str, errors: tuple[str, ...], tmp_path: Path
 ) -> None:
     file = tmp_path / "program.py"
-    file.write_text(program.replace("\\n", "\n"))
+    file.write_text(program)
     config = tmp_path / "mypy.ini"
     config.write_text("[mypy]\nfollow_imports = silent\n")
     asked = [

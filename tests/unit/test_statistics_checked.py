@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import itertools
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 
 from tare import statistics as package
 from tare.errors import InputError, TareError, ValuesError
-from tare.statistics import checked, comparison, intervals
+from tare.statistics import checked, comparison, confirm, intervals
 from tare.statistics.comparison import compare, compare_unpaired
 from tare.statistics.intervals import quantile_interval, range_interval
 from tare.statistics.spread import compare_spread
@@ -234,3 +235,20 @@ def test_margins_and_quantiles_out_of_range_are_refused(bad: float) -> None:
             call(values, values, margin=bad)
     with pytest.raises(ValuesError, match="q is"):
         quantile_interval(values, q=bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("margin", "2%"), ("margin", -0.1), ("precision", "1%"), ("precision", float("nan")),
+        ("confidence", 95), ("confidence", True), ("q", "p99"), ("q", 1.5),
+    ],
+)  # fmt: skip
+def test_parameters_out_of_range_are_refused_with_a_usual_value(name: str, value: Any) -> None:
+    values = np.random.default_rng(1).normal(1, 0.01, 40)
+    refuse: Any = confirm.repetitions
+    if name == "margin":
+        refuse = functools.partial(comparison.compare, values)
+    with pytest.raises(ValuesError, match=f"^{name} is ") as error:
+        refuse(values, **{name: value})
+    assert str(error.value.hint).startswith(f"{name}=0.")

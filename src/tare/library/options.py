@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import reprlib
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -105,7 +106,7 @@ class AuditOptions(TypedDict, total=False):
 
 
 def _refused(name: str, value: object, wanted: str) -> UsageError:
-    return UsageError(f"{name}={value!r} is not {wanted}", f"{name}=… with {wanted}")
+    return UsageError(f"{name}={reprlib.repr(value)} is not {wanted}", f"{name}=… with {wanted}")
 
 
 def _decimal(name: str, value: object, wanted: str) -> str:
@@ -174,6 +175,11 @@ def path(name: str, value: object) -> Path:
         If it is none.
     """
     if not isinstance(value, (str, PathLike)) or not isinstance(fspath(value), str):
+        if hasattr(value, "__len__"):
+            raise UsageError(
+                f"{name}={reprlib.repr(value)} is not a path",
+                "tare.statistics.trust.trust(values) takes arrays and lists",
+            )
         raise _refused(name, value, "a path")
     return Path(value)
 
@@ -309,14 +315,15 @@ def line(command: object) -> str:
         return command
     if not isinstance(command, Iterable) or isinstance(command, (bytes, Mapping)):
         raise UsageError(
-            f"{command!r} is not a command", 'a list such as ["sleep", "0.1"], or a text'
+            f"{reprlib.repr(command)} is not a command",
+            'a list such as ["sleep", "0.1"], or a text',
         )
     words = [fspath(word) if isinstance(word, PathLike) else word for word in command]
     if not words:
         raise UsageError("a command is empty", 'name a program: ["sleep", "0.1"]')
     for word in words:
         if not isinstance(word, str):
-            raise UsageError(f"{word!r} in a command is not a text", f'"{word}"')
+            raise UsageError(f"{reprlib.repr(word)} in a command is not a text", '"…"')
     return shlex.join(words)
 
 

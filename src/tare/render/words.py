@@ -36,8 +36,8 @@ _PACKAGE = Path(__file__).parents[1]
 FILES = "words.toml"
 
 
-def text(message: Said) -> str:
-    """Write a message.
+def text(message: Said | tuple[Said, ...]) -> str:
+    """Write a message, or several as sentences.
 
     Raises
     ------
@@ -48,13 +48,17 @@ def text(message: Said) -> str:
     """
     if isinstance(message, str):
         return message
+    if isinstance(message, tuple):
+        return paragraph(message)
     return _template(message.id).render(message.args).strip()
 
 
-def sentence(message: Said) -> str:
-    """Write a message with a full stop and a capital letter, unless a name stands first."""
+def sentence(message: Said | tuple[Said, ...]) -> str:
+    """Write each message with a full stop and a capital letter, unless a name stands first."""
     if isinstance(message, str):
         return message
+    if isinstance(message, tuple):
+        return paragraph(message)
     written = text(message)
     names = ("tare ", *_names(message))
     first = written[:1] if written.startswith(names) else written[:1].upper()

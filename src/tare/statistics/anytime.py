@@ -85,9 +85,8 @@ def sequence_interval(
     Interval
         Without bounds, and with the refusal, where n is too small.
     """
+    checked.parameters(q=q, confidence=confidence)
     values = checked.series(values, least=0)
-    checked.share(q, "q")
-    checked.share(confidence, "confidence")
     checked.tick(tick)
     n = len(values)
     estimate = float(np.quantile(values, q)) if n else math.nan

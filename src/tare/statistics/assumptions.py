@@ -91,6 +91,7 @@ def assumptions(
     ----------
     CLOUDNET, section 5: samples should be tested for normality, independence, stationarity.
     """
+    checked.parameters(precision=precision)
     values = checked.series(values, least=0)
     course = course_of(values) if order is None else order.course
     order = order or order_of(course)

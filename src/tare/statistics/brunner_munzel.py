@@ -74,6 +74,7 @@ def brunner_munzel_interval(
         Median of all differences second − first, and bounds: the shifts that the test does not
         refuse. None below 6 values on a side, and where it refuses none.
     """
+    checked.parameters(confidence=confidence)
     first, second = checked.apart(first, second)
     if min(len(first), len(second)) < FEWEST:
         return None

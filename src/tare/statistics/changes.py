@@ -84,6 +84,7 @@ def changes(values: ArrayLike, precision: float = 0.01, order: Order | None = No
     Nothing is called a change unless the joint test of :mod:`tare.statistics.order` finds the
     order of the trials unlike a shuffled one.
     """
+    checked.parameters(precision=precision)
     values = checked.series(values, least=0)
     n = len(values)
     order = order or order_of(values)

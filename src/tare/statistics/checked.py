@@ -6,6 +6,9 @@ building blocks, which take arrays that were checked.
 
 from __future__ import annotations
 
+import reprlib
+from numbers import Real
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -78,6 +81,36 @@ def pair(
             "give as many of each" + (f"; {unpaired}" if names[0] == "first" else ""),
         )
     return a, b
+
+
+def parameters(
+    *,
+    margin: float | None = None,
+    precision: float | None = None,
+    confidence: float | None = None,
+    q: float | None = None,
+) -> None:
+    """Refuse parameters of a method that are not numbers in their range; None is not checked.
+
+    Raises
+    ------
+    ValuesError
+        Names the parameter, and a usual value of it.
+    """
+    for name, value, example in (("margin", margin, 0.02), ("precision", precision, 0.01)):
+        if value is not None and not (_is_number(value) and 0 < value < np.inf):
+            raise _refused(name, value, "a share above 0", example)
+    for name, value, example in (("confidence", confidence, 0.95), ("q", q, 0.5)):
+        if value is not None and not (_is_number(value) and 0 < value < 1):
+            raise _refused(name, value, "a number between 0 and 1", example)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _refused(name: str, value: object, wanted: str, example: float) -> ValuesError:
+    return ValuesError(f"{name} is {reprlib.repr(value)}, not {wanted}", f"{name}={example}")
 
 
 def positive(values: FloatArray, name: str = "values") -> None:
@@ -168,18 +201,6 @@ def above_zero(value: float, name: str) -> None:
     """
     if not 0 < value < np.inf:
         raise ValuesError(f"{name} is {value:g}", f"give a finite {name} above 0")
-
-
-def share(value: float, name: str) -> None:
-    """Refuse a parameter that does not lie between 0 and 1; neither end is possible.
-
-    Raises
-    ------
-    ValuesError
-        Names the parameter.
-    """
-    if not 0 < value < 1:
-        raise ValuesError(f"{name} is {value:g}", f"give a {name} between 0 and 1, as 0.95")
 
 
 def tick(value: float | tuple[float | None, float | None] | None) -> None:

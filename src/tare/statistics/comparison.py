@@ -148,9 +148,8 @@ def compare(
         If some values are not positive: they have a difference, but no ratio; see
         :func:`tare.statistics.shift.paired_shift`.
     """
+    checked.parameters(margin=margin, confidence=confidence)
     first, second = checked.pair(first, second)
-    checked.above_zero(margin, "margin")
-    checked.share(confidence, "confidence")
     checked.tick(tick)
     require_ratios(first, second)
     shift = paired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
@@ -191,9 +190,8 @@ def compare_unpaired(
     InputError
         If some values are not positive.
     """
+    checked.parameters(margin=margin, confidence=confidence)
     first, second = checked.apart(first, second)
-    checked.above_zero(margin, "margin")
-    checked.share(confidence, "confidence")
     checked.tick(tick)
     require_ratios(first, second)
     shift = unpaired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
@@ -265,6 +263,7 @@ def compare_family(
         In the same order. At most ``1 − confidence`` of such families have any verdict
         ``higher`` or ``lower`` where nothing differs.
     """
+    checked.parameters(margin=margin, confidence=confidence)
     alone = [compare(a, b, margin, confidence, tick=tick) for a, b in pairs]
     adjusted = holm([c.p for c in alone])
     return [adjust(c, p, margin) for c, p in zip(alone, adjusted, strict=True)]

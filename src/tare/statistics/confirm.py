@@ -313,6 +313,7 @@ def prefixes(
     Curve
         Empty where n is too small for an interval.
     """
+    checked.parameters(confidence=confidence, q=q)
     values = checked.series(values)
     n, least = len(values), trials_needed(q, confidence)
     if n < least:
@@ -364,6 +365,7 @@ def converges(
     CLOUDNET, Figure 19; Hodges, The significance probability of the Smirnov two-sample test,
     1958.
     """
+    checked.parameters(precision=precision, confidence=confidence, q=q)
     values = checked.series(values)
     if ordered is None:
         ordered = np.sort(values)
@@ -483,6 +485,7 @@ def repetitions(
     ----------
     Maricq et al., Taming Performance Variability, OSDI 2018.
     """
+    checked.parameters(precision=precision, confidence=confidence, q=q)
     values = checked.series(values)
     values = np.asarray(values, dtype=float)
     if ordered is None:
@@ -512,6 +515,7 @@ def expected_curve(values: ArrayLike, confidence: float = 0.95, q: float = 0.5) 
         For every size up to n = 1,000, above it for sizes 5 % apart; empty where n is too small
         for an interval.
     """
+    checked.parameters(confidence=confidence, q=q)
     values = checked.series(values)
     return _expected(np.sort(np.asarray(values, dtype=float)), confidence, q)
 

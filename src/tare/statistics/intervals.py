@@ -219,9 +219,8 @@ def quantile_interval(
         Without bounds, and with the refusal, where n is too small, or where all values are equal
         and the tick is not known.
     """
+    checked.parameters(q=q, confidence=confidence)
     values = checked.series(values)
-    checked.share(q, "q")
-    checked.share(confidence, "confidence")
     checked.tick(tick)
     n = len(values)
     estimate = float(np.quantile(values, q))
@@ -287,8 +286,8 @@ def range_interval(
         Without bounds, and with the refusal, below 20 trials, or where all values are equal and the
         tick is not known.
     """
+    checked.parameters(confidence=confidence)
     values = checked.series(values, most_dimensions=2)
-    checked.share(confidence, "confidence")
     checked.tick(tick)
     n = len(values)
     estimate = float(p10_p90(values.ravel()))

@@ -84,6 +84,7 @@ def mean_and_sd(
     Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. Hall, The Bootstrap
     and Edgeworth Expansion, 1992, section 3.3, for the expansion.
     """
+    checked.parameters(confidence=confidence)
     values = checked.series(values)
     n = len(values)
     if n < FEW or np.ptp(values) == 0:
@@ -173,6 +174,7 @@ def coverage_like(
         0.025, at 0.95 0.011), for the mean and for the SD; None where there is no bootstrap
         (below 20 values, all equal, or refused).
     """
+    checked.parameters(confidence=confidence)
     values = checked.series(values)
     n = len(values)
     if n < FEW or np.ptp(values) == 0 or mean_refusal(values) is not None:

@@ -65,6 +65,7 @@ def outliers(values: ArrayLike, precision: float = 0.01) -> Outliers:
     ----------
     Hubert and Vandervieren, An adjusted boxplot for skewed distributions, 2008; Tukey 1977.
     """
+    checked.parameters(precision=precision)
     values = checked.series(values, least=0)
     x = sample(values, _SAMPLE)
     n, total = len(x), len(values)

@@ -85,6 +85,7 @@ def pair_ratio(
     Owen, Empirical Likelihood, 2001, chapter 2; Efron and Tibshirani, An Introduction to the
     Bootstrap, 1993, chapter 13.
     """
+    checked.parameters(confidence=confidence)
     first, second = checked.pair(first, second)
     require_ratios(first, second)
     refused = quantile is None and mean_gate_refusal(first, second) is not None

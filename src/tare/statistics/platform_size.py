@@ -232,6 +232,7 @@ def platform_size(
     ValuesError
         If lengths differ, or values are not positive and finite.
     """
+    checked.parameters(margin=margin, confidence=confidence)
     sizes, table = _table(cores, platform, bare, blocks)
     core_ratio = sizes / float(host_cores)
     told = tuple(

@@ -251,6 +251,7 @@ def quantiles(
     ----------
     Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, chapter 2.
     """
+    checked.parameters(confidence=confidence)
     values = checked.series(values, finite=False)
     needs = {q: math.ceil(trials_needed(q, confidence) * widening**2) for q in qs}
     if ordered is None:

@@ -237,6 +237,7 @@ def compare_sequentially(
     Lan and DeMets 1983 for the spending of the error, Jennison and Turnbull 1989 for repeated
     intervals.
     """
+    checked.parameters(margin=margin, confidence=confidence)
     first, second = checked.pair(first, second)
     d = _log_ratios(first, second)
     over: list[Look] = []

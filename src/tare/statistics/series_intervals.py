@@ -57,6 +57,7 @@ def series_interval(
         without bounds, and with the refusal, where n is
         too small.
     """
+    checked.parameters(confidence=confidence)
     values = checked.series(values)
     row = np.asarray(values, dtype=float)[None]
     if anytime:

@@ -99,8 +99,8 @@ def paired_shift(
     tick : optional
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     """
+    checked.parameters(confidence=confidence)
     first, second = checked.pair(first, second)
-    checked.share(confidence, "confidence")
     checked.tick(tick)
     n = len(first)
     fewest = 0 if dependence is None else pairs_for_ranks(dependence, confidence)
@@ -174,8 +174,8 @@ def unpaired_shift(
     dependence : float
         Trials that are worth one independent trial, the larger of the two; widens the interval.
     """
+    checked.parameters(confidence=confidence)
     first, second = checked.apart(first, second)
-    checked.share(confidence, "confidence")
     checked.tick(tick)
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:

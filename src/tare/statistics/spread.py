@@ -359,9 +359,8 @@ def compare_spread(
     SpreadComparison
         As a family of one; see :func:`compare_spreads`.
     """
+    checked.parameters(margin=margin, confidence=confidence)
     first, second = checked.pair(first, second, most_dimensions=2)
-    checked.above_zero(margin, "margin")
-    checked.share(confidence, "confidence")
     checked.tick(tick)
 
     def drawn(many: int) -> SpreadComparison:
@@ -532,9 +531,8 @@ def compare_spread_unpaired(
     SpreadComparison
         As a family of one; its ``n`` is the smaller of m and n. Inconclusive below 20 values.
     """
+    checked.parameters(margin=margin, confidence=confidence)
     first, second = checked.apart(first, second, most_dimensions=2)
-    checked.above_zero(margin, "margin")
-    checked.share(confidence, "confidence")
     checked.tick(tick)
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))

@@ -579,6 +579,7 @@ def time_of_day(
     TimeOfDay or None
         None with fewer than 6 units.
     """
+    checked.parameters(precision=precision, confidence=confidence)
     at_s, values = checked.pair(at_s, values, ("at_s", "values"))
     in_time = np.argsort(at_s, kind="stable")
     ordered = values[in_time]

@@ -155,6 +155,7 @@ def trust(
     trials), copied stretches, a spread that grows by a factor of 20. Not at n = 20: weak
     dependence (AR(.5) 39 %, AR(.8) 78 %).
     """
+    checked.parameters(precision=precision)
     values = checked.series(values, least=0, finite=False)
     rejections = [_rejection(d) for d in defects]
     unfit = 0 if len(values) == 0 else _not_finite(values)

@@ -131,6 +131,7 @@ def warm_up(values: ArrayLike, precision: float = 0.01, found: Changes | None = 
     A first trial that exceeds all others and Tukey's far fence is a warm-up by itself from 20
     trials on: in steady series it comes first in 1 of n.
     """
+    checked.parameters(precision=precision)
     values = checked.series(values, least=0)
     n = len(values)
     if n < FEWEST_OF_ALL or values.min() == values.max():

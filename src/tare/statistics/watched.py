@@ -122,6 +122,7 @@ def watched_interval(values: ArrayLike, q: float = 0.5, tick: float | None = Non
         Without bounds, and with the refusal, while there are too few independent trials. It holds
         together with all that were shown before, whatever made somebody stop.
     """
+    checked.parameters(q=q)
     values = checked.series(values, least=0)
     n = len(values)
     method = "order statistics at every n"
