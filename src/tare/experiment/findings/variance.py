@@ -146,16 +146,20 @@ def finding(v: Explained) -> Finding:
 
 
 def _largest(v: Explained) -> Message:
-    """Say which effects explain most of the variance, in one line."""
-    effects = sorted(v.decomposition.effects, key=lambda e: -e.share)
-    first, *others = effects
-    if first.share < _LEAST_SHARE:
+    """Name the largest effects in one line: of the ranks where SDs of cells differ too much."""
+    d = v.decomposition
+    by_rank = d.spread_ratio is not None and d.spread_ratio > _MOST_SPREAD_RATIO
+    shares = [(e, e.rank_share if by_rank else e.share) for e in d.effects]
+    first, *others = sorted(shares, key=lambda of: -of[1])
+    if first[1] < _LEAST_SHARE:
         return sentences(v)[0]
     return message(
-        "variance.explains",
-        effect=effect_name(first),
-        share=Amount(first.share, "share"),
-        others=[_share(e, e.share) for e in others[:_MOST_OTHERS] if e.share >= _LEAST_SHARE],
+        "variance.largest",
+        by_rank=by_rank,
+        effect=effect_name(first[0]),
+        share=Amount(first[1], "share"),
+        others=[_share(*of) for of in others[:_MOST_OTHERS] if of[1] >= _LEAST_SHARE],
+        within=None if by_rank else Amount(d.within, "share"),
     )
 
 
