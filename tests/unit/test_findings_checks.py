@@ -484,7 +484,8 @@ def test_variance_is_explained_by_the_factors_that_were_planted() -> None:
 def test_how_long_a_workload_takes_hides_no_factor() -> None:
     found = ask("variance", make(planted_variance, workloads=("exp_float", "exp_int"), trials=30))
     rows = {row["effect"]: row["share"] for row in found.tables[0].rows}
-    assert rows["workload"] < 1 < 60 < rows["platform"]
+    assert "workload" not in rows
+    assert rows["platform"] > 60
     assert ids(found.caveats) == ["variance.relative"]
 
 

@@ -359,8 +359,9 @@ def test_a_table_that_was_probably_meant_is_proposed(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no table 'task'; tasks is meant") as told:
         exported(tmp_path, "task", "csv", "-")
     assert "tasks" in (told.value.hint or "")
-    with pytest.raises(StoreError, match=r"there is no table 'xyzzy'$"):
+    with pytest.raises(StoreError) as unknown:
         exported(tmp_path, "xyzzy", "csv", "-")
+    assert unknown.value.message == "there is no table 'xyzzy'"
 
 
 def test_what_hosts_of_a_network_sent_is_stored_with_its_trial(folder):

@@ -72,7 +72,7 @@ class Trials:
     block: np.ndarray | None
     position: np.ndarray | None
     known: bool
-    at_s: FloatArray | None
+    at_s: FloatArray | None = None
 
 
 def recorded_tick(series: Series) -> float | None:
