@@ -43,12 +43,14 @@ FEWEST_PERIODS = 3
 SHORTEST_S = 300.0
 #: Share of the values of a usual unit that a unit needs for its median to count.
 _LEAST_FILLED = 0.5
-#: Waves of one period, a half and a third of it are tested, each against up to this many
-#: frequencies on either side, at which noise with a smooth spectrum has the same power.
-_HARMONICS, _NEIGHBOURS = 3, 9
+#: Waves of one period, a half and a third of it are tested.
+_HARMONICS = 3
+#: Each against up to this many frequencies on either side, at which noise with a smooth spectrum
+#: has the same power; over the few weeks of a series, more would reach too far for that.
+_NEIGHBOURS = {DAY_S: 9, WEEK_S: 6}
 #: Share of the test's level that each of these waves has (weighted Bonferroni). Most cycles of load
-#: have one peak per period, which is the first wave.
-_LEVEL_SHARES = (0.85, 0.075, 0.075)
+#: have one peak per day, which is the first wave.
+_LEVEL_SHARES = {DAY_S: (0.85, 0.075, 0.075), WEEK_S: (1 / 3, 1 / 3, 1 / 3)}
 #: Fewest units per period that resolve the shortest of these waves.
 _FEWEST_PER_PERIOD = 2 * _HARMONICS
 #: Fewest units of time with values for a test.
@@ -162,6 +164,8 @@ class Cycle:
         Frequencies that the noise was estimated at.
     alpha : float
         Level of the test.
+    level : float
+        Share of it that the wave of one period has.
     fitted : array, shape (m,)
         The cycle at each unit, about 0.
     lowest, highest : float
@@ -174,6 +178,7 @@ class Cycle:
     noise: float
     neighbours: int
     alpha: float
+    level: float
     fitted: FloatArray
     lowest: float
     highest: float
@@ -184,7 +189,7 @@ class Cycle:
 
     def detectable(self, tested: int = 1) -> float:
         """Amplitude of a wave of one period found in 90 % where so many series are tested."""
-        limit = special.fdtri(2, 2 * self.neighbours, 1 - self.alpha * _LEVEL_SHARES[0] / tested)
+        limit = special.fdtri(2, 2 * self.neighbours, 1 - self.level / tested)
         return self.noise * (math.sqrt(limit) + _POWER_90)
 
 
@@ -266,12 +271,12 @@ def _cycle(units: UnitMedians, period_s: float) -> Cycle | Untested:
         return "equal"
     around = units.values - units.values.mean()
     found = []
-    for cycles, level_share in enumerate(_LEVEL_SHARES, 1):
-        others = _neighbour_frequencies(cycles, periods, per_period)
+    for cycles, level_share in enumerate(_LEVEL_SHARES[period_s], 1):
+        others = _neighbour_frequencies(cycles, periods, per_period, _NEIGHBOURS[period_s])
         noise = float(np.mean(_power(scores, at, others)))
         ratio = float(_power(scores, at, [cycles])[0]) / max(noise, 1e-300)
         found.append(float(special.fdtrc(2, 2 * len(others), ratio)) / level_share)
-    others = _neighbour_frequencies(1, periods, per_period)
+    others = _neighbour_frequencies(1, periods, per_period, _NEIGHBOURS[period_s])
     # Waves that are not significant would only add noise.
     shown = [c for c, p in enumerate(found, 1) if p < alpha] or [1]
     design = _waves(at, shown)
@@ -290,6 +295,7 @@ def _cycle(units: UnitMedians, period_s: float) -> Cycle | Untested:
         noise=2 / n * math.sqrt(float(np.mean(_power(around, at, others)))),
         neighbours=len(others),
         alpha=alpha,
+        level=alpha * _LEVEL_SHARES[period_s][0],
         fitted=design @ weights,
         lowest=float(inside_s[curve.argmin()]) / HOUR_S,
         highest=float(inside_s[curve.argmax()]) / HOUR_S,
@@ -301,9 +307,11 @@ def _week_shift_s(period_s: float) -> float:
     return FIRST_WEEKDAY * DAY_S if period_s == WEEK_S else 0.0
 
 
-def _neighbour_frequencies(cycles: int, periods: float, per_period: float) -> FloatArray:
-    """Up to 18 Fourier frequencies next to `cycles` per period, without the cycle's harmonics."""
-    steps = np.arange(1, _NEIGHBOURS + 1) / periods
+def _neighbour_frequencies(
+    cycles: int, periods: float, per_period: float, neighbours: int
+) -> FloatArray:
+    """Fourier frequencies next to `cycles` per period, without the cycle's harmonics."""
+    steps = np.arange(1, neighbours + 1) / periods
     around = np.concatenate([cycles - steps, cycles + steps])
     apart = np.abs(around - np.round(around)) > 0.5 / periods
     fastest = per_period / 2
