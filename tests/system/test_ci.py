@@ -101,6 +101,12 @@ def test_a_commit_that_fails_in_a_tenth_of_its_runs_fails_the_job(tmp_path: Path
     assert comparison["trials"][1]["failed"] >= 1
 
 
+def test_options_with_an_open_quote_are_refused(tmp_path: Path) -> None:
+    done = act(tmp_path, {"work.h": work()}, options="--seed '1")
+    assert done.code == 10, done.log
+    assert "::error title=tare::The input options cannot be split into words" in done.log
+
+
 def test_a_commit_that_does_not_build_has_its_own_code_and_its_last_lines(tmp_path: Path) -> None:
     many = "\n".join(f'#pragma message "line {n}"' for n in range(100))
     done = act(tmp_path, {"work.h": f"{many}\n#error not today ::warning::\n"})
