@@ -218,7 +218,7 @@ class TestPeer:
             if pid == 0:
                 while True:
                     stream, _ = server.accept()
-                    stream.sendall(b"TAREPEER\x04" + bytes(32))
+                    stream.sendall(b"TAREPEER\x05" + bytes(32))
                     stream.recv(64)
                     stream.sendall(bytes(32))
             try:
@@ -243,7 +243,7 @@ class TestPeer:
             for stream in silent[-3:]:
                 # Half open: it says nothing more, and listens.
                 stream.shutdown(socket.SHUT_WR)
-            assert greeting(silent[0]) in (b"TAREPEER\x04", b"")
+            assert greeting(silent[0]) in (b"TAREPEER\x05", b"")
             answer = probe("network.round_trip", peer=given(address, key))
             assert answer.why == []
             assert process.poll() is None
