@@ -17,7 +17,7 @@ def main() -> None:
     gc.set_threshold(_ALLOCATIONS, 10, 10)
     _open_standard_streams()
     _keep_to_absolute_paths()
-    # Whoever starts tare may have had it ignored: the kernel then keeps no exit code of a child.
+    # An ignored SIGCHLD is inherited, and the kernel then discards the exit codes of children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if sys.argv[1:] == ["--version"]:
         from tare import __version__

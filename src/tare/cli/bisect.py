@@ -24,12 +24,12 @@ _UNTESTABLE = frozenset(
     }
 )  # fmt: skip
 
-#: Whether the command that was typed is to end with such a code.
+#: Whether this process ends with the exit codes of git bisect.
 _asked = [False]
 
 
 def remember(params: Mapping[str, Any]) -> None:
-    """Remember whether the command that was typed is one of git bisect, before it is checked."""
+    """Record whether ``--bisect`` was typed, before other options can be refused."""
     _asked[0] = bool(params.get("bisect"))
 
 

@@ -107,7 +107,7 @@ _budget_begins_s = [0.0]
 
 
 def begin_budget() -> None:
-    """Begin the budget now: what was done until here, such as a build, is no part of it."""
+    """Start the time budget now, so that earlier work such as a build does not count."""
     from tare.experiment import machine_facts
 
     _budget_begins_s[0] = machine_facts.own_age_s()

@@ -29,7 +29,7 @@ REFRESH_S = 0.1
 
 
 class SessionProgress(session.Progress, Protocol):
-    """What is told of the progress of a session, from its beginning to its end.
+    """Display of a session's progress, entered before and left after it.
 
     Attributes
     ----------

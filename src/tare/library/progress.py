@@ -1,4 +1,4 @@
-"""The progress of a session that nobody watches."""
+"""Progress display that prints nothing and collects the session's notes."""
 
 from __future__ import annotations
 

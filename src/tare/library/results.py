@@ -367,7 +367,7 @@ class AuditedSeries:
     Attributes
     ----------
     name : str
-        What tells it from the others.
+        Levels that distinguish the series from the others.
     key : dict of str to str
         The same as levels by column.
     metric : str

@@ -67,8 +67,8 @@ pub fn migrations(sched: &str) -> Option<i64> {
 
 /// Bytes that this process, and the children that it waited for, wrote by system calls.
 ///
-/// The difference around a wait is what that child wrote. The child's own io file cannot be used: a
-/// process that has ended is closed to an ordinary user on newer kernels, whoever started it.
+/// The difference around a wait is what that child wrote. The child's own io file cannot be used:
+/// newer kernels refuse an ordinary user the file of a process that has ended, even its parent.
 pub struct WrittenBytes(Option<File>);
 
 impl WrittenBytes {

@@ -150,8 +150,7 @@ fn working_sets(round: &Round, budget_ns: i64) {
         let found = working_set(size, budget_ns / SIZES.len() as i64);
         match found.map(|found| found.switch()) {
             Ok(switch) if switch > 0.0 => round.read_at(METRIC, &[size as i64], switch),
-            // The switch took less time than noise in reading the memory, so there is no value this
-            // time.
+            // Switching took less time than the noise of reading the memory: no value.
             Ok(_) => {}
             Err(why) => return round.unavailable(METRIC, why),
         }

@@ -45,7 +45,7 @@ from tare.units import change_interval, factor, looks_unlike
 #: Difference in written bytes per trial, absolute and relative to the reference, from which on it
 #: is reported.
 _NOTABLE_BYTES, _NOTABLE_SHARE = 1 << 20, 0.1
-#: Beyond so many times the pairs, another gate is proposed instead of more pairs.
+#: Largest factor by which more pairs are proposed; beyond it, another gate is.
 _MAX_GROWTH = 100
 
 

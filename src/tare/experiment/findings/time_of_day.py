@@ -6,7 +6,7 @@ One analysis for experiments, audits and measured networks, of series that last 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -26,7 +26,7 @@ from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.results.report import Figure
 from tare.statistics.intervals import quantile_interval
-from tare.statistics.statistic import median
+from tare.statistics.statistic import FloatArray, median
 from tare.statistics.time_of_day import (
     DAY_S,
     FEWEST_PERIODS,
@@ -375,17 +375,33 @@ def _levels(some: Sequence[Timed]) -> Table:
 
 
 def _hours(some: Sequence[Timed]) -> Table:
+    columns = Column(key="at", title="from (UTC)"), Column(key="days", title="days")
+    return _medians_table("hours", columns, some, _by_hour)
+
+
+def _medians_table(
+    name: str,
+    columns: Sequence[Column],
+    some: Sequence[Timed],
+    rows_of: Callable[[Timed], list[dict[str, Any]]],
+) -> Table:
+    """Put the medians at each time of a day or week into a table; ``columns`` name the time."""
     return Table(
-        id="hours",
-        title=message("time_of_day.hours"),
+        id=name,
+        title=message(f"time_of_day.{name}"),
         columns=(
             *((Column(key="series", title="series"),) if len(some) > 1 else ()),
-            Column(key="at", title="from (UTC)"),
-            Column(key="days", title="days"),
+            *columns,
             *interval_columns("median", "median", some[0].unit),
         ),
-        rows=tuple({"series": one.name, **row} for one in some for row in _by_hour(one)),
+        rows=tuple({"series": one.name, **row} for one in some for row in rows_of(one)),
     )
+
+
+def _median_cells(one: Timed, values: FloatArray) -> dict[str, float | None]:
+    """Return the median of some values, with its interval, as cells of a row."""
+    interval = quantile_interval(values, 0.5, one.analysis.confidence)
+    return {"median": interval.estimate, "low": interval.low, "high": interval.high}
 
 
 def _by_hour(one: Timed) -> list[dict[str, Any]]:
@@ -394,32 +410,15 @@ def _by_hour(one: Timed) -> list[dict[str, Any]]:
     rows = []
     for slot in np.unique(slots).tolist():
         values = units.values[slots == slot]
-        interval = quantile_interval(values, 0.5, one.analysis.medians.confidence)
-        rows.append(
-            {
-                "at": _hour(slot * units.unit_s / HOUR_S),
-                "days": len(values),
-                "median": interval.estimate,
-                "low": interval.low,
-                "high": interval.high,
-            }
-        )
+        at = _hour(slot * units.unit_s / HOUR_S)
+        rows.append({"at": at, "days": len(values), **_median_cells(one, values)})
     return rows
 
 
 def _weekdays(some: Sequence[Timed]) -> Table:
     """Put the median of each day of the week over its weeks into a table."""
-    return Table(
-        id="weekdays",
-        title=message("time_of_day.weekdays"),
-        columns=(
-            *((Column(key="series", title="series"),) if len(some) > 1 else ()),
-            Column(key="day", title="day (UTC)"),
-            Column(key="weeks", title="weeks"),
-            *interval_columns("median", "median", some[0].unit),
-        ),
-        rows=tuple({"series": one.name, **row} for one in some for row in _by_weekday(one)),
-    )
+    columns = Column(key="day", title="day (UTC)"), Column(key="weeks", title="weeks")
+    return _medians_table("weekdays", columns, some, _by_weekday)
 
 
 def _by_weekday(one: Timed) -> list[dict[str, Any]]:
@@ -433,18 +432,8 @@ def _by_weekday(one: Timed) -> list[dict[str, Any]]:
         values = np.array(
             [value for day, value in by_day.items() if (day + FIRST_WEEKDAY) % 7 == i]
         )
-        if not len(values):
-            continue
-        interval = quantile_interval(values, 0.5, one.analysis.confidence)
-        rows.append(
-            {
-                "day": weekday,
-                "weeks": len(values),
-                "median": interval.estimate,
-                "low": interval.low,
-                "high": interval.high,
-            }
-        )
+        if len(values):
+            rows.append({"day": weekday, "weeks": len(values), **_median_cells(one, values)})
     return rows
 
 

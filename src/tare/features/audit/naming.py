@@ -61,7 +61,7 @@ def _number(level: str) -> float | None:
 
 
 def kind_names(kinds: Iterable[tuple[str, str | None]]) -> dict[tuple[str, str | None], str]:
-    """Name metrics with their units, by the metric alone where that tells them apart."""
+    """Name each metric with its unit, or by the metric alone if all metrics differ."""
     distinct = list(dict.fromkeys(kinds))
     metrics = [metric for metric, _ in distinct]
     return {

@@ -31,7 +31,7 @@ _SHALLOW = "git fetch --unshallow   (GitHub: fetch-depth: 0 of actions/checkout)
 
 @dataclass(frozen=True)
 class Revision:
-    """A commit in a folder of its own.
+    """A commit that is checked out into a folder.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Revision:
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """Name of the commit in results: its role and short hash."""
         return f"{self.role} {self.commit[:_SHORT]}"
 
 
@@ -105,7 +105,7 @@ def default_base(head: str) -> str:
 
 
 def is_changed() -> bool:
-    """Tell whether the work tree has changes that no commit has."""
+    """Return whether the work tree has uncommitted changes."""
     return bool(_run("status", "--porcelain", "--untracked-files=no").stdout)
 
 

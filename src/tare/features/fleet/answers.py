@@ -526,7 +526,7 @@ class Off(NamedTuple):
 
     host: str
     cell: Message
-    #: Reference of the ratio; None: the value is no ratio.
+    #: Denominator if the value is a ratio; None otherwise.
     reference: str | None
     #: Deviation with an interval that is adjusted over all hosts, cells and ratios, as ``p`` is.
     off: Ratio

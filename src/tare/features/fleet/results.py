@@ -299,7 +299,7 @@ def _check_same(some: Sequence[Host], where: str, folder: Path) -> None:
 
 
 def _check_joined(hosts: Mapping[str, Host]) -> None:
-    """Raise StoreError where folders that somebody put together are not hosts of one experiment."""
+    """Raise StoreError if the folders are not those of several hosts with one experiment."""
     (first, reference), *others = hosts.items()
     workloads = {one.name: one for one in reference.experiment.workloads}
     for name, own in others:

@@ -38,7 +38,7 @@ EXPERIMENT = ("name", "question", "seed", "fresh", "linger", "skip_missing")
 FACTORS = ("platform", "size")
 #: Default question.
 QUESTION = "Which tasks are solved, and how fast?"
-#: Grace period of descendants: none, because no time of a run would include what they do.
+#: Grace period of descendants: none, because their time is not part of a run's time.
 LINGER = "0 s"
 #: More tasks than this are a slip of the pattern.
 MOST_TASKS = 1_000_000

@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 10, 9500)), None);
         under_way.take(stamp(SCHEDULED, 20, 9000));
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 20, 8000)), None);
-        // A segment merged with the next one gets no acknowledgement of its own.
+        // The kernel stamps no acknowledgement of a segment that it merged with the next one.
         under_way.take(stamp(SCHEDULED, 30, 100));
         under_way.take(stamp(SCHEDULED, 40, 200));
         assert_eq!(under_way.take(stamp(ACKNOWLEDGED, 40, 300)), Some(100));

@@ -27,7 +27,7 @@ from tare.results.message import Chosen, Duration, Said, message
 #: Largest relative difference between the delivered and the requested value; below 2 % on a quiet
 #: machine.
 WITHIN = 0.05
-#: Number of tries, of which the best counts: other programs can only reduce what is delivered.
+#: Attempts; the best is used, because other programs can only lower the measured rate.
 TRIES = 3
 #: Slower ones take longer to be measured than anybody waits.
 LEAST_BPS = 20_000_000
