@@ -6,18 +6,20 @@ says what the truth is (``Behaviour`` of the levels of a cell) and sees whether 
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import columns
+import msgspec
 import numpy as np
 
 from tare.experiment.results import Results, empty
 from tare.experiment.samples import Samples
 from tare.experiment.specification import Experiment, LoadSpec, SizeSpec
-from tare.results.columns import Columns
+from tare.results.columns import Columns, objects
 from tare.workloads.specification import WorkloadSpec
 
 MS = 1_000_000
@@ -161,6 +163,35 @@ def make(
         faults=empty("faults"),
         stops=_stops(len(cells), trials),
         notes=list(notes),
+    )
+
+
+def with_limit(results: Results, limit_ns: float, metric: str = "wall_ns") -> Results:
+    """Give the workloads a time limit, at which trials with a longer time were killed.
+
+    Workloads become commands, and ``metric`` the one that is asked for.
+    """
+    asked = results.experiment
+    workloads = tuple(
+        WorkloadSpec(name=one.name, command=(one.name,), timeout_s=limit_ns / 1e9)
+        for one in asked.workloads
+    )
+    experiment = msgspec.structs.replace(asked, workloads=workloads, metric=metric)
+    trials = results.trial_table
+    values = results.values(metric)
+    late = set(values["trial"][values["value"] > limit_ns].tolist())
+    is_killed = np.array([trial in late for trial in trials["trial"].tolist()])
+    return dataclasses.replace(
+        results,
+        experiment=experiment,
+        trial_table=trials.with_columns(
+            status=objects(
+                "killed" if late else status
+                for late, status in zip(is_killed, trials["status"], strict=True)
+            ),
+            limit_kind=objects("timeout" if late else None for late in is_killed),
+            above_ns=np.where(is_killed, limit_ns, np.nan),
+        ),
     )
 
 

@@ -17,10 +17,11 @@ from tare.experiment.journal import SEEN
 from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
 from tare.experiment.samples import Key, Samples
 from tare.experiment.tables import TABLES
+from tare.experiment.time_limits import BOUNDED
 from tare.results.columns import Column, Columns, group_means, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
 
     import pandas as pd
 
@@ -44,8 +45,11 @@ def typed(kind: str, values: Collection[Any]) -> Column:
     return np.array(values, dtype=bool if kind == "BOOLEAN" else np.int64)
 
 
-#: How a trial ended: an unfinished one was cut short, and its values are never used.
-STATUSES = ("ok", "failed", "unfinished")
+#: How a trial ended: a killed one has a value above a time limit; an unfinished one was cut short,
+#: and its values are never used.
+STATUSES = ("ok", "killed", "failed", "unfinished")
+#: Statuses of trials that have a value of the experiment's metric, if only one above a limit.
+COUNTED = frozenset({"ok", "killed"})
 
 
 class Counted(NamedTuple):
@@ -67,7 +71,8 @@ class Results:
     trial_table : Columns
         One row a trial: ``trial, session, block, position, cell, seed, status, reason`` and one
         column a factor (``workload, platform, workers, pinning, load, size`` and the user's);
-        levels are strings. From a journal also ``started``, ``duration_ns``, ``failure_kind`` and
+        levels are strings. From a journal also ``started``, ``duration_ns``, ``failure_kind``,
+        ``limit_kind`` and ``above_ns`` of trials that were killed at a time limit, and
         ``error_captured``: standard error was a pipe that was read, not ``/dev/null``.
     sample_table : Samples
         ``trial, worker, iteration, value`` of each metric, source and phase; worker and iteration
@@ -157,8 +162,44 @@ class Results:
 
     @cached_property
     def good(self) -> Columns:
-        """The trials that did not fail."""
+        """The trials that ended by themselves, and did not fail."""
         return self.trial_table.where(status="ok")
+
+    @cached_property
+    def counted(self) -> Columns:
+        """The trials that have a value of the experiment's metric, if only one above a limit."""
+        return self.trial_table.where(status=COUNTED)
+
+    @cached_property
+    def without_killed(self) -> Results:
+        """The same with killed trials as failed ones, for what needs the value of every trial.
+
+        It sees the fast runs only, and has to say so.
+        """
+        if not len(self.trial_table.where(status="killed")):
+            return self
+        trials = self.trial_table
+        status = [one if one != "killed" else "failed" for one in trials["status"]]
+        return dataclasses.replace(
+            self,
+            trial_table=trials.with_columns(
+                status=objects(status), above_ns=np.full(len(trials), np.nan)
+            ),
+        )
+
+    def killed(self, metric: str) -> Columns:
+        """Return the trials of whose values of a metric only a lower bound is known.
+
+        They were killed at a time limit. Beside the columns of :attr:`trial_table`, ``above`` has
+        the bound.
+        """
+        trials = self.trial_table
+        kinds = {kind for kind, metrics in BOUNDED.items() if metric in metrics}
+        if "limit_kind" not in trials or not kinds:
+            return trials.rows([]).with_columns(above=np.zeros(0))
+        found = trials.where(limit_kind=kinds)
+        found = found.rows(~np.isnan(found["above_ns"].astype(float)))
+        return found.with_columns(above=found["above_ns"].astype(float))
 
     def trials(self) -> pd.DataFrame:
         """One row a trial, failed ones included (``status``), as a data frame."""
@@ -172,9 +213,9 @@ class Results:
         """Return the sources that *every* good trial has for a metric, best first.
 
         The instrument must not be confounded with the platform: cells are compared only on a
-        source that is common to all of them.
+        source that is common to all of them. Where all trials were killed, those that they have.
         """
-        good = self.good["trial"]
+        good = (self.good or self.killed(metric))["trial"]
         return ranked(
             metric,
             (
@@ -185,7 +226,7 @@ class Results:
         )
 
     def values(self, metric: str, source: str | None = None) -> Columns:
-        """Trial values: the mean over measured iterations and workers, one row a good trial.
+        """Trial values: the mean over measured iterations and workers, one row a trial.
 
         Parameters
         ----------
@@ -197,13 +238,22 @@ class Results:
         Returns
         -------
         Columns
-            ``trial, session, block, position, cell``, the factors and ``value``, in order of
-            trial. Empty if the metric has no such source.
+            ``trial, session, block, position, cell``, the factors, ``value`` and ``above``, in
+            order of trial: of good trials, and of those that were killed at a limit of this time.
+            The value of a killed one is infinite, ``above`` has what it is known to exceed (of
+            others NaN): what averages it cannot pass off the mean of the fast ones as that of all.
+            Empty if the metric has no such source.
         """
         common = self.sources(metric) if source is None else [source]
         if not common:
-            return self.trial_table.rows([]).with_columns(value=np.zeros(0))
-        return mean_by(self.sample_table.of(metric, common[0]), "trial").joined(self.good, "trial")
+            return self.trial_table.rows([]).with_columns(value=np.zeros(0), above=np.zeros(0))
+        means = mean_by(self.sample_table.of(metric, common[0]), "trial").joined(self.good, "trial")
+        ended = means.with_columns(above=np.full(len(means), np.nan))
+        killed = self.killed(metric)
+        if not killed:
+            return ended
+        killed = killed.with_columns(value=np.full(len(killed), np.inf)).only(*ended.names)
+        return Columns.concatenated([ended, killed]).sorted_by("trial")
 
     def begun_s(self) -> dict[int, float]:
         """Return when each trial began, in seconds since 1970; empty where that is not recorded.
@@ -376,8 +426,8 @@ class Results:
             **of_trial,
         )
 
-    def cells(self, good: Sequence[str] = ("ok",)) -> list[tuple[dict[str, Any], int]]:
-        """Levels of each cell, with its number as ``cell``, and how many good trials it has."""
+    def cells(self, good: Collection[str] = COUNTED) -> list[tuple[dict[str, Any], int]]:
+        """Levels of each cell, with its number as ``cell``, and how many trials with a value."""
         rows = self.trial_table.where(status=set(good)).only("cell", *self.factors)
         return [(next(own.records()), len(own)) for _, own in rows.groups("cell")]
 
@@ -416,5 +466,5 @@ def mean_by(samples: Columns, *keys: str) -> Columns:
 
 _TRIAL_COLUMNS = frozenset((
     "trial", "session", "block", "position", "cell", "status", "reason", "started", "duration_ns",
-    "seed", "error_captured", "failure_kind",
+    "seed", "error_captured", "failure_kind", "limit_kind", "above_ns",
 ))  # fmt: skip

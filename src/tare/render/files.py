@@ -150,7 +150,7 @@ def _check(document: Report, file: Path) -> None:
     if len(words.text(document.question)) > _MOST_CHARACTERS:
         raise InputError(f"{file} has a question of more than {_MOST_CHARACTERS:,} characters")
     for one in document.compared:
-        if one.ratio.value <= 0:
+        if one.ratio.value is not None and one.ratio.value <= 0:
             raise InputError(f"{file} has a ratio of {one.ratio.value}, which none is")
     names = [figure.name for figure in document.figures]
     for name in names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import os
 import re
 import sys
@@ -12,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tare import units
 from tare.render.vocabulary import SDS, metric_name, source_name
@@ -182,6 +185,10 @@ def _(value: int) -> str:
 
 @shown.register
 def _(amount: Amount) -> str:
+    if not isinstance(amount.above, msgspec.UnsetType):
+        value = math.inf if amount.value is None else amount.value
+        high = math.inf if amount.low is not None and amount.high is None else amount.high
+        return units.known(amount.unit, value, amount.low, high, amount.above)
     if amount.value is not None and amount.low is not None and amount.high is not None:
         return units.interval(amount.unit, amount.value, amount.low, amount.high)
     if amount.unit == "share" and amount.value is not None:
@@ -191,7 +198,7 @@ def _(amount: Amount) -> str:
 
 @shown.register
 def _(ratio: Ratio) -> str:
-    return units.change_interval(ratio.value, ratio.low, ratio.high)
+    return units.change_interval(*ratio.parts)
 
 
 @shown.register

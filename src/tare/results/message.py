@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Literal, Self
 
 import msgspec
+
+
+def open_bounds(low: float | None, high: float | None) -> Literal["low", "high", "both"] | None:
+    """Say which bounds of a ratio are open: a lower one of 0, an infinite upper one; None: none."""
+    is_open = low == 0, high == math.inf
+    return "both" if all(is_open) else "low" if is_open[0] else "high" if is_open[1] else None
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 class Amount(msgspec.Struct, frozen=True, tag="amount"):
@@ -18,12 +30,31 @@ class Amount(msgspec.Struct, frozen=True, tag="amount"):
         As stored: ``ns``, ``bytes``, ``bits/s``, ``share`` …, ``1`` for none.
     low, high : float or None
         Of its interval, in the same unit.
+    above : float
+        Limit that a value of None, and an upper bound of None where there is a lower one, are above
+        of. Unset: both are known, or unknown for another reason.
     """
 
     value: float | None
     unit: str
     low: float | None = None
     high: float | None = None
+    above: float | msgspec.UnsetType = msgspec.UNSET
+
+    @classmethod
+    def of(
+        cls,
+        value: float,
+        unit: str,
+        low: float | None = None,
+        high: float | None = None,
+        above: float | None = None,
+    ) -> Self:
+        """Return an amount whose infinite parts are above a limit."""
+        is_open = math.isinf(value) or (high is not None and math.isinf(high))
+        if not is_open or above is None:
+            return cls(value, unit, low, high)
+        return cls(_finite(value), unit, low, _finite(high), above)
 
 
 class Chosen(msgspec.Struct, frozen=True, tag="chosen"):
@@ -37,11 +68,37 @@ class Chosen(msgspec.Struct, frozen=True, tag="chosen"):
 
 
 class Ratio(msgspec.Struct, frozen=True, tag="ratio"):
-    """An estimated ratio to a reference; without an interval, it is said that there is none."""
+    """An estimated ratio to a reference; without an interval, it is said that there is none.
 
-    value: float
+    Attributes
+    ----------
+    value : float or None
+        None: not known, since values are above a limit.
+    low, high : float or None
+        Bounds; None without an interval, and where they are open.
+    open : {"low", "high", "both"}
+        Bounds that values above a limit leave open. Unset: none.
+    """
+
+    value: float | None
     low: float | None = None
     high: float | None = None
+    open: Literal["low", "high", "both"] | msgspec.UnsetType = msgspec.UNSET
+
+    @classmethod
+    def of(cls, value: float, low: float | None, high: float | None) -> Self:
+        """Return a ratio whose lower bound of 0 and upper bound of infinity are open."""
+        is_open = open_bounds(low, high)
+        if is_open is None:
+            return cls(value, low, high)
+        return cls(_finite(value), low or None, _finite(high), is_open)
+
+    @property
+    def parts(self) -> tuple[float, float | None, float | None]:
+        """Value and bounds as numbers: NaN where it is not known, open bounds 0 and infinite."""
+        value = math.nan if self.value is None else self.value
+        low = 0.0 if self.open in ("low", "both") else self.low
+        return value, low, math.inf if self.open in ("high", "both") else self.high
 
 
 class Change(msgspec.Struct, frozen=True, tag="change"):

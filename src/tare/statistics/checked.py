@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from tare.errors import ValuesError
 from tare.statistics.statistic import FloatArray
 
+#: What infinite values of two series are known to exceed: one limit for all values of a series, or
+#: one for each; None: no value is infinite.
+Limits = tuple[ArrayLike, ArrayLike] | None
+
 #: Values checked at once: the mask of a series in a file needs no memory of its length.
 _CHUNK = 1 << 20
 
@@ -25,6 +29,7 @@ def series(
     least: int = 1,
     *,
     finite: bool = True,
+    above: bool = False,
     most_dimensions: int = 1,
 ) -> FloatArray:
     """Return one-dimensional finite values as floats; no copy of an array of float64.
@@ -39,6 +44,8 @@ def series(
         How many there must be.
     finite : bool
         Refuse NaN and infinities.
+    above : bool
+        Let positive infinity pass all the same: a value above a limit.
     most_dimensions : int
         2: a row per trial with a value per worker is possible.
 
@@ -54,7 +61,7 @@ def series(
         counted = "no values" if not len(array) else f"only {len(array)}"
         raise ValuesError(f"{name} has {counted}", f"give {least} or more values")
     for begin in range(0, len(array) if finite else 0, _CHUNK):
-        _check_finite(array[begin : begin + _CHUNK], name, begin)
+        _check_finite(array[begin : begin + _CHUNK], name, begin, above=above)
     return array
 
 
@@ -63,6 +70,7 @@ def pair(
     second: ArrayLike,
     names: tuple[str, str] = ("first", "second"),
     *,
+    above: bool = False,
     most_dimensions: int = 1,
 ) -> tuple[FloatArray, FloatArray]:
     """Return two series whose values belong together one by one.
@@ -72,8 +80,8 @@ def pair(
     ValuesError
         If one is not a series, or they have different lengths.
     """
-    a = series(first, names[0], most_dimensions=most_dimensions)
-    b = series(second, names[1], most_dimensions=most_dimensions)
+    a = series(first, names[0], above=above, most_dimensions=most_dimensions)
+    b = series(second, names[1], above=above, most_dimensions=most_dimensions)
     if len(a) != len(b):
         unpaired = "compare_unpaired takes series without pairs"
         raise ValuesError(
@@ -81,6 +89,40 @@ def pair(
             "give as many of each" + (f"; {unpaired}" if names[0] == "first" else ""),
         )
     return a, b
+
+
+def limits(
+    given: Limits, first: FloatArray, second: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the limits of all values of two series; None: all values are finite.
+
+    Raises
+    ------
+    ValuesError
+        If an infinite value has no finite limit above zero.
+    """
+    if given is None or not (np.isposinf(first).any() or np.isposinf(second).any()):
+        return None
+    one, two = (
+        _limits(_numbers(limit, "limits"), values)
+        for limit, values in zip(given, (first, second), strict=True)
+    )
+    return one, two
+
+
+def _limits(given: FloatArray, values: FloatArray) -> FloatArray:
+    if given.shape not in ((), values.shape):
+        raise ValuesError(
+            f"limits has {given.size} values for {values.size}", "one limit, or one for each value"
+        )
+    found = np.broadcast_to(given, values.shape)
+    of_killed = found[np.isposinf(values)]
+    if not (np.isfinite(of_killed) & (of_killed > 0)).all():
+        raise ValuesError(
+            "a value is infinite, and no limit above zero says what it exceeds",
+            "limits=(first, second), in the unit of the values",
+        )
+    return found
 
 
 def parameters(
@@ -130,7 +172,12 @@ def positive(values: FloatArray, name: str = "values") -> None:
 
 
 def apart(
-    first: ArrayLike, second: ArrayLike, *, least: int = 1, most_dimensions: int = 1
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    least: int = 1,
+    above: bool = False,
+    most_dimensions: int = 1,
 ) -> tuple[FloatArray, FloatArray]:
     """Return two series, each of its own length.
 
@@ -140,8 +187,8 @@ def apart(
         If one is not a series.
     """
     return (
-        series(first, "first", least, most_dimensions=most_dimensions),
-        series(second, "second", least, most_dimensions=most_dimensions),
+        series(first, "first", least, above=above, most_dimensions=most_dimensions),
+        series(second, "second", least, above=above, most_dimensions=most_dimensions),
     )
 
 
@@ -236,8 +283,10 @@ def _numbers(given: ArrayLike, name: str) -> FloatArray:
     return array.astype(np.float64, copy=False)
 
 
-def _check_finite(values: FloatArray, name: str, begin: int) -> None:
+def _check_finite(values: FloatArray, name: str, begin: int, *, above: bool) -> None:
     finite = np.isfinite(values)
+    if above:
+        finite |= np.isposinf(values)
     if not finite.all():
         place = int(np.argmin(finite))
         raise ValuesError(

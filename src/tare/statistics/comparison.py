@@ -16,6 +16,7 @@ from scipy import special
 from tare.errors import ValuesError
 from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics import checked
+from tare.statistics.censored import at_least
 from tare.statistics.exact import ranks
 from tare.statistics.holm import holm
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
@@ -34,8 +35,10 @@ class Comparison:
     ----------
     ratio : float
         exp of the Hodges–Lehmann median of the log-ratios: > 1 means that the second is larger.
+        NaN where values above a limit leave it open.
     low, high : float or None
-        Bounds of the ratio; None where n is too small for an interval.
+        Bounds of the ratio; None where n is too small for an interval; 0 and infinite where values
+        above a limit leave them open.
     confidence : float
         Nominal coverage of this one interval.
     p : float
@@ -54,13 +57,19 @@ class Comparison:
         Share of pairs of values in which the second is larger minus the share in which it is
         smaller, −1 to 1.
     median_ratio : float
-        Ratio of the medians; differs from ``ratio`` where there are separated modes.
+        Ratio of the medians; differs from ``ratio`` where there are separated modes. Infinite, 0
+        or NaN where medians are above a limit.
     tick : float or None
         Of the coarser clock, relative to the median of the first; the interval allows for it. None
         where all values of one are equal, so that it cannot be seen.
     fewest : int
         Pairs below which autocorrelation keeps the interval too wide to decide anything; 0 where
         coin flips chose the order.
+    gap : float
+        How far values above a limit leave the logarithm of the ratio open to each side, however
+        many pairs there are.
+    killed : (int, int)
+        Values of the first and of the second that are only known to exceed a limit.
     """
 
     ratio: float
@@ -77,11 +86,16 @@ class Comparison:
     median_ratio: float
     tick: float | None = 0.0
     fewest: int = 0
+    gap: float = 0.0
+    killed: tuple[int, int] = (0, 0)
 
 
 def cliffs_delta(first: ArrayLike, second: ArrayLike) -> float:
-    """P(second > first) − P(second < first), from the ranks in O(n log n)."""
-    first, second = checked.apart(first, second)
+    """P(second > first) − P(second < first), from the ranks in O(n log n).
+
+    Infinite values, which exceed a limit, rank above all others and are equal to each other.
+    """
+    first, second = checked.apart(first, second, above=True)
     m, n = len(first), len(second)
     u = ranks(np.concatenate([second, first])[None])[0, :n].sum() - n * (n + 1) / 2
     return float(2 * u / (m * n) - 1)
@@ -119,6 +133,7 @@ def compare(
     *,
     dependence: float | None = None,
     tick: Tick = None,
+    limits: checked.Limits = None,
 ) -> Comparison:
     """Compare two cells by the values of their trials in common blocks.
 
@@ -136,6 +151,9 @@ def compare(
         independent pairs only what no memory explains is told.
     tick : optional
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
+    limits : (array_like, array_like), optional
+        What infinite values of each are known to exceed. The interval then contains that of the
+        true values.
 
     Returns
     -------
@@ -149,10 +167,12 @@ def compare(
         :func:`tare.statistics.shift.paired_shift`.
     """
     checked.parameters(margin=margin, confidence=confidence)
-    first, second = checked.pair(first, second)
+    first, second = checked.pair(first, second, above=limits is not None)
     checked.tick(tick)
-    require_ratios(first, second)
-    shift = paired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
+    require_ratios(first, second, limits)
+    shift = paired_shift(
+        first, second, confidence, logs=True, dependence=dependence, tick=tick, limits=limits
+    )
     return conclude(first, second, shift, margin, confidence)
 
 
@@ -163,6 +183,7 @@ def compare_unpaired(
     confidence: float = 0.95,
     dependence: float = 1.0,
     tick: Tick = None,
+    limits: checked.Limits = None,
 ) -> Comparison:
     """Compare two series that share no blocks, such as those of two files.
 
@@ -174,7 +195,7 @@ def compare_unpaired(
     first : array, shape (m,)
     second : array, shape (n,)
         Positive trial values.
-    margin, confidence, tick : float
+    margin, confidence, tick, limits
         As for :func:`compare`.
     dependence : float
         Trials that are worth one independent trial, the larger of the two series; widens the
@@ -191,15 +212,19 @@ def compare_unpaired(
         If some values are not positive.
     """
     checked.parameters(margin=margin, confidence=confidence)
-    first, second = checked.apart(first, second)
+    first, second = checked.apart(first, second, above=limits is not None)
     checked.tick(tick)
-    require_ratios(first, second)
-    shift = unpaired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
+    require_ratios(first, second, limits)
+    shift = unpaired_shift(
+        first, second, confidence, logs=True, dependence=dependence, tick=tick, limits=limits
+    )
     return conclude(first, second, shift, margin, confidence)
 
 
-def require_ratios(first: FloatArray, second: FloatArray) -> None:
-    """Refuse values that have no ratio."""
+def require_ratios(first: FloatArray, second: FloatArray, limits: checked.Limits = None) -> None:
+    """Refuse values that have no ratio; infinite ones need limits that they exceed."""
+    if (above := checked.limits(limits, first, second)) is not None:
+        first, second = at_least(first, above[0]), at_least(second, above[1])
     if not has_ratio(first, second):
         raise ValuesError(
             "a ratio needs finite values above zero, and some are not",
@@ -223,7 +248,7 @@ def conclude(
     """
     low, high = (None if x is None else exp(x) for x in (shift.low, shift.high))
     half = None if shift.low is None or shift.high is None else (shift.high - shift.low) / 2
-    middle = float(np.median(first))
+    middle, other = (float(np.median(x)) for x in (first, second))
     found = Comparison(
         ratio=exp(shift.middle),
         low=low,
@@ -234,11 +259,15 @@ def conclude(
         n=min(len(first), len(second)),
         verdict=INCONCLUSIVE,
         more_pairs=None,
-        detectable=None if half is None else detectable_change(half, confidence),
+        detectable=None
+        if half is None or not math.isfinite(half)
+        else detectable_change(half, confidence),
         cliffs_delta=cliffs_delta(first, second),
-        median_ratio=float(np.median(second)) / middle,
+        median_ratio=math.nan if math.isinf(middle) and math.isinf(other) else other / middle,
         tick=None if shift.tick is None else shift.tick / middle,
         fewest=shift.fewest,
+        gap=shift.gap,
+        killed=(int(np.isposinf(first).sum()), int(np.isposinf(second).sum())),
     )
     return adjust(found, shift.p, margin)
 
@@ -248,14 +277,17 @@ def compare_family(
     margin: float = 0.02,
     confidence: float = 0.95,
     tick: Tick = None,
+    limits: Sequence[checked.Limits] | None = None,
 ) -> list[Comparison]:
     """Compare many pairs of cells that answer one question, with Holm's adjustment over all.
 
     Parameters
     ----------
     pairs : sequence of (array, array)
-    margin, confidence, tick : float
+    margin, confidence, tick
         As for :func:`compare`.
+    limits : sequence, optional
+        Of each pair, as for :func:`compare`.
 
     Returns
     -------
@@ -264,7 +296,10 @@ def compare_family(
         ``higher`` or ``lower`` where nothing differs.
     """
     checked.parameters(margin=margin, confidence=confidence)
-    alone = [compare(a, b, margin, confidence, tick=tick) for a, b in pairs]
+    alone = [
+        compare(a, b, margin, confidence, tick=tick, limits=above)
+        for (a, b), above in zip(pairs, limits or [None] * len(pairs), strict=True)
+    ]
     adjusted = holm([c.p for c in alone])
     return [adjust(c, p, margin) for c, p in zip(alone, adjusted, strict=True)]
 
@@ -278,7 +313,7 @@ def adjust(comparison: Comparison, p_adjusted: float, margin: float) -> Comparis
         # The interval's width says nothing of how narrow that of more pairs is.
         more = c.fewest - c.n
     elif not verdict.conclusive and c.low and c.high and math.isfinite(c.high / c.low):
-        more = further(c.n, math.log(c.high / c.low) / 2, margin, c.tick or 0.0)
+        more = further(c.n, math.log(c.high / c.low) / 2, margin, (c.tick or 0.0) + c.gap)
         if not c.low <= 1 <= c.high:
             more = further_in_family(c.n, c.p, p_adjusted, c.confidence) or more
     return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)

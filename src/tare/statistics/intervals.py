@@ -73,6 +73,10 @@ class Interval:
         By how much the clock could not tell values apart; the bounds allow for it.
     early : bool
         Whether the series stopped early: so few trials show nothing of other sessions.
+    above : float or None
+        Limit that some of the values are only known to exceed, in the unit of the values. The
+        estimate is infinite where it is above it too, and so is an upper bound. None: all values
+        are known.
     """
 
     estimate: float
@@ -84,6 +88,7 @@ class Interval:
     refusal: Message | None = None
     tick: float = 0.0
     early: bool = False
+    above: float | None = None
 
     def refused(self, why: Message) -> Interval:
         """Return the estimate alone, with the reason why nothing is known of its precision."""
@@ -91,15 +96,20 @@ class Interval:
 
     @property
     def half_width(self) -> float | None:
-        """Larger distance of the two bounds from the estimate, relative to the estimate."""
+        """Larger distance of the two bounds from the estimate, relative to the estimate.
+
+        None without an interval, and where it is open.
+        """
         if self.low is None or self.high is None or self.estimate == 0:
+            return None
+        if math.isinf(self.high):
             return None
         return max(self.estimate - self.low, self.high - self.estimate) / abs(self.estimate)
 
     @property
     def is_asymmetric(self) -> bool:
         """Whether one side is longer than the other by more than a fifth: ± would mislead."""
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None or math.isinf(self.high):
             return False
         below, above = self.estimate - self.low, self.high - self.estimate
         return max(below, above) > _SYMMETRIC * min(below, above)
@@ -242,9 +252,16 @@ def p10_p90(values: FloatArray) -> FloatArray:
 
 
 def p10_and_p90(values: FloatArray) -> tuple[float, float]:
-    """Return the 10th and the 90th percentile (Hazen's definition) of some values."""
+    """Return the 10th and the 90th percentile (Hazen's definition) of some values.
+
+    Infinite where a value that is only known to exceed a limit takes part in them.
+    """
     ordered = np.sort(values)
-    return float(_percentile(ordered, 0.1)), float(_percentile(ordered, 0.9))
+    with np.errstate(invalid="ignore"):
+        ends = _percentile(ordered, 0.1), _percentile(ordered, 0.9)
+    # Between infinite values there is no number.
+    low, high = (math.inf if np.isnan(end) else float(end) for end in ends)
+    return low, high
 
 
 def _percentile(ordered: FloatArray, q: float) -> FloatArray:

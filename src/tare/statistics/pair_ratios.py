@@ -6,14 +6,16 @@ Source: Owen 2001; Efron and Tibshirani 1993.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from tare.results.message import Message
+from tare.results.message import Message, message
 from tare.statistics import checked
+from tare.statistics.censored import shift_between
 from tare.statistics.comparison import require_ratios
 from tare.statistics.inversion import edge, root
 from tare.statistics.shift import Shift, allow_for_clock
@@ -45,6 +47,7 @@ def pair_ratio(
     *,
     tick: Tick = None,
     seed: int = 1,
+    limits: checked.Limits = None,
 ) -> Shift:
     """Find the ratio of the means, or of a quantile, of two cells with common blocks.
 
@@ -60,12 +63,15 @@ def pair_ratio(
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     seed : int
         Of the resamples.
+    limits : (array_like, array_like), optional
+        What infinite values of each are known to exceed.
 
     Returns
     -------
     Shift
         Of the logarithm of the ratio second / first, without a p. Without bounds below
-        :func:`pairs_needed`, and for means that :func:`mean_gate_refusal` refuses.
+        :func:`pairs_needed`, and for means that :func:`mean_gate_refusal` refuses. Means of which
+        a value is only known to exceed a limit are not known: NaN, without bounds.
 
     Raises
     ------
@@ -86,8 +92,28 @@ def pair_ratio(
     Bootstrap, 1993, chapter 13.
     """
     checked.parameters(confidence=confidence)
-    first, second = checked.pair(first, second)
-    require_ratios(first, second)
+    first, second = checked.pair(first, second, above=limits is not None)
+    require_ratios(first, second, limits)
+    above = checked.limits(limits, first, second)
+    if above is None:
+        return _pair_ratio(first, second, tick, quantile, confidence, seed)
+    if quantile is None:
+        return Shift(math.nan, None, None, math.nan, gap=math.inf)
+    how = partial(_pair_ratio, quantile=quantile, confidence=confidence, seed=seed, outwards=True)
+    found = shift_between(how, first, second, above, tick, logs=True)
+    return replace(found, p=math.nan)
+
+
+def _pair_ratio(
+    first: FloatArray,
+    second: FloatArray,
+    tick: Tick,
+    quantile: float | None,
+    confidence: float,
+    seed: int,
+    *,
+    outwards: bool = False,
+) -> Shift:
     refused = quantile is None and mean_gate_refusal(first, second) is not None
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:
@@ -96,7 +122,7 @@ def pair_ratio(
             if quantile is None:
                 low, high = _mean_bounds(a, b, confidence)
             else:
-                low, high = _quantile_bounds(a, b, quantile, confidence, seed)
+                low, high = _quantile_bounds(a, b, quantile, confidence, seed, outwards=outwards)
         of = np.mean if quantile is None else partial(np.quantile, q=quantile)
         return Shift(math.log(float(of(b) / of(a))), low, high, math.nan)
 
@@ -106,9 +132,14 @@ def pair_ratio(
 def mean_gate_refusal(first: FloatArray, second: FloatArray) -> Message | None:
     """Say why the ratio of two means has no bounds although there are enough pairs.
 
+    Of values that are only known to exceed a limit there is no mean.
+
     Equal programs with rare slow runs otherwise differ too often [2 % of the runs ten times as
     long, 60 pairs: 41 %].
     """
+    killed = sum(int(np.isposinf(values).sum()) for values in (first, second))
+    if killed:
+        return message("interval.mean_killed", killed=killed)
     return next(filter(None, map(mean_refusal, (first, second))), None)
 
 
@@ -120,6 +151,8 @@ def pairs_for_mean(first: FloatArray, second: FloatArray) -> int | None:
     int or None
         None where no number is known to be enough, as under a heavy tail.
     """
+    if np.isposinf(first).any() or np.isposinf(second).any():
+        return None
     fewest = min(carrying(first), carrying(second))
     if fewest >= CARRYING:
         return None
@@ -164,7 +197,13 @@ def likelihood_ratio(values: FloatArray) -> float:
 
 
 def _quantile_bounds(
-    a: FloatArray, b: FloatArray, quantile: float, confidence: float, seed: int
+    a: FloatArray,
+    b: FloatArray,
+    quantile: float,
+    confidence: float,
+    seed: int,
+    *,
+    outwards: bool,
 ) -> tuple[float, float]:
     """Percentiles of the log-ratio over resamples of whole pairs."""
     rng, n = np.random.default_rng(seed), len(a)
@@ -173,5 +212,10 @@ def _quantile_bounds(
         drawn = rng.integers(0, n, (step, n))
         one, two = (np.quantile(x[drawn], quantile, axis=1) for x in (a, b))
         logs.append(np.log(two / one))
-    low, high = np.quantile(np.concatenate(logs), [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    found, tail = np.concatenate(logs), (1 - confidence) / 2
+    if not outwards:
+        low, high = np.quantile(found, [tail, 1 - tail])
+        return float(low), float(high)
+    # No bound lies between a value and one that stands for an infinite one.
+    ordered, last = np.sort(found), len(found) - 1
+    return float(ordered[math.floor(tail * last)]), float(ordered[math.ceil((1 - tail) * last)])

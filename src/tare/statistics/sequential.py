@@ -17,6 +17,7 @@ from scipy import special
 from tare.errors import ValuesError
 from tare.results.verdict import judge
 from tare.statistics import checked
+from tare.statistics.censored import at_least
 from tare.statistics.comparison import (
     Comparison,
     conclude,
@@ -31,6 +32,8 @@ from tare.statistics.ticks import Tick
 
 #: Looks that are over: (n, normal quantile of the boundary), in order of n.
 History = tuple[tuple[int, float], ...]
+#: What the values of each pair exceed where they are infinite; None: none is.
+_Limits = tuple[FloatArray, FloatArray] | None
 
 #: Points of the quadrature [64 or 600 of them: levels differ by less than 1e-8 where n grows by
 #: 10 %, and by 3 % of a level where it grows by one pair in 3,000].
@@ -192,6 +195,7 @@ def compare_sequentially(
     final: bool = False,
     tick: Tick = None,
     first_look: int = FIRST_LOOK,
+    limits: checked.Limits = None,
 ) -> Sequential:
     """Compare two cells, pair by pair, and say whether the verdict is safe.
 
@@ -213,6 +217,9 @@ def compare_sequentially(
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     first_look : int
         Pairs at the first interim analysis; chosen before any value is known.
+    limits : (array_like, array_like), optional
+        What infinite values of each are known to exceed. Each interval contains that of the true
+        values, so that every verdict is one that they give too, at this analysis or a later one.
 
     Returns
     -------
@@ -238,18 +245,21 @@ def compare_sequentially(
     intervals.
     """
     checked.parameters(margin=margin, confidence=confidence)
-    first, second = checked.pair(first, second)
-    d = _log_ratios(first, second)
+    first, second = checked.pair(first, second, above=limits is not None)
+    above = checked.limits(limits, first, second)
+    # Sizes and levels of the analyses do not depend on the values; bounds do.
+    ends = (first, second) if above is None else tuple(map(at_least, (first, second), above))
     over: list[Look] = []
     stop = False
-    for exact in looks(d, confidence, final, first_look):
-        look = _clocked(exact, first[: exact.n], second[: exact.n], tick)
+    for exact in looks(_log_ratios(*ends), confidence, final, first_look):
+        look = _clocked(exact, first[: exact.n], second[: exact.n], tick, _head(above, exact.n))
         over.append(look)
         stop = decides(look, margin, gate)
         if stop:
             break
-    last = over[-1] if over else Look(len(d), 0.0, None, None)
-    comparison = _conclude(first[: last.n], second[: last.n], last, margin, confidence, tick)
+    last = over[-1] if over else Look(len(first), 0.0, None, None)
+    n = last.n
+    comparison = _conclude(first[:n], second[:n], last, margin, confidence, tick, _head(above, n))
     following = None if stop or final else _next(last.n if over else 0, first_look)
     return Sequential(comparison, stop, following, tuple(over))
 
@@ -288,6 +298,10 @@ def looks(
         n = _next(n, first_look)
     if final:
         yield _look(d.tobytes(), _plan(history, len(d), alpha)[0])
+
+
+def _head(limits: _Limits, n: int) -> _Limits:
+    return None if limits is None else (limits[0][:n], limits[1][:n])
 
 
 def _log_ratios(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -350,21 +364,25 @@ def _pairs_needed(d: FloatArray, margin: float, confidence: float) -> float:
     return float((2 * z * error_of_one / math.log1p(margin)) ** 2)
 
 
-def _clocked(look: Look, first: FloatArray, second: FloatArray, tick: Tick) -> Look:
-    """Allow for what the clock could not tell."""
-    if not clock_matters(first, second, tick):
+def _clocked(
+    look: Look, first: FloatArray, second: FloatArray, tick: Tick, limits: _Limits = None
+) -> Look:
+    """Allow for what the clock could not tell, and for values above a limit."""
+    if limits is None and not clock_matters(first, second, tick):
         return look
-    shift = _at_look(first, second, look.level, tick)
+    shift = _at_look(first, second, look.level, tick, limits)
     low, high = (None if x is None else exp(x) for x in (shift.low, shift.high))
     return replace(look, low=low, high=high)
 
 
-def _at_look(first: FloatArray, second: FloatArray, nominal: float, tick: Tick) -> Shift:
+def _at_look(
+    first: FloatArray, second: FloatArray, nominal: float, tick: Tick, limits: _Limits = None
+) -> Shift:
     """Shift of the logs at the level that a look may take; without bounds where none was left."""
     if nominal <= 0:
-        shift = paired_shift(first, second, logs=True, tick=tick)
+        shift = paired_shift(first, second, logs=True, tick=tick, limits=limits)
         return replace(shift, low=None, high=None, p=1.0)
-    return paired_shift(first, second, 1 - nominal, logs=True, tick=tick)
+    return paired_shift(first, second, 1 - nominal, logs=True, tick=tick, limits=limits)
 
 
 def _conclude(
@@ -374,9 +392,16 @@ def _conclude(
     margin: float,
     confidence: float,
     tick: Tick,
+    limits: _Limits = None,
 ) -> Comparison:
     """Put the last look's interval where that of a fixed n would stand."""
-    shift = _at_look(first, second, look.level, tick)
+    shift = _at_look(first, second, look.level, tick, limits)
+    if limits is not None:
+        if shift.low is not None:
+            alpha = 1 - confidence
+            p = _p_of_all_looks(shift.p, look.level, alpha, shift.different)
+            shift = replace(shift, p=p)
+        return conclude(first, second, shift, margin, confidence)
     d = np.log(second) - np.log(first)
     needed = math.ceil(_pairs_needed(_thinned(np.sort(d), _QUANTILES), margin, confidence))
     if shift.low is None or shift.high is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ from tare.statistics.brunner_munzel import (
     brunner_munzel_p,
     median_difference,
 )
+from tare.statistics.censored import shift_between
 from tare.statistics.dependence import padded, unpadded_times
 from tare.statistics.exact import ranks
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_p
@@ -44,9 +46,11 @@ class Shift:
     Attributes
     ----------
     middle : float
-        Hodges–Lehmann median of the differences second − first, in their unit, or of their logs.
+        Hodges–Lehmann median of the differences second − first, in their unit, or of their logs;
+        NaN where values above a limit leave it open.
     low, high : float or None
         Bounds; None where there is no interval.
+        Infinite where values above a limit leave the shift open to that side.
     p : float
         Two-sided, of there being no shift; NaN where it was not tested.
     tick : float or None
@@ -54,6 +58,9 @@ class Shift:
         and it is not known.
     fewest : int
         Pairs below which the interval is as wide as AR(.9) asks; see :func:`pairs_for_ranks`.
+    gap : float
+        How far the estimate is open to each side because of values above a limit, however many
+        values there are.
     """
 
     middle: float
@@ -62,6 +69,7 @@ class Shift:
     p: float
     tick: float | None = 0.0
     fewest: int = 0
+    gap: float = 0.0
 
     @property
     def different(self) -> bool:
@@ -81,6 +89,7 @@ def paired_shift(
     logs: bool = False,
     dependence: float | None = None,
     tick: Tick = None,
+    limits: checked.Limits = None,
 ) -> Shift:
     """Find the shift between samples of common blocks.
 
@@ -98,10 +107,26 @@ def paired_shift(
         what no memory explains is told: the interval is as wide as AR(.9) asks.
     tick : optional
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
+    limits : (array_like, array_like), optional
+        What infinite values of each are known to exceed; see :mod:`tare.statistics.censored`.
     """
     checked.parameters(confidence=confidence)
-    first, second = checked.pair(first, second)
+    first, second = checked.pair(first, second, above=limits is not None)
     checked.tick(tick)
+    if (above := checked.limits(limits, first, second)) is not None:
+        how = partial(_paired_shift, confidence=confidence, logs=logs, dependence=dependence)
+        return shift_between(how, first, second, above, tick, logs=logs)
+    return _paired_shift(first, second, tick, confidence, logs, dependence)
+
+
+def _paired_shift(
+    first: FloatArray,
+    second: FloatArray,
+    tick: Tick,
+    confidence: float,
+    logs: bool,
+    dependence: float | None,
+) -> Shift:
     n = len(first)
     fewest = 0 if dependence is None else pairs_for_ranks(dependence, confidence)
     widening = 1.0 if dependence is None else float(padded(np.array(dependence), n))
@@ -162,6 +187,7 @@ def unpaired_shift(
     logs: bool = False,
     dependence: float = 1.0,
     tick: Tick = None,
+    limits: checked.Limits = None,
 ) -> Shift:
     """Find the shift between samples without common blocks, whose spread and shape may differ.
 
@@ -169,15 +195,28 @@ def unpaired_shift(
     ----------
     first : array, shape (m,)
     second : array, shape (n,)
-    confidence, logs, tick
+    confidence, logs, tick, limits
         As for :func:`paired_shift`.
     dependence : float
         Trials that are worth one independent trial, the larger of the two; widens the interval.
     """
     checked.parameters(confidence=confidence)
-    first, second = checked.apart(first, second)
+    first, second = checked.apart(first, second, above=limits is not None)
     checked.tick(tick)
+    if (above := checked.limits(limits, first, second)) is not None:
+        how = partial(_unpaired_shift, confidence=confidence, logs=logs, dependence=dependence)
+        return shift_between(how, first, second, above, tick, logs=logs)
+    return _unpaired_shift(first, second, tick, confidence, logs, dependence)
 
+
+def _unpaired_shift(
+    first: FloatArray,
+    second: FloatArray,
+    tick: Tick,
+    confidence: float,
+    logs: bool,
+    dependence: float,
+) -> Shift:
     def measure(a: FloatArray, b: FloatArray) -> Shift:
         one, two = (np.sort(_logs(x) if logs else x) for x in (a, b))
         found = brunner_munzel_interval(one, two, confidence, dependence)

@@ -15,8 +15,8 @@ MAX_LOG = math.log(sys.float_info.max)
 
 
 def exp(log: float) -> float:
-    """Return e to a power, at most the largest float: bounds of a log-ratio may be wider."""
-    return math.exp(min(log, MAX_LOG))
+    """Return e to a power: infinite for infinity, otherwise at most the largest float."""
+    return math.inf if log == math.inf else math.exp(min(log, MAX_LOG))
 
 
 def median(values: FloatArray) -> float:

@@ -12,6 +12,7 @@ from tare.units.formatting import duration as duration
 from tare.units.formatting import factor as factor
 from tare.units.formatting import fixed as fixed
 from tare.units.formatting import interval as interval
+from tare.units.formatting import known as known
 from tare.units.formatting import looks_unlike as looks_unlike
 from tare.units.formatting import off_by as off_by
 from tare.units.formatting import p_value as p_value

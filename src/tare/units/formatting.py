@@ -127,6 +127,27 @@ def interval(unit: str, estimate: float, low: float, high: float) -> str:
     return f"{told} {name}".rstrip() + f" [{', '.join(ends)}]"
 
 
+def known(
+    unit: str, estimate: float, low: float | None, high: float | None, above: float | None
+) -> str:
+    """Write an estimate with its interval, where one of them may be above a limit.
+
+    ``60 ms [55, > 98]``; of an infinite estimate ``> 98 ms [55, > 98]``, or ``> 98 ms`` where the
+    lower bound is the limit as well.
+    """
+    if above is None or (math.isfinite(estimate) and (high is None or math.isfinite(high))):
+        if low is None or high is None:
+            return amount(unit, estimate)
+        return interval(unit, estimate, low, high)
+    is_above = math.isinf(estimate)
+    scale, name = scale_for([above if is_above else estimate], unit)
+    limit = f"> {significant(above / scale, 6)}"
+    told = f"{limit if is_above else significant(estimate / scale)} {name}".rstrip()
+    if low is None or (is_above and low >= above):
+        return told
+    return f"{told} [{significant(low / scale)}, {limit}]"
+
+
 def span(unit: str, low: float, high: float) -> str:
     """Write two ends in one unit, apart from each other: ``40.12 – 40.31 ms``."""
     scale, name = scale_for([low], unit)
@@ -257,7 +278,13 @@ def change(ratio: float) -> str:
 
 
 def change_interval(ratio: float, low: float | None, high: float | None) -> str:
-    """Write a ratio with its interval, all in one form: "+3.0 % [+2.1, +3.9]"."""
+    """Write a ratio with its interval, all in one form: "+3.0 % [+2.1, +3.9]".
+
+    A lower bound of 0 and an infinite upper one are open: "+31 % [+12, open]", and "at least +12 %"
+    where the ratio is NaN, since it is not known either.
+    """
+    if low == 0 or high == math.inf:
+        return _open_change(ratio, low, high)
     if low is None or high is None or high > _WIDEST * low:
         return f"{change(ratio)} (no interval)"
     places = _places_of_ratio(ratio, low, high)
@@ -265,6 +292,23 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
         return f"× {ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
     one, start, end = (_signed(100 * (x - 1), places) for x in (ratio, low, high))
     return f"{one} % [{start}, {end}]"
+
+
+def _open_change(ratio: float, low: float | None, high: float | None) -> str:
+    """Write a ratio of which one bound is open, or both."""
+    end = low or high
+    if end is None or not math.isfinite(end):
+        return "not known"
+    if math.isnan(ratio):
+        return f"{'at least' if low else 'at most'} {change(end)}"
+    if any(_is_factor(x) for x in (ratio, end)):
+        one, bound = (significant(x) for x in (ratio, end))
+        told = f"× {one}"
+    else:
+        places = _places_of_ratio(ratio, *sorted((ratio, end)))
+        one, bound = (_signed(100 * (x - 1), places) for x in (ratio, end))
+        told = f"{one} %"
+    return f"{told} [{bound}, open]" if low else f"{told} [open, {bound}]"
 
 
 def _places_of_ratio(ratio: float, low: float, high: float) -> int:

@@ -37,8 +37,8 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 RESERVED = frozenset(
     {
         "workload", "trial", "session", "block", "position", "cell", "seed", "status", "reason",
-        "failure_kind", "started", "duration_ns", "worker", "iteration", "phase", "metric",
-        "source", "value", "unit", "n",
+        "failure_kind", "limit_kind", "above_ns", "above", "started", "duration_ns", "worker",
+        "iteration", "phase", "metric", "source", "value", "unit", "n",
     }
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
 from tare.results.finding import Finding
+from tare.results.message import message
 
 
 def all_findings(
@@ -49,6 +50,18 @@ def all_findings(
 def _answer(unit: FindingUnit, results: Results) -> Finding | None:
     """Ask one question, of the session that levels are taken from where it is about levels."""
     if unit.over_sessions or results.levels_of is None:
-        return unit.find(results)
-    found = unit.find(results.of_levels)
+        return _of_all(unit, results)
+    found = _of_all(unit, results.of_levels)
     return None if found is None else msgspec.structs.replace(found, session=results.levels_of)
+
+
+def _of_all(unit: FindingUnit, results: Results) -> Finding | None:
+    """Ask one question of all trials, or, saying so, of those that ended by themselves."""
+    killed = len(results.trial_table.where(status="killed"))
+    if unit.takes_killed or not killed:
+        return unit.find(results)
+    found = unit.find(results.without_killed)
+    if found is None:
+        return None
+    left_out = message("findings.killed_left_out", killed=killed, trials=len(results.counted))
+    return msgspec.structs.replace(found, caveats=(left_out, *found.caveats))

@@ -74,6 +74,9 @@ class Pair:
         Session of each common block.
     row_trials : (array of int, array of int), each of shape (n,)
         The trial of each in these blocks.
+    above : (array, array), each of shape (n,)
+        What the trial's value is known to exceed where it is infinite: the trial was killed at a
+        time limit; NaN elsewhere.
     levels_of : int or None
         Session that levels are taken from; None: all.
     """
@@ -88,6 +91,7 @@ class Pair:
     seconds: float
     sessions: IntArray
     row_trials: tuple[IntArray, IntArray]
+    above: tuple[FloatArray, FloatArray]
     levels_of: int | None = None
 
     @property
@@ -129,7 +133,14 @@ class Pair:
     @property
     def has_ratio(self) -> bool:
         """Whether all values of both are above zero."""
-        return has_ratio(self.first, self.second)
+        sides = zip((self.first, self.second), self.above, strict=True)
+        return has_ratio(*(np.where(np.isposinf(x), above[:, None], x) for x, above in sides))
+
+    @property
+    def killed(self) -> tuple[int, int]:
+        """Trials of both that were killed at a time limit."""
+        first, second = (int(np.isfinite(above).sum()) for above in self.above)
+        return first, second
 
 
 @dataclass(frozen=True)
@@ -139,16 +150,20 @@ class Cell:
     Attributes
     ----------
     workers : array, shape (n, workers)
-        Of each good trial and worker (mean over its iterations), by session and block.
+        Of each trial and worker (mean over its iterations), by session and block.
+        Infinite: it was killed at a time limit.
+    above : array, shape (n,)
+        What the value of a killed trial is known to exceed; NaN elsewhere.
     sessions, blocks, row_trials : array of int, shape (n,)
         Session, block and trial of each row.
     trials : tuple of int
-        Good trials.
+        Trials with a value.
     """
 
     cell: int
     levels: Mapping[str, str]
     workers: FloatArray
+    above: FloatArray
     sessions: IntArray
     blocks: IntArray
     row_trials: IntArray
@@ -167,12 +182,18 @@ class Cell:
     def median(self) -> Interval:
         """Median of the trial values, with the interval that holds in spite of the looks."""
         return known.interval(
-            self.trial_values, 0.5, self.stopping, by_hand=self.by_hand, tick=self.tick
-        )
+            self.trial_values, 0.5, self.stopping, by_hand=self.by_hand, tick=self.tick,
+            above=self.above,
+        )  # fmt: skip
+
+    @property
+    def killed(self) -> int:
+        """Trials that were killed at a time limit."""
+        return int(np.isfinite(self.above).sum())
 
     @property
     def n(self) -> int:
-        """Good trials."""
+        """Trials with a value, if only one above a limit."""
         return len(self.workers)
 
     def common(self, other: Cell) -> tuple[IntArray, IntArray]:
@@ -212,7 +233,7 @@ class Cells:
 
     @cached_property
     def all(self) -> list[Cell]:
-        """Every cell that has a good trial, in the order of :func:`in_order`."""
+        """Every cell that has a trial with a value, in the order of :func:`in_order`."""
         values = dict(self._workers().groups("cell"))
         return [
             self._cell(number, values[number])
@@ -231,6 +252,7 @@ class Cells:
             cell=number,
             levels={f: str(rows[f][0]) for f in self.factors},
             workers=table[whole],
+            above=of_trial["above"][whole],
             sessions=of_trial["session"][whole],
             blocks=of_trial["block"][whole],
             row_trials=of_trial["trial"][whole],
@@ -243,7 +265,7 @@ class Cells:
         )
 
     def _workers(self) -> Columns:
-        """One row a good trial and worker: mean and variance over its measured iterations."""
+        """One row a trial and worker: mean and variance over its measured iterations."""
         s = self.results.sample_table.of(self.basis.metric, self.basis.source)
         s = s.with_columns(worker=np.nan_to_num(s["worker"]))
         numbers, rows = s.group_numbers("trial", "worker"), mean_by(s, "trial", "worker")
@@ -251,13 +273,28 @@ class Cells:
         counts = np.bincount(numbers)
         variance = np.full(len(rows), np.nan)
         np.divide(squares, counts - 1, out=variance, where=counts > 1)
-        return rows.with_columns(variance=variance).joined(self.results.good, "trial")
+        ended = rows.with_columns(variance=variance, above=np.full(len(rows), np.nan))
+        ended = ended.joined(self.results.good, "trial")
+        killed = self.results.killed(self.basis.metric)
+        if not killed:
+            return ended
+        # One row a worker.
+        counts = killed["workers"].astype(np.int_)
+        worker = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        killed = killed.rows(np.repeat(np.arange(len(killed)), counts))
+        killed = killed.with_columns(
+            worker=worker.astype(float),
+            value=np.full(len(killed), np.inf),
+            variance=np.full(len(killed), np.nan),
+        )
+        return Columns.concatenated([ended, killed.only(*ended.names)])
 
     def _seconds(self, rows: Columns) -> float:
         durations = rows["duration_ns"] if "duration_ns" in rows else np.zeros(0)
         if (known := durations[~np.isnan(durations)]).size:
             return float(known.mean() / 1e9)
-        per_iteration = float(rows["value"].mean() / 1e9) if self.basis.unit == "ns" else 0.0
+        ended = rows["value"][np.isfinite(rows["value"])]
+        per_iteration = float(ended.mean() / 1e9) if self.basis.unit == "ns" and len(ended) else 0.0
         return per_iteration * self.results.experiment.iterations
 
     def groups(self, factor: str) -> Iterator[tuple[dict[str, str], dict[str, Cell]]]:
@@ -381,6 +418,7 @@ def _pair(factor: str, first: Cell, second: Cell, levels_of: int | None) -> Pair
         seconds=first.seconds + second.seconds,
         sessions=first.sessions[own],
         row_trials=(first.row_trials[own], second.row_trials[other]),
+        above=(first.above[own], second.above[other]),
         levels_of=levels_of,
     )
 
@@ -417,12 +455,12 @@ def basis_of(results: Results, metric: str | None = None) -> Basis | Message:
 
 
 def values_of(results: Results, metric: str | None = None) -> Basis | Message:
-    """Choose the best source that every good trial has; or say why there is none."""
+    """Choose the best source that every trial with a value has; or say why there is none."""
     metric = metric or answer_metric(results)
     common = results.sources(metric)
     if common:
         return Basis(metric, common[0], more_is_better(results, metric))
-    if not results.good:
+    if not results.good and not results.killed(metric):
         return message("cells.none_good")
     some = results.sample_table.sources(metric)
     if not some:

@@ -262,4 +262,6 @@ def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=-20, find=find, of_sweeps=True, of_rates=True)
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=-20, find=find, of_sweeps=True, of_rates=True, takes_killed=True
+)

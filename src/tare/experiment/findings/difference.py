@@ -182,4 +182,11 @@ def _caveats(results: Results) -> tuple[Said, ...]:
     return tuple(one for one in (apart, judged_before(results)) if one)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find, of_sweeps=True, over_sessions=True)
+UNIT = FindingUnit(
+    description=_DESCRIPTION,
+    order=0,
+    find=find,
+    of_sweeps=True,
+    over_sessions=True,
+    takes_killed=True,
+)

@@ -43,14 +43,14 @@ def without_ratio(pairs: Sequence[Pair], cells: Cells) -> Message | None:
 
 def _difference(pair: Pair, cells: Cells) -> Message:
     basis = cells.basis
-    found = paired_shift(*pair.trial_values, tick=basis.tick)
+    found = paired_shift(*pair.trial_values, tick=basis.tick, limits=pair.above)
     others = [f for f in cells.varied if f != pair.factor]
     return message(
         "cells.difference",
         level=pair.level,
         reference=pair.reference,
         where=where(pair.levels, others) if others else None,
-        difference=Amount(found.middle, basis.unit, found.low, found.high),
+        difference=Amount.of(found.middle, basis.unit, found.low, found.high),
     )
 
 

@@ -38,6 +38,9 @@ class FindingUnit:
     over_sessions : bool
         Whether it compares within blocks, or sessions themselves, so that it holds over sessions of
         a machine that changed between them. All others are then asked of one session.
+    takes_killed : bool
+        Whether it uses values of which only a lower bound is known, of trials that were killed at
+        their time limit. All others are asked without these trials, and say so.
     """
 
     description: Description
@@ -46,6 +49,7 @@ class FindingUnit:
     of_sweeps: bool = False
     of_rates: bool = False
     over_sessions: bool = False
+    takes_killed: bool = False
 
 
 class Judged(TypedDict):

@@ -372,14 +372,15 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
         return message("difference.no_ratio", why=refused)
     candidates = [own for own, _ in results.cells(STATUSES) if str(own[factor]) != reference]
     level = confidence(len(candidates))
+    # Where trials were killed, the upper ends of the ranges are not known.
+    spread = [p for p in pairs if not any(p.killed)]
     spreads, _ = compare_spreads(
-        [p.within_sessions for p in pairs],
+        [p.within_sessions for p in spread],
         results.experiment.parallel_growth,
         seed=results.experiment.seed,
     )
-    found = tuple(
-        _difference(results, basis, p, s, level) for p, s in zip(pairs, spreads, strict=True)
-    )
+    by_pair = dict(zip(map(id, spread), spreads, strict=True))
+    found = tuple(_difference(results, basis, p, by_pair.get(id(p)), level) for p in pairs)
     few = request_quantiles.few_in(results, basis.metric)
     return found if few is None else tuple(_unjudged(one, few) for one in found)
 
@@ -438,16 +439,17 @@ def failing_trials(results: Results, factor: str, levels: list[str]) -> Message:
 
 
 def _difference(
-    results: Results, basis: Basis, pair: Pair, spread: SpreadComparison, level: float
+    results: Results, basis: Basis, pair: Pair, spread: SpreadComparison | None, level: float
 ) -> Difference:
     asked, (first, second) = results.experiment, pair.trial_values
     looked = asked.stopping.trials is None
     if looked:
-        found = _sequential(results, first, second, level, basis.tick)
+        found = _sequential(results, pair, level, basis.tick)
         comparison, looks = found.comparison, found.looks
         rests = message("difference.pairs", pairs=comparison.n, analyses=len(looks))
     else:
-        comparison, looks = compare(first, second, asked.margin, level, tick=basis.tick), ()
+        comparison = compare(first, second, asked.margin, level, tick=basis.tick, limits=pair.above)
+        looks = ()
         ends = earlier_ends(results)
         rests = (
             message("difference.raised", pairs=comparison.n, verdicts=ends)
@@ -455,7 +457,9 @@ def _difference(
             else message("difference.fixed", pairs=comparison.n)
         )
     if pair.levels_of is not None:
-        apart = compare(first[pair.level_rows], second[pair.level_rows], asked.margin, level)
+        rows = pair.level_rows
+        limits = pair.above[0][rows], pair.above[1][rows]
+        apart = compare(first[rows], second[rows], asked.margin, level, limits=limits)
         comparison = replace(
             comparison, cliffs_delta=apart.cliffs_delta, median_ratio=apart.median_ratio
         )
@@ -466,7 +470,9 @@ def _difference(
     gated = None
     if asked.stopping.gate_on != "median":
         judged = quantile_of(asked.stopping.gate_on)
-        gated = pair_ratio(first, second, judged, level, tick=basis.tick, seed=asked.seed)
+        gated = pair_ratio(
+            first, second, judged, level, tick=basis.tick, seed=asked.seed, limits=pair.above
+        )
     others = [f for f in results.varied if f != pair.factor]
     at = at_levels(pair.levels, others) if others else ""
     second_name = f"{pair.level} ({at})" if at else pair.level
@@ -490,7 +496,7 @@ def _difference(
         medians=(of_first.median, of_second.median),
         gate_on=asked.stopping.gate_on,
         gated=gated,
-        means=pair_ratio(first, second, tick=basis.tick),
+        means=pair_ratio(first, second, tick=basis.tick, limits=pair.above),
         remedy=None
         if gated is None
         else _more_for_gate(gated, first, second, pair.seconds, asked.stopping),
@@ -567,15 +573,13 @@ _SEQUENTIAL = f"{_PAIRED}group-sequential signed-rank interval"
 _FIXED = f"{_PAIRED}signed-rank interval"
 
 
-def _sequential(
-    results: Results, first: FloatArray, second: FloatArray, level: float, tick: float | None
-) -> Sequential:
+def _sequential(results: Results, pair: Pair, level: float, tick: float | None) -> Sequential:
     """Compare as the stopping rule did; where it was cut short, spend what error is left."""
     asked = results.experiment
     stopping = asked.stopping
     judge_pairs = partial(
-        compare_sequentially, first, second, asked.margin, level, stopping.gate, tick=tick,
-        first_look=stopping.min_trials or FIRST_LOOK,
+        compare_sequentially, *pair.trial_values, asked.margin, level, stopping.gate, tick=tick,
+        first_look=stopping.min_trials or FIRST_LOOK, limits=pair.above,
     )  # fmt: skip
     found = judge_pairs()
     return found if found.stop or not _over(results) else judge_pairs(final=True)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
+
+import numpy as np
 
 from tare import units
 from tare.experiment import metrics
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.specification import Stopping
 from tare.render.words import text
-from tare.results.message import Message, message
+from tare.results.message import Amount, Message, message
+from tare.statistics.censored import interval_above
 from tare.statistics.interim_analysis import Target
 from tare.statistics.intervals import Interval, p10_and_p90
 from tare.statistics.series_intervals import interval_at_stop
@@ -46,6 +51,8 @@ class Known:
     interval: Interval
     why: Why | Literal["few"] | None
     refusal: Message | None
+    #: Values that are only known to exceed a time limit.
+    killed: int = 0
 
     def __str__(self) -> str:
         """Return the figure as it stands in the terminal and on the page."""
@@ -64,6 +71,8 @@ class Known:
             "source": self.source,
             "quantile": self.quantile,
             "value": self.interval.estimate,
+            "above": self.interval.above,
+            "killed": self.killed,
             "low": self.interval.low,
             "high": self.interval.high,
             "reached": self.interval.half_width,
@@ -85,6 +94,7 @@ def know(
     by_hand: bool,
     quantile: float | None = None,
     few: Message | None = None,
+    above: FloatArray | None = None,
 ) -> Known:
     """Work out how well a quantile is known; by default the one that was asked for.
 
@@ -102,16 +112,21 @@ def know(
         Another than was asked for.
     few : Message, optional
         That the values are quantiles of too few requests.
+    above : array, shape (n,), optional
+        What infinite values are known to exceed.
     """
     wanted = stopping.quantile if quantile is None else quantile
     tick = metrics.tick(metric, source)
-    found = interval(values, wanted, stopping, by_hand=by_hand, tick=tick)
+    found = interval(values, wanted, stopping, by_hand=by_hand, tick=tick, above=above)
     if few is not None:
         return Known(metric, source, wanted, found.refused(few), "few", few)
-    why, refusal = unsteady(values, stopping.precision, wanted)
+    # Values above a limit are at least the limit, which is enough to see a series change.
+    least = values if above is None else np.where(np.isposinf(values), above, values)
+    why, refusal = unsteady(least, stopping.precision, wanted)
     if why is None and len(values) >= FEWEST_FOR_QUANTILES:
-        why, refusal = clock(values, Target(stopping.precision, wanted, tick=tick))
-    return Known(metric, source, wanted, found, why, refusal)
+        why, refusal = clock(least, Target(stopping.precision, wanted, tick=tick))
+    killed = int(np.isposinf(values).sum())
+    return Known(metric, source, wanted, found, why, refusal, killed)
 
 
 def interval(
@@ -121,6 +136,7 @@ def interval(
     *,
     by_hand: bool,
     tick: float | None = None,
+    above: FloatArray | None = None,
 ) -> Interval:
     """Return the interval of a quantile that holds however the series ended.
 
@@ -135,7 +151,21 @@ def interval(
         Whether somebody who watched it ended it.
     tick : float, optional
         What is known of the clock's tick; see :func:`tare.experiment.metrics.tick`.
+    above : array, shape (n,), optional
+        What infinite values are known to exceed.
     """
+    how = partial(_interval, quantile=quantile, stopping=stopping, by_hand=by_hand)
+    return how(values, tick) if above is None else interval_above(how, values, above, tick)
+
+
+def _interval(
+    values: FloatArray,
+    tick: float | None,
+    *,
+    quantile: float,
+    stopping: Stopping,
+    by_hand: bool,
+) -> Interval:
     # Who compares watches the ratio.
     if by_hand and stopping.compare is None:
         return watched_interval(values, quantile, tick)
@@ -151,16 +181,27 @@ def interval(
 
 
 def figure(unit: str, i: Interval) -> str:
-    """Write an estimate, with its interval where it has one: ``41.2 ms [39.8, 43.0]``."""
-    if i.low is None or i.high is None:
-        return units.amount(unit, i.estimate)
-    return units.interval(unit, i.estimate, i.low, i.high)
+    """Write an estimate, with its interval where it has one: ``41.2 ms [39.8, 43.0]``.
+
+    Above a time limit it is ``> 98 ms``, and so may the upper bound be: ``60 ms [55, > 98]``.
+    """
+    return units.known(unit, i.estimate, i.low, i.high, i.above)
+
+
+def amount(unit: str, i: Interval) -> Amount:
+    """Give an estimate with its interval as part of a message."""
+    return Amount.of(i.estimate, unit, i.low, i.high, i.above)
 
 
 def relative_spread(values: FloatArray) -> str:
-    """Write the p10–p90 range relative to the median; a dash for too few values."""
+    """Write the p10–p90 range relative to the median; a dash for too few values.
+
+    Where one of these is above a time limit, it is not known.
+    """
     middle = median(values)
     if len(values) < FEWEST_FOR_QUANTILES or not middle:
         return "–"
     low, high = p10_and_p90(values)
+    if math.isinf(high):
+        return text(message("known.unknown"))
     return percent((high - low) / middle)

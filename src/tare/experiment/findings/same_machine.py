@@ -152,5 +152,10 @@ def _table(compared: Iterable[Judged]) -> Table:
 
 
 UNIT = FindingUnit(
-    description=_DESCRIPTION, order=110, find=find, of_sweeps=True, over_sessions=True
+    description=_DESCRIPTION,
+    order=110,
+    find=find,
+    takes_killed=True,
+    of_sweeps=True,
+    over_sessions=True,
 )

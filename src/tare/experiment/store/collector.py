@@ -15,7 +15,7 @@ import numpy as np
 from tare import files
 from tare.agent import record
 from tare.errors import StoreError
-from tare.experiment import journal, plan, plan_file
+from tare.experiment import journal, plan, plan_file, time_limits
 from tare.experiment.metrics import TIME, of_workload, waited_for
 from tare.experiment.results import Results, typed
 from tare.experiment.samples import Key, Samples
@@ -137,6 +137,14 @@ class Collector:
             return self._samples().table()
         rows = [*self.rows[name], *(row for one in self._sessions for row in one.rows(name))]
         return _columns(name, rows)
+
+    def faults(self) -> dict[int, list[tuple[str, int | None]]]:
+        """Return kind and iteration of the faults of each trial, warnings left out."""
+        found: dict[int, list[tuple[str, int | None]]] = defaultdict(list)
+        for trial, _, iteration, kind, *_ in self.rows["faults"]:
+            if kind != "warning":
+                found[trial].append((kind, iteration))
+        return found
 
     def _samples(self) -> Samples:
         return Samples({key: part.columns() for key, part in self.samples.items()})
@@ -302,6 +310,25 @@ class _Session:
             raise self._damaged(f"cell {start.cell} has two good trials in a block")
         self._good.add((start.cell, start.block))
 
+    def _kill(
+        self,
+        start: journal.TrialStart,
+        end: journal.TrialEnd | None,
+        faults: list[tuple[str, int | None]],
+    ) -> tuple[str, time_limits.Kill] | None:
+        """Return the status of a trial that a time limit ended, and what is known of its value.
+
+        None: it ended otherwise.
+        """
+        if end is None or end.status == "ok" or start.rehearsal or not faults:
+            return None
+        made = self._into.plan
+        cell = made.cells[start.cell]
+        found = time_limits.kill(made.experiment, cell.workload, cell.workers, faults)
+        if found is None:
+            return None
+        return ("killed" if found.bounds(made.metric) else end.status), found
+
     def _damaged(self, why: str) -> StoreError:
         return StoreError(
             f"line {self._number} of {self.path} is damaged: {why}", "restore the file from a copy"
@@ -322,21 +349,29 @@ class _Session:
             case "instances":
                 return [_instance(number, *one) for one in self._instances.values()]
             case "trials":
+                faults = self._into.faults()
                 return [
-                    _trial(number, start, self._ends.get(trial))
+                    _trial(number, start, end, self._kill(start, end, faults[trial]))
                     for trial, start in self._starts.items()
+                    for end in [self._ends.get(trial)]
                 ]
         return []
 
 
-def _trial(session: int, start: journal.TrialStart, end: journal.TrialEnd | None) -> Row:
+def _trial(
+    session: int,
+    start: journal.TrialStart,
+    end: journal.TrialEnd | None,
+    kill: tuple[str, time_limits.Kill] | None,
+) -> Row:
     known = (start.levels.get(name) for name in _FACTORS)
+    status, limit = kill or (end.status if end else "unfinished", None)
     return (
         start.trial, session, start.block, start.position, start.cell, *known, start.levels,
         start.seed, start.repetitions, start.cpus, start.rehearsal, start.error_captured,
         start.monotonic_ns, end and end.monotonic_ns - start.monotonic_ns,
-        end.status if end else "unfinished", end and end.reason,
-        (end and end.failure_kind) or None,
+        status, end and end.reason, (end and end.failure_kind) or None,
+        limit and limit.kind, limit and limit.above_ns,
     )  # fmt: skip
 
 
@@ -365,7 +400,7 @@ def _with_levels(trials: Columns, made: plan.Plan) -> Columns:
     factors = list(made.cells[0].levels()) if made.cells else []
     kept = trials.only(
         "trial", "session", "block", "position", "cell", "seed", "status", "reason",
-        "failure_kind", "started", "duration_ns", "error_captured",
+        "failure_kind", "limit_kind", "above_ns", "started", "duration_ns", "error_captured",
     )  # fmt: skip
     levels = trials["levels"]
     return kept.with_columns(**{f: objects(own.get(f) for own in levels) for f in factors})
