@@ -16,7 +16,11 @@ Then: the pairs that a right verdict takes (3 % against zero, CoV 5 %, margin 2 
 paired Wilcoxon test with n fixed to have the same power; how often a difference of exactly the
 margin is called the same; and how often the interval at the stop covers.
 
+With --estimates instead: the bias of estimates at the stop, of the plain Hodges–Lehmann median and
+of the median-unbiased one that is reported.
+
     .venv/bin/python benchmarks/comparison.py [--replicates 4000]
+    .venv/bin/python benchmarks/comparison.py --estimates --replicates 20000 [--spreads 1 2 5 10]
 """
 
 from __future__ import annotations
@@ -30,8 +34,8 @@ from pyperf._compare import CompareData, CompareResult
 from scipy import stats
 from scipy.signal import lfilter
 
-from tare.statistics.sequential import decides, looks
-from tare.statistics.signed_rank import signed_rank_cdf
+from tare.statistics.sequential import compare_sequentially, decides, looks
+from tare.statistics.signed_rank import hodges_lehmann, signed_rank_cdf
 
 MARGIN, EFFECT, COV = 0.02, 0.03, 0.05
 CAP = 300
@@ -178,10 +182,64 @@ def at_the_margin(replicates: int) -> None:
             )
 
 
+BUDGETS = (30, 60, 200)
+
+
+def estimates(replicates: int, cov: float, effect: float) -> None:
+    """Print the bias of both estimates for each budget, and of those called slower."""
+    rng = np.random.default_rng(5)
+    plain, reported = (np.empty((len(BUDGETS), replicates)) for _ in range(2))
+    slower = np.zeros((len(BUDGETS), replicates), dtype=bool)
+    ones = np.ones(max(BUDGETS))
+    for i in range(replicates):
+        d = noisy(rng, effect, cov, (max(BUDGETS),))
+        stopped = False
+        for j, budget in enumerate(BUDGETS):
+            if stopped:  # the same pairs as with the smaller budget
+                plain[j, i], reported[j, i] = plain[j - 1, i], reported[j - 1, i]
+                slower[j, i] = slower[j - 1, i]
+                continue
+            first, second = ones[:budget], np.exp(d[:budget])
+            found = compare_sequentially(first, second, MARGIN, final=True, tick=1e-12)
+            c = found.comparison
+            stopped = c.n < budget
+            plain[j, i] = np.exp(hodges_lehmann(d[: c.n]))
+            reported[j, i] = c.ratio
+            slower[j, i] = c.low > 1
+    for j, budget in enumerate(BUDGETS):
+        row = [f"{cov:.0%}", f"{effect:.0%}", f"{budget}"]
+        for found in (plain[j], reported[j]):
+            row += [
+                f"{100 * np.mean(found - 1 - effect):+.2f}",
+                f"{100 * np.mean(found > 1 + effect):.1f}",
+                f"{100 * np.sqrt(np.mean((found - 1 - effect) ** 2)):.2f}",
+                f"{100 * np.mean(found[slower[j]] - 1):+.2f}" if slower[j].any() else "–",
+            ]
+        row.append(f"{100 * np.mean(slower[j]):.1f}")
+        print("| " + " | ".join(row) + " |", flush=True)
+
+
+def bias(replicates: int, spreads: list[float]) -> None:
+    print(f"estimate at the stop, {replicates:,} comparisons a line, per cent")
+    of = ("mean bias", "above the truth", "RMS error", "mean of those slower")
+    heads = [*(f"plain: {one}" for one in of), *(f"reported: {one}" for one in of)]
+    print("| CoV | truth | budget | " + " | ".join([*heads, "slower"]) + " |")
+    for cov in spreads:
+        for effect in (0.0, 0.01, 0.03, 0.1):
+            estimates(replicates, cov / 100, effect)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicates", type=int, default=4000)
+    parser.add_argument("--estimates", action="store_true", help="the bias of estimates instead")
+    parser.add_argument(
+        "--spreads", type=float, nargs="+", default=[1, 2, 5, 10], help="CoV, in %%"
+    )
     options = parser.parse_args()
+    if options.estimates:
+        bias(options.replicates, options.spreads)
+        return
     false_alarms(options.replicates)
     pairs_to_a_verdict(options.replicates)
     at_the_margin(options.replicates)

@@ -6,7 +6,7 @@ Source: Lan and DeMets 1983; Jennison and Turnbull 1989; Hodges and Lehmann 1963
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -26,8 +26,9 @@ from tare.statistics.comparison import (
 )
 from tare.statistics.inversion import root
 from tare.statistics.shift import Shift, clock_matters, paired_shift
-from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
+from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_level
 from tare.statistics.statistic import FloatArray, exp
+from tare.statistics.stopped_estimate import Continued, median_unbiased
 from tare.statistics.ticks import Tick
 
 #: Looks that are over: (n, normal quantile of the boundary), in order of n.
@@ -171,7 +172,8 @@ class Sequential:
     Attributes
     ----------
     comparison : Comparison
-        As of the last look: ``n`` is its size, ``low`` and ``high`` are the sequential interval.
+        As of the last look: ``n`` is its size, ``low`` and ``high`` are the sequential interval,
+        ``ratio`` is the median-unbiased estimate.
     stop : bool
         Whether the verdict (or the answer of the gate) is safe, so that no more pairs are needed.
     next_look : int or None
@@ -242,7 +244,7 @@ def compare_sequentially(
     References
     ----------
     Lan and DeMets 1983 for the spending of the error, Jennison and Turnbull 1989 for repeated
-    intervals.
+    intervals, Emerson and Fleming 1990 for the estimate.
     """
     checked.parameters(margin=margin, confidence=confidence)
     first, second = checked.pair(first, second, above=limits is not None)
@@ -251,7 +253,8 @@ def compare_sequentially(
     ends = (first, second) if above is None else tuple(map(at_least, (first, second), above))
     over: list[Look] = []
     stop = False
-    for exact in looks(_log_ratios(*ends), confidence, final, first_look):
+    log_ratios = _log_ratios(*ends)
+    for exact in looks(log_ratios, confidence, final, first_look):
         look = _clocked(exact, first[: exact.n], second[: exact.n], tick, _head(above, exact.n))
         over.append(look)
         stop = decides(look, margin, gate)
@@ -260,6 +263,9 @@ def compare_sequentially(
     last = over[-1] if over else Look(len(first), 0.0, None, None)
     n = last.n
     comparison = _conclude(first[:n], second[:n], last, margin, confidence, tick, _head(above, n))
+    if above is None:
+        # Values above a limit leave a range of estimates, of which none is known to be unbiased.
+        comparison = _corrected(comparison, log_ratios, over, margin, gate)
     following = None if stop or final else _next(last.n if over else 0, first_look)
     return Sequential(comparison, stop, following, tuple(over))
 
@@ -353,15 +359,73 @@ def _thinned(ordered: FloatArray, quantiles: int) -> FloatArray:
     return thinned
 
 
-def _pairs_needed(d: FloatArray, margin: float, confidence: float) -> float:
-    """Pairs whose interval is no wider than the margin, given log-ratios of such a spread."""
+def _error_of_one(d: FloatArray) -> float:
+    """Return the standard error of the Hodges–Lehmann estimate times √n; 0 below 4 log-ratios."""
     bounds = signed_rank_interval(d, 0.8)
     if bounds is None:
         return 0.0
     errors = -special.ndtri(signed_rank_level(len(d), 0.2) / 2)
-    error_of_one = (bounds[1] - bounds[0]) / 2 / errors * math.sqrt(len(d))
+    return float((bounds[1] - bounds[0]) / 2 / errors * math.sqrt(len(d)))
+
+
+def _pairs_needed(d: FloatArray, margin: float, confidence: float) -> float:
+    """Pairs whose interval is no wider than the margin, given log-ratios of such a spread."""
     z = -special.ndtri((1 - confidence) / 2) + _DEARER
-    return float((2 * z * error_of_one / math.log1p(margin)) ** 2)
+    return float((2 * z * _error_of_one(d) / math.log1p(margin)) ** 2)
+
+
+def _corrected(
+    found: Comparison, d: FloatArray, over: Sequence[Look], margin: float, gate: float | None
+) -> Comparison:
+    """Replace the ratio by the estimate that allows for the analyses before the last one."""
+    before = tuple(
+        (look.n, math.log(look.low), math.log(look.high))
+        for look in over[:-1]
+        if look.low is not None and look.high is not None
+    )
+    if not before or found.low is None or found.high is None:
+        return found
+    ratio = exp(_estimate_at_stop(d[: found.n].tobytes(), before, margin, gate))
+    return replace(found, ratio=min(max(ratio, found.low), found.high))
+
+
+@lru_cache(maxsize=256)
+def _estimate_at_stop(
+    data: bytes, before: tuple[tuple[int, float, float], ...], margin: float, gate: float | None
+) -> float:
+    """Compute the median-unbiased log-ratio; cached, since the same pairs are asked for again.
+
+    ``before``: size and bounds (logs) of the analyses before the last.
+    """
+    d = np.frombuffer(data, dtype=float)
+    continued = [
+        Continued(n, *_continuing(_middle(d[:n].tobytes()), low, high, margin, gate))
+        for n, low, high in before
+    ]
+    return median_unbiased(_middle(data), len(d), _error_of_one(d), continued)
+
+
+@lru_cache(maxsize=1024)
+def _middle(data: bytes) -> float:
+    return hodges_lehmann(np.frombuffer(data, dtype=float))
+
+
+def _continuing(
+    middle: float, low: float, high: float, margin: float, gate: float | None
+) -> tuple[float, float]:
+    """Return the range of estimates around one at which its interval, moved along, decides nothing.
+
+    It is what :func:`decides` leaves open. Where estimates near 1 are equivalent, there is such a
+    range on either side; the estimate is in one of them. All in logs.
+    """
+    below, above = middle - low, high - middle
+    if gate is not None:
+        return math.log1p(gate) - above, math.log1p(gate) + below
+    edge = math.log1p(margin)
+    least, most = below - edge, edge - above
+    if least >= most:
+        return -above, below
+    return (-above, least) if middle <= least else (most, below)
 
 
 def _clocked(

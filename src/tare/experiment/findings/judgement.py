@@ -569,7 +569,7 @@ def _cell(results: Results, basis: Basis, levels: Mapping[str, str]) -> Cell:
 
 
 _PAIRED = "Hodges–Lehmann median of paired log-ratios on common blocks, "
-_SEQUENTIAL = f"{_PAIRED}group-sequential signed-rank interval"
+_SEQUENTIAL = f"{_PAIRED}median-unbiased at the stop, group-sequential signed-rank interval"
 _FIXED = f"{_PAIRED}signed-rank interval"
 
 
