@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tare.experiment.task_sets.outcomes import RESULTS
 from tare.features.tasks import benchexec
-from tare.features.tasks.runs import RESULTS, Runs
+from tare.features.tasks.runs import Runs
 from tare.readers import read
 
 pytest.importorskip("benchexec", reason="BenchExec is not installed")

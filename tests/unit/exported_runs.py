@@ -7,7 +7,8 @@ from typing import Any
 import columns
 import numpy as np
 
-from tare.features.tasks.runs import RESULTS, Configuration, Folder, Runs
+from tare.experiment.task_sets.outcomes import RESULTS
+from tare.features.tasks.runs import Configuration, Folder, Runs
 from tare.features.tasks.specification import TaskSet
 from tare.results.columns import objects
 from tare.workloads.specification import Enforced

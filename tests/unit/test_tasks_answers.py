@@ -11,14 +11,18 @@ import numpy as np
 import pytest
 import vega_lite
 
-from tare.features.tasks.answers import caveats, configurations, failed, findings, missing
-from tare.features.tasks.outcomes import labels, pairs, scored
+from tare.experiment.task_sets import answers
+from tare.experiment.task_sets.answers import configurations
+from tare.experiment.task_sets.outcomes import Result, pairs
+from tare.features.tasks.caveats import caveats, failed, missing
+from tare.features.tasks.configurations import labels, scored
 from tare.features.tasks.page import make
-from tare.features.tasks.runs import Configuration, Folder, Result, Runs
+from tare.features.tasks.runs import Configuration, Folder, Runs
 from tare.features.tasks.specification import TaskSet
 from tare.render import html
 from tare.render.words import paragraph, text
 from tare.results.columns import objects
+from tare.results.finding import Finding
 from tare.results.message import Message
 from tare.workloads.specification import Enforced
 
@@ -71,9 +75,12 @@ def once(*results: Row) -> list[list[Row]]:
     return [[one] for one in results]
 
 
+def findings(some: Runs) -> dict[str, Finding]:
+    return {one.name: one for one in answers.findings(scored(some, "cpu"), some.tasks)}
+
+
 def said(some: Runs, name: str) -> str:
-    found = {one.name: one for one in findings(some, scored(some, "cpu"))}
-    return paragraph(found[name].answer)
+    return paragraph(findings(some)[name].answer)
 
 
 def test_labels_are_what_differs() -> None:
@@ -143,9 +150,10 @@ def test_differences_stand_first_and_name_the_tasks() -> None:
         once(("correct", 1), ("correct", 1), ("wrong", 1)),
         once(("correct", 1), ("crashed", 1), ("timeout", 20)),
     )
-    first = findings(some, scored(some, "cpu"))[0]
-    assert (first.name, first.verdict) == ("changed", "yes")
-    assert [row["task"] for row in first.tables[0].rows] == ["<i>1.in", "<i>2.in"]
+    assert list(findings(some)) == ["best", "changed", "solved", "faster"]
+    changed = findings(some)["changed"]
+    assert changed.verdict == "yes"
+    assert [row["task"] for row in changed.tables[0].rows] == ["<i>1.in", "<i>2.in"]
     assert "2 of 3 tasks end differently" in said(some, "changed")
     assert "docker solves none more and 1 less (p = 1)" in said(some, "changed")
 
@@ -203,12 +211,6 @@ def test_a_task_whose_runs_differ_is_mixed() -> None:
     assert report.question == "Who solves most?"
 
 
-def test_without_differences_they_stand_second() -> None:
-    some = runs(once(("correct", 1)), once(("correct", 2)))
-    names = [one.name for one in findings(some, scored(some, "cpu"))]
-    assert names == ["solved", "changed", "faster"]
-
-
 def test_the_ratio_is_the_geometric_mean_of_what_both_solve() -> None:
     seconds = np.linspace(1, 2, 12)
     some = runs(
@@ -216,7 +218,7 @@ def test_the_ratio_is_the_geometric_mean_of_what_both_solve() -> None:
         once(*(("correct", s * (1.1 if i % 2 else 1.3)) for i, s in enumerate(seconds)),
              ("correct", 9)),
     )  # fmt: skip
-    faster = findings(some, scored(some, "cpu"))[2]
+    faster = findings(some)["faster"]
     row = faster.tables[0].rows[0]
     assert row["ratio"] == pytest.approx(math.sqrt(1.1 * 1.3))
     assert (row["n"], row["left_out"], row["these"]) == (12, 1, None)
@@ -224,8 +226,7 @@ def test_the_ratio_is_the_geometric_mean_of_what_both_solve() -> None:
 
 def test_results_that_vary_from_trial_to_trial_are_found() -> None:
     some = runs([[("correct", 1), ("wrong", 1)], [("correct", 1), ("correct", 1)]])
-    unsteady = findings(some, scored(some, "cpu"))[-1]
-    assert unsteady.name == "unsteady"
+    unsteady = findings(some)["unsteady"]
     row = unsteady.tables[0].rows[0]
     assert row["task"] == "<i>0.in"
     assert isinstance(row["results"], Message)
@@ -343,7 +344,7 @@ def test_runs_without_cpu_time_have_no_ratio() -> None:
     given = runs(first, second)
     [_, one] = scored(given, "cpu")
     assert np.isnan(one.outcomes.time[:2]).all()
-    answers = " ".join(said(given, one.name) for one in findings(given, scored(given, "cpu")))
+    answers = " ".join(said(given, name) for name in findings(given))
     assert "× 2.0" in answers
     assert "over 6 tasks that both solve, of 8" in answers
     assert html.render(make(given, "cpu", "tare tasks report monday")[0])

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tare.errors import StoreError
+from tare.experiment.task_sets.outcomes import RESULTS
 from tare.features.tasks import benchexec
-from tare.features.tasks.runs import RESULTS, Runs
+from tare.features.tasks.runs import Runs
 from tare.readers import read
 
 NAN = float("nan")

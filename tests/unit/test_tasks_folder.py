@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from tare.errors import ExperimentError, StoreError, UsageError
 from tare.experiment import journal, plan_file
 from tare.experiment.specification import Cell, Experiment
+from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks import folder as folders
 from tare.features.tasks.journal import Run
 from tare.features.tasks.lanes import Work
-from tare.features.tasks.runs import Result
 from tare.features.tasks.session import works
 from tare.features.tasks.specification import Plan, Task, TaskSet
 from tare.wiring import command_line

@@ -212,6 +212,26 @@ def _without_skew(q: float, skew: float, n: int) -> float:
     return 3 * math.sqrt(n) / skew * (root - 1)
 
 
+def _mean_p(values: FloatArray) -> float:
+    """Two-sided p of a mean of 0: at most 1 − CONFIDENCE where ``_mean_bounds`` exclude it."""
+    n = len(values)
+    statistic = math.sqrt(n) * float(values.mean()) / float(values.std(ddof=1))
+    third = float(((values - values.mean()) ** 3).mean()) / float(values.std()) ** 3
+    skew = third * math.sqrt(n * (n - 1)) / (n - 2)
+    hall = _with_skew(statistic, skew, n)
+    # Each bound is the outer one of Student's t and Hall's, so each p is the larger one.
+    nearest = min(abs(statistic), abs(hall)) if statistic * hall > 0 else 0.0
+    return max(LEAST_P, 2 * float(special.stdtr(n - 1, -nearest)))
+
+
+def _with_skew(q: float, skew: float, n: int) -> float:
+    """Return the quantile of which ``_without_skew`` makes this one."""
+    if abs(skew) < 1e-6:
+        return q
+    cube = (1 + skew * q / (3 * math.sqrt(n))) ** 3
+    return math.sqrt(n) * ((cube - 1) / skew + skew / (6 * n))
+
+
 def _interval(estimate: float, low: float, high: float, method: str, n: int) -> Interval:
     return Interval(estimate, low, high, CONFIDENCE, method, n)
 
@@ -421,6 +441,9 @@ class Ratio:
     ----------
     ratio : Estimate
         Second over first.
+    p : float or None
+        That it is 1 on inputs like these, two-sided; below 5 % where that interval excludes 1.
+        None where there is no interval.
     left_out : int
         Tasks that ran in both, and have no ratio: the next two, or a time is not known.
     unsolved_first, unsolved_second : int
@@ -428,6 +451,7 @@ class Ratio:
     """
 
     ratio: Estimate
+    p: float | None
     left_out: int
     unsolved_first: int
     unsolved_second: int
@@ -477,8 +501,10 @@ def geometric_mean_ratio(first: Outcomes, second: Outcomes) -> Ratio:
     one, two = (_log_times(side.of(used)) for side in (first, second))
     logs = two.mean - one.mean
     n = len(logs)
+    ratio = _mean_ratio(logs, _trial_error(one, two))
     return Ratio(
-        _mean_ratio(logs, _trial_error(one, two)),
+        ratio,
+        None if ratio.like_these.low is None else _mean_p(logs),
         int(both.sum()) - n,
         int((both & ~solved[0]).sum()),
         int((both & ~solved[1]).sum()),

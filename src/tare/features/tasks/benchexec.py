@@ -20,7 +20,8 @@ import numpy as np
 import tare
 from tare import files
 from tare.errors import StoreError
-from tare.features.tasks.runs import Configuration, Folder, Result, Runs
+from tare.experiment.task_sets.outcomes import Result
+from tare.features.tasks.runs import Configuration, Folder, Runs
 
 _HINT = "choose another folder"
 #: Document type as BenchExec 3.35 writes it; minidom and ElementTree cannot write one.
@@ -63,6 +64,8 @@ _OUTCOMES: dict[Result, _Outcome] = {
     "killed": _Outcome("KILLED BY SIGNAL 9", "error"),
     "unchecked": _Outcome("unknown", "unknown"),
     "lost": _Outcome("FAILED", "error", "failed"),
+    "unknown": _Outcome("unknown", "unknown"),
+    "failed": _Outcome("ERROR", "error"),
 }
 
 

@@ -16,7 +16,7 @@ from tare.errors import IncompleteError, InterruptError, TrialError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tare.features.tasks.outcomes import Metric
+    from tare.features.tasks.configurations import Metric
     from tare.features.tasks.runs import Runs
 
 #: The page of one folder; and of several, in the first, which keeps its own.
@@ -165,8 +165,8 @@ def export(
 
 def _check_broken(runs: Runs, metric: Metric) -> None:
     """Raise where every run of a configuration crashed alike, with what to do about it."""
-    from tare.features.tasks.answers import remedy
-    from tare.features.tasks.outcomes import scored
+    from tare.features.tasks.caveats import remedy
+    from tare.features.tasks.configurations import scored
     from tare.render.words import listing, text
 
     broken = [one for one in scored(runs, metric) if one.broken is not None]
@@ -179,7 +179,7 @@ def _check_broken(runs: Runs, metric: Metric) -> None:
 
 
 def _metric(given: str) -> Metric:
-    from tare.features.tasks.outcomes import METRICS
+    from tare.features.tasks.configurations import METRICS
 
     for one in METRICS:
         if given == one:

@@ -19,6 +19,7 @@ from tare.experiment.metrics import ranked
 from tare.experiment.plan_file import TASKS as FILE
 from tare.experiment.session import folder as folders
 from tare.experiment.specification import Cell
+from tare.experiment.task_sets.outcomes import AGAIN
 from tare.features.tasks.journal import Line, Run, read
 from tare.features.tasks.lanes import Work
 from tare.features.tasks.runs import Configuration, Folder, Runs
@@ -30,8 +31,6 @@ from tare.results.columns import Columns, objects
 from tare.results.message import Said
 from tare.workloads import placeholders
 
-#: Results that say nothing of the program: on resuming, such runs are done again.
-AGAIN = frozenset({"lost", "unchecked"})
 _HINT = "free some room, or choose another --out"
 #: Values that something can have which was measured: a part of a nanosecond, and centuries of them.
 _LEAST, _MOST = 1e-3, 1e19

@@ -10,7 +10,7 @@ import msgspec
 
 from tare.decoding import Decoder
 from tare.experiment import journal
-from tare.features.tasks.runs import Result
+from tare.experiment.task_sets.outcomes import Result
 from tare.results.message import Said
 
 #: Bounded integer: a file from elsewhere may hold any number.

@@ -18,8 +18,8 @@ from tare.experiment.session.answers import Asked, check, heard
 from tare.experiment.session.control import last
 from tare.experiment.session.resident import Resident
 from tare.experiment.session.trial import MOST
+from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks import checks
-from tare.features.tasks.runs import Result
 from tare.features.tasks.specification import (
     MOST_EXPECTED_BYTES,
     MOST_OUTPUT_BYTES,

@@ -6,37 +6,18 @@ import shlex
 from collections.abc import Sequence
 
 import tare
-from tare.features.tasks.answers import (
-    caveats,
-    configurations,
-    failed,
-    findings,
-    missing,
-    several,
-)
-from tare.features.tasks.charts import quantiles, scatters
-from tare.features.tasks.outcomes import MIXED, TIMES, Metric, Scored, medians, pairs, scored
-from tare.features.tasks.runs import LIMITED, RESULTS, Result, Runs
-from tare.render.large_table import LargeColumn, LargeTable, Look
-from tare.render.words import text
+from tare.experiment.task_sets.answers import configurations, findings
+from tare.experiment.task_sets.charts import quantiles, scatters
+from tare.experiment.task_sets.every_task import RUNS, every_task
+from tare.experiment.task_sets.outcomes import pairs
+from tare.features.tasks.caveats import caveats, failed, missing
+from tare.features.tasks.configurations import Metric, ScoredRuns, scored
+from tare.features.tasks.runs import Runs
+from tare.render.large_table import LargeTable
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import each, message
 from tare.results.report import Origin, Report, Section
 from tare.units import counted
-
-#: Finding whose section has the table of all tasks.
-RUNS = "runs"
-#: Configurations up to which the table of all tasks has all columns of each.
-_MOST_FULL = 4
-#: Metrics of that table with their units.
-_MEASURED = {
-    **{f"{metric}_ns": ("ns", title) for metric, title in TIMES.items()},
-    "memory_bytes": ("bytes", "memory"),
-}
-_LOOKS: dict[Result, Look] = {
-    "correct": "good", "done": "good", "wrong": "wrong", "crashed": "crash", "killed": "crash",
-    "unchecked": "unknown", "lost": "unknown", **dict.fromkeys(LIMITED, "limit"),
-}  # fmt: skip
 
 
 def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, LargeTable]]:
@@ -51,8 +32,9 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
         That makes the page again.
     """
     some = scored(runs, metric)
-    found = findings(runs, some)
-    figures = {"faster": scatters(pairs(some))}
+    found = findings(some, runs.tasks)
+    compared = pairs(some)
+    figures = {"faster": scatters(compared)}
     question = message("tasks.question.runs")
     table = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
     names = dict.fromkeys(one.experiment for one in runs.folders)
@@ -67,7 +49,7 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
         failed=tuple(failed(runs)),
         notes=tuple(dict.fromkeys(note for one in runs.folders for note in one.notes)),
         strip=_strip(runs, some),
-        overview=tuple(f for f in [quantiles(some)] if f is not None),
+        overview=tuple(f for f in [quantiles(some, compared)] if f is not None),
         cells=configurations(some),
         sections=(*(Section(f, figures.get(f.name, ())) for f in found), Section(table)),
         lead=found[0].name,
@@ -82,10 +64,11 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
         calm="No run was lost.",
         rest=f"{command} --json -",
     )
-    return report, {RUNS: _large(runs, some)}
+    note = message("tasks.note.columns", time=some[0].time.title)
+    return report, {RUNS: every_task(some, runs.tasks, compared, note)}
 
 
-def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
+def _strip(runs: Runs, some: Sequence[ScoredRuns]) -> tuple[tuple[str, str], ...]:
     trials = sorted({one.trials for one in some})
     strip = [
         ("tasks", f"{len(runs.tasks):,}"),
@@ -106,7 +89,7 @@ def _strip(runs: Runs, some: Sequence[Scored]) -> tuple[tuple[str, str], ...]:
     return tuple(strip)
 
 
-def _setup(runs: Runs, some: Sequence[Scored]) -> Table:
+def _setup(runs: Runs, some: Sequence[ScoredRuns]) -> Table:
     """Return what each configuration was given: its command, and its limits."""
     rows = []
     for one in some:
@@ -140,40 +123,3 @@ def _setup(runs: Runs, some: Sequence[Scored]) -> Table:
         ),
         rows=tuple(rows),
     )
-
-
-def _large(runs: Runs, some: Sequence[Scored]) -> LargeTable:
-    """Return the table with a row a task, and columns of every configuration."""
-    columns = [LargeColumn("task", "task", "text", runs.tasks)]
-    words = [text(message(f"tasks.result.{one}")) for one in (*RESULTS, "mixed")]
-    looks = {words[i]: _LOOKS[one] for i, one in enumerate(RESULTS)} | {words[MIXED]: "unknown"}
-    full = len(some) <= _MOST_FULL
-    for one in some:
-        group = one.label if len(some) > 1 else None
-        results = [None if code < 0 else words[code] for code in one.ends.tolist()]
-        key = f"result_{one.number}"
-        columns.append(LargeColumn(key, "result", "choice", results, group=group, looks=looks))
-        for metric in _MEASURED if full else [f"{one.metric}_ns"]:
-            unit, title = _MEASURED[metric]
-            values = medians(one.values(metric))
-            columns.append(
-                LargeColumn(f"{metric}_{one.number}", title, "number", values, unit, group=group)
-            )
-        if full:
-            why = _reasons(one)
-            columns.append(LargeColumn(f"why_{one.number}", "reason", "text", why, group=group))
-    return LargeTable(
-        RUNS,
-        message("tasks.table.runs", several=several(some)),
-        tuple(columns),
-        tuple((f"result_{one.first.number}", f"result_{one.second.number}") for one in pairs(some)),
-        note=None if full else message("tasks.note.columns", time=some[0].time),
-    )
-
-
-def _reasons(one: Scored) -> list[str | None]:
-    """Return why each task's last run that was not solved ended so."""
-    found: list[str | None] = [None] * one.tasks
-    for task, why in zip(one.table["task"], one.table["why"], strict=True):
-        found[task] = found[task] if why is None else why
-    return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tare.cli.console import err, seconds
 from tare.cli.progress import Live
-from tare.features.tasks.runs import RESULTS, Result
+from tare.experiment.task_sets.outcomes import RESULTS, Result
 
 
 class TasksBar(Live):

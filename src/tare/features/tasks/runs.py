@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,23 +12,6 @@ from tare.workloads.specification import Enforced
 
 if TYPE_CHECKING:
     from tare.results.columns import Columns
-
-#: Result of a run. ``done``: exit code 0, without an expected output to compare. ``timeout`` (wall
-#: time), ``cpu_time``, ``out_of_memory``, ``output`` and ``processes``: killed for exceeding that
-#: limit. ``crashed``: ended by a signal or with a non-zero exit code. ``killed``: by SIGKILL from
-#: outside. ``unchecked``: the checker failed. ``lost``: the platform failed, which says nothing
-#: about the program.
-Result = Literal[
-    "correct", "wrong", "done", "timeout", "cpu_time", "out_of_memory", "output", "processes",
-    "crashed", "killed", "unchecked", "lost",
-]  # fmt: skip
-RESULTS: tuple[Result, ...] = get_args(Result)
-#: Results of a run that solved its task.
-SOLVED: frozenset[Result] = frozenset({"correct", "done"})
-#: Results of a run that was killed at a limit.
-LIMITED: frozenset[Result] = frozenset({
-    "timeout", "cpu_time", "out_of_memory", "output", "processes",
-})  # fmt: skip
 
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,8 +65,9 @@ class Runs:
     table : Columns
         One row a run: ``configuration`` (place among the configurations), ``task`` (place among
         the tasks), ``trial`` (from 1: which of the task's runs), ``result`` (one of
-        :data:`RESULTS`), ``why`` (text or None), ``exit_status`` (how the program ended: its exit
-        code, or the negative number of the signal), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
+        :data:`tare.experiment.task_sets.outcomes.RESULTS`), ``why`` (text or None),
+        ``exit_status`` (how the program ended: its exit code, or the negative number of the
+        signal), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
         (floats, NaN where not known), ``wait_ns`` (its first thread was ready and had no CPU),
         ``started_ns`` (since the first run began) and ``took_ns``
         (until it was judged, as tare sees it).

@@ -32,10 +32,10 @@ from tare.experiment.session.session import Recorded, recorded
 from tare.experiment.session.trial import limits_of
 from tare.experiment.session.window import GRACE_S
 from tare.experiment.specification import WHOLE_SIZE, Cell
+from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks import checker, checks, hiding
 from tare.features.tasks.journal import Run
 from tare.features.tasks.lanes import Ended, RefusedError, Running, Work, answer
-from tare.features.tasks.runs import Result
 from tare.features.tasks.specification import (
     EXPECTED,
     MOST_OUTPUT_BYTES,

@@ -15,10 +15,10 @@ from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.placement import Machine, cpu_sets
 from tare.experiment.session import folder as folders
+from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks import file as task_file
 from tare.features.tasks import folder as own_folders
 from tare.features.tasks import hiding, session
-from tare.features.tasks.runs import Result
 from tare.features.tasks.specification import TASK, Plan
 from tare.render.words import text as words
 from tare.results.message import message

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.features.tasks.outcomes import Pair, Scored, medians, pairs
+from tare.experiment.task_sets.outcomes import Pair, Scored, medians
 from tare.render.charts.lines import Axis, Line, lines
 from tare.render.drawing import (
     MOST_MARKS,
@@ -31,11 +31,11 @@ _MOST_LINES, _MOST_PAIRS = 8, 3
 _GUTTER, _HEIGHT = 70, 340
 
 
-def quantiles(some: Sequence[Scored]) -> Figure | None:
+def quantiles(some: Sequence[Scored], compared: Sequence[Pair]) -> Figure | None:
     """Draw the number of tasks solved within each time: to the right, more; below, faster."""
     drawn = []
-    compared = {one.number: one for pair in pairs(some) for one in (pair.first, pair.second)}
-    order = {**compared, **{one.number: one for one in some}}
+    paired = {one.number: one for pair in compared for one in (pair.first, pair.second)}
+    order = {**paired, **{one.number: one for one in some}}
     shown = [*order.values()][:_MOST_LINES]
     for one in sorted(shown, key=lambda one: one.number):
         curve = solved_within(one.outcomes)
@@ -50,11 +50,11 @@ def quantiles(some: Sequence[Scored]) -> Figure | None:
     chart = lines(
         [("", drawn)],
         Axis("tasks solved", "1", even=True),
-        Axis(time, "ns"),
+        Axis(time.title, time.unit),
         marks=False,
     )
     alternative = message(
-        "tasks.chart.quantile.alternative", time=time, names=[line.name for line in drawn]
+        "tasks.chart.quantile.alternative", time=time.title, names=[line.name for line in drawn]
     )
     title = message(
         "tasks.chart.quantile.title",
@@ -85,7 +85,7 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     room = max(0, MOST_MARKS - len(kept))
     others = others[:: max(1, -(-len(others) // room))] if room else others[:0]
     chosen = tasks[np.sort(np.concatenate([kept, others]))]
-    scale, unit = scale_for([*x[chosen], *y[chosen]], "ns")
+    scale, unit = scale_for([*x[chosen], *y[chosen]], first.time.unit)
     colours = [colour(name) for name in ("s0", "mark", "quiet")]
     kinds = ("both solve it", "one solves it", "none solves it")
     records = []
@@ -120,7 +120,7 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     solved = known & first.outcomes.always_solved & second.outcomes.always_solved
     alternative = message(
         "tasks.chart.scatter.alternative",
-        time=first.time, first=first.label, second=second.label, n=int(solved.sum()),
+        time=first.time.title, first=first.label, second=second.label, n=int(solved.sum()),
         below=int((y[solved] < x[solved]).sum()),
     )  # fmt: skip
     title = message(

@@ -1,0 +1,531 @@
+"""What a set of tasks answers: which configuration is best, how runs ended, and scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tare.experiment.task_sets.outcomes import (
+    MIXED,
+    RESULTS,
+    SOLVED,
+    Measure,
+    Pair,
+    Result,
+    Scored,
+    all_pairs,
+    pairs,
+    several,
+)
+from tare.experiment.task_sets.ranking import ALPHA, Ranking, Versus, rank
+from tare.results.finding import Answer, Column, Finding, Table, interval_columns
+from tare.results.message import Amount, Message, Ratio, Said, message
+from tare.statistics.intervals import Interval
+from tare.statistics.scores import IntArray, penalised_mean, share_solved
+from tare.units import p_value
+
+#: Configurations and pairs that have sentences of their own; the tables have all.
+_MOST_SAID = 4
+#: Ways to end that a row of the table of configurations names.
+_MOST_KINDS = 2
+#: Tasks that a table of a section names; the large table has all.
+_MOST_TASKS = 50
+#: A score counts an unsolved task as so many times its limit (PAR2).
+PENALTY = 2.0
+#: Answers by expected answer, in the order of columns.
+KINDS = ("correct true", "correct false", "wrong true", "wrong false")
+
+
+def findings(
+    some: Sequence[Scored], tasks: Sequence[str], compared: Sequence[Pair] | None = None
+) -> list[Finding]:
+    """Return the answers, in reading order; the best configuration stands first.
+
+    Parameters
+    ----------
+    some : sequence of Scored
+    tasks : sequence of str
+        Names of all tasks.
+    compared : sequence of Pair, optional
+        What is ranked and compared. By default, all are ranked, and those pairs are compared that
+        the design of the set asks for.
+    """
+    shown = pairs(some) if compared is None else compared
+    if not shown:
+        found = [solved(some)]
+    else:
+        # Folders are compared with each other: all pairs would mix days with programs.
+        apart = any(pair.apart for pair in shown) and compared is None
+        ranking = rank([*all_pairs(some)] if compared is None and not apart else shown)
+        versus = [ranking.of(pair) for pair in shown]
+        found = [best(ranking), _changed(versus, tasks), solved(some, named=True), _faster(versus)]
+    if several(some):
+        found.append(_unsteady(some, tasks))
+    return found
+
+
+def best(ranking: Ranking) -> Finding:
+    """Answer which configuration is best, and by how much."""
+    clear = bool(ranking.tiers) and len(ranking.tiers[0]) == 1
+    answer = headline(ranking)
+    return Finding(
+        name="best",
+        question=message("tasks.question.best"),
+        closed=False,
+        verdict="yes" if clear else "inconclusive",
+        answer=answer,
+        summary=answer,
+        settle=None if clear else message("tasks.best.settle"),
+        caveats=(message("tasks.note.best", n=len(ranking.versus)),),
+    )
+
+
+def headline(ranking: Ranking) -> tuple[Message, ...]:
+    """Say which of two is better, or rank several; by pairs where not all are compared."""
+    if len(ranking.versus) == 1:
+        return (between(ranking.versus[0]),)
+    count = len(ranking.order)
+    if len(ranking.versus) < count * (count - 1) // 2:
+        order = sorted(ranking.versus, key=lambda one: (one.better is None, one.p_solved))
+        more = len(order) - _MOST_SAID
+        further = [message("tasks.best.more_pairs", n=more)] if more > 0 else []
+        return (*map(between, order[:_MOST_SAID]), *further)
+    first, *others = ranking.tiers
+    if len(first) > 1:
+        leading = [_with_number(one) for one in first[:_MOST_SAID]]
+        said = message(
+            "tasks.best.several",
+            leading=leading,
+            more=len(first) - len(leading),
+            of=_tasks(first[0]),
+            n=count,
+        )
+    else:
+        said = message(
+            "tasks.best.one", name=first[0].label, n=count, versus=between(_next(ranking))
+        )
+    tiers = [
+        message(
+            "tasks.best.tier",
+            names=[_with_number(one) for one in tier[:_MOST_SAID]],
+            more=max(0, len(tier) - _MOST_SAID),
+        )
+        for tier in others[:_MOST_SAID]
+    ]
+    left = sum(map(len, others[_MOST_SAID:]))
+    return (said, *([message("tasks.best.others", tiers=tiers, more=left)] if tiers else []))
+
+
+def _next(ranking: Ranking) -> Versus:
+    return ranking.of(Pair(*ranking.order[:2]))
+
+
+def _with_number(one: Scored) -> Message:
+    return message("tasks.best.number", name=one.label, solved=_solved(one))
+
+
+def _solved(one: Scored) -> int:
+    return int(one.outcomes.times_solved.sum())
+
+
+def _tasks(one: Scored) -> int:
+    return int(one.outcomes.runs.sum())
+
+
+def between(one: Versus) -> Message:
+    """Say by how much the better of two solves more and is faster, the second where none is."""
+    first, second = one.pair.first, one.pair.second
+    ratio = one.ratio.ratio.like_these
+    net = one.gained - one.lost
+    ahead = one.better or (first if net < 0 else second)
+    turned = ahead is first
+    shown = _turned(ratio) if turned else Ratio(ratio.estimate, ratio.low, ratio.high)
+    return message(
+        "tasks.best.between",
+        name=ahead.label,
+        other=(second if turned else first).label,
+        more=-net if turned else net,
+        tasks=one.tasks,
+        p=None if one.p is None else p_value(one.p),
+        by="none" if one.better is None else "solved" if one.p_solved < ALPHA else "time",
+        time=first.time.title,
+        ratio=None if np.isnan(ratio.estimate) else shown,
+        n=ratio.n,
+        often=max(first.trials, second.trials) > 1,
+    )
+
+
+def _turned(i: Interval) -> Ratio:
+    low, high = (None if bound is None else 1 / bound for bound in (i.high, i.low))
+    return Ratio(1 / i.estimate, low, high)
+
+
+def solved(some: Sequence[Scored], *, named: bool = False) -> Finding:
+    """Say how many tasks each configuration solves, and how the others end."""
+    said = [_says(one, named=named or len(some) > 1) for one in some[:_MOST_SAID]]
+    more = len(some) - len(said)
+    answer = (*said, *([message("tasks.more", n=more)] if more > 0 else []))
+    kinds = any(one.kinds for one in some)
+    return Finding(
+        name="solved",
+        question=message("tasks.question.solved"),
+        closed=False,
+        verdict="none",
+        answer=answer,
+        # Of several, the table has them.
+        summary=answer if len(some) == 1 else None,
+        tables=(_kinds(some),) if kinds else (),
+    )
+
+
+def configurations(some: Sequence[Scored]) -> Table:
+    """Return a row for each configuration: its results, and its scores."""
+    rows = [_row(one) for one in some]
+    known = any(row.get("par2") is not None for row in rows)
+    time = some[0].time
+    measured = [
+        (place, one)
+        for place, one in enumerate(some[0].measures)
+        if place and any(row.get(f"median_{place}") is not None for row in rows)
+    ]
+    return Table(
+        id="configurations",
+        title=message("tasks.table.configurations", several=several(some)),
+        columns=(
+            Column(key="name", title="configuration"),
+            Column(key="count", title="solved"),
+            *interval_columns("solved", "share", "share", "solved_"),
+            Column(key="others", title="others"),
+            *([Column(key="score", title="score", unit="1")] if _has(rows, "score") else []),
+            Column(key="median", title=f"median {time.title}", unit=time.unit),
+            *(interval_columns("par2", f"PAR2, {time.title}", time.unit, "par2_") if known else ()),
+            *(
+                Column(key=f"median_{place}", title=f"median {one.title}", unit=one.unit)
+                for place, one in measured
+            ),
+        ),
+        rows=tuple(rows),
+        note=(message("tasks.note.par2", known=known), message("tasks.note.unseen")),
+    )
+
+
+def _has(rows: Iterable[dict[str, object]], key: str) -> bool:
+    return any(row.get(key) is not None for row in rows)
+
+
+def _says(one: Scored, *, named: bool) -> Message:
+    outcomes = one.outcomes
+    tasks = _tasks(one)
+    return message(
+        "tasks.solved",
+        name=one.label if named else None,
+        solved=_solved(one),
+        of=tasks,
+        runs=one.trials > 1,
+        share=_amount(share_solved(outcomes).like_these, "share") if tasks else None,
+        others=_counted(_others(one)),
+    )
+
+
+def _others(one: Scored) -> dict[Result, int]:
+    """Count the runs that do not solve their task, by how they end."""
+    return {
+        name: int(one.counts[i])
+        for i, name in enumerate(RESULTS)
+        if one.counts[i] and name not in SOLVED
+    }
+
+
+def _counted(ends: Mapping[Result, int]) -> list[Message]:
+    return [
+        message("tasks.count", n=n, result=message(f"tasks.result.{name}"))
+        for name, n in ends.items()
+    ]
+
+
+def _in_short(ends: Mapping[Result, int]) -> Message | None:
+    """Name the most frequent ways to end, and count the other runs."""
+    most = dict(sorted(ends.items(), key=lambda one: -one[1])[:_MOST_KINDS])
+    left = sum(ends.values()) - sum(most.values())
+    return message("tasks.others", counts=_counted(most), more=left) if most else None
+
+
+def _row(one: Scored) -> dict[str, object]:
+    outcomes = one.outcomes
+    share = share_solved(outcomes).like_these
+    row: dict[str, object] = {
+        "name": one.label,
+        "count": message("tasks.count_of", n=_solved(one), of=_tasks(one)),
+        "solved": share.estimate,
+        "solved_low": share.low,
+        "solved_high": share.high,
+        "others": _in_short(_others(one)),
+        **{name: int(one.counts[i]) for i, name in enumerate(RESULTS)},
+        "score": one.score,
+        "median": _median(one, one.time),
+        **{f"median_{i}": _median(one, m) for i, m in enumerate(one.measures) if i},
+        # Of many rows, a terminal shows those that differ most and least from all solved.
+        "ratio": (1 + _tasks(one)) / (1 + _solved(one)),
+    }
+    if one.time.limit is not None:
+        score = penalised_mean(outcomes, one.time.limit, PENALTY).like_these
+        row |= {"par2": score.estimate, "par2_low": score.low, "par2_high": score.high}
+    return row
+
+
+def _median(one: Scored, measure: Measure) -> float | None:
+    """Return the median of a measure over all runs that solve their task."""
+    values = one.outcomes_by(measure)
+    known = values.time[values.solved & values.counted & ~np.isnan(values.time)]
+    return float(np.median(known)) if len(known) else None
+
+
+def _kinds(some: Sequence[Scored]) -> Table:
+    """Return a row for each configuration: answers by what was expected."""
+    return Table(
+        id="answers",
+        title=message("tasks.table.answers"),
+        columns=(
+            Column(key="name", title="configuration"),
+            *(Column(key=kind, title=kind, unit="1") for kind in KINDS),
+        ),
+        rows=tuple(
+            {"name": one.label, **{kind: one.kinds.get(kind, 0) for kind in KINDS}} for one in some
+        ),
+        note=message("tasks.note.answers"),
+    )
+
+
+def _amount(interval: Interval, unit: str) -> Amount:
+    return Amount(interval.estimate, unit, interval.low, interval.high)
+
+
+def _changed(versus: Sequence[Versus], tasks: Sequence[str]) -> Finding:
+    """Say which tasks end differently than with what each configuration is compared with."""
+    shown = _said_of([one.differ for one in versus])
+    answer: list[Said] = [_differs(versus[i]) for i in shown]
+    differing = np.flatnonzero(np.any([one.pair.different for one in versus], axis=0))
+    if len(versus) > len(answer):
+        answer.append(message("tasks.changed.more", n=len(versus) - len(answer)))
+    return Finding(
+        name="changed",
+        question=message("tasks.question.changed"),
+        closed=False,
+        verdict="yes" if len(differing) else "no",
+        answer=tuple(answer),
+        summary=tuple(answer),
+        tables=(
+            *((_pairs(versus),) if len(versus) > 1 else ()),
+            *((_different_tasks(versus, tasks, differing),) if len(differing) else ()),
+        ),
+    )
+
+
+def _said_of(sizes: Sequence[float]) -> list[int]:
+    """Return which of many pairs have sentences: those that differ most, in their order."""
+    return sorted(sorted(range(len(sizes)), key=lambda i: -sizes[i])[:_MOST_SAID])
+
+
+def _differs(one: Versus) -> Message:
+    first, second = one.pair.first, one.pair.second
+    return message(
+        "tasks.changed.pair",
+        first=first.label,
+        second=second.label,
+        n=one.differ,
+        of=one.tasks,
+        gained=one.gained,
+        lost=one.lost,
+        often=max(first.trials, second.trials) > 1,
+        p=None if one.p is None else p_value(one.p),
+        believed=one.believed,
+        missing=one.alone,
+    )
+
+
+def _pairs(versus: Sequence[Versus]) -> Table:
+    """Return a row for each pair: what is compared with what."""
+    apart = any(one.pair.apart for one in versus)
+    return Table(
+        id="pairs",
+        title=message("tasks.table.pairs"),
+        columns=(
+            Column(key="name", title="configuration"),
+            Column(key="to", title="relative to"),
+            Column(key="tasks", title="tasks", unit="1"),
+            Column(key="differ", title="end differently", unit="1"),
+            Column(key="gained", title="solved more often", unit="1"),
+            Column(key="lost", title="less often", unit="1"),
+            Column(key="p", title="p"),
+            Column(key="better", title="better"),
+        ),
+        rows=tuple(
+            {
+                "name": one.pair.second.label,
+                "to": one.pair.first.label,
+                "tasks": one.tasks,
+                "differ": one.differ,
+                "gained": one.gained,
+                "lost": one.lost,
+                "p": one.p,
+                "better": None if one.better is None else one.better.label,
+            }
+            for one in versus
+        ),
+        note=message("tasks.note.p", apart=apart),
+    )
+
+
+def _different_tasks(versus: Sequence[Versus], tasks: Sequence[str], differing: IntArray) -> Table:
+    compared = [one.pair for one in versus]
+    shown = {one.number: one for pair in compared for one in (pair.first, pair.second)}
+    believed = any(not p.apart and min(p.first.trials, p.second.trials) > 1 for p in compared)
+    notes = [message("tasks.note.chance")] if believed else []
+    if len(differing) > _MOST_TASKS:
+        notes.insert(0, message("tasks.note.changed", shown=_MOST_TASKS))
+    # Where more pairs differ, more is to be seen.
+    pairs_that_differ = np.sum([pair.different for pair in compared], axis=0)[differing]
+    order = differing[np.argsort(-pairs_that_differ, kind="stable")]
+    return Table(
+        id="changed",
+        title=message("tasks.table.changed"),
+        columns=(
+            Column(key="task", title="task"),
+            *(Column(key=f"c{i}", title=shown[i].label) for i in sorted(shown)),
+        ),
+        rows=tuple(
+            {
+                "task": tasks[task],
+                **{f"c{i}": _told(shown[i], task) for i in sorted(shown)},
+            }
+            for task in order[:_MOST_TASKS]
+        ),
+        note=tuple(notes) or None,
+    )
+
+
+def _told(one: Scored, task: int) -> Message | None:
+    """Return how a task's runs ended, the most frequent first."""
+    own = one.result[task]
+    own = own[own >= 0]
+    if not len(own):
+        return None
+    names, counts = np.unique(own, return_counts=True)
+    order = np.argsort(-counts)
+    results = [message(f"tasks.result.{RESULTS[names[i]]}") for i in order]
+    return message(
+        "tasks.told",
+        results=results,
+        counts=[int(counts[i]) for i in order] if len(own) > 1 else [],
+    )
+
+
+def _faster(versus: Sequence[Versus]) -> Finding:
+    """Compare what tasks take that both of each pair solve, a measure at a time."""
+    answer: list[Said] = []
+    sizes: list[float] = []
+    rows: list[dict[str, object]] = []
+    for one in versus:
+        first, second = one.pair.first, one.pair.second
+        ratio = one.ratio.ratio.like_these
+        known = not np.isnan(ratio.estimate)
+        sizes.append(abs(math.log(ratio.estimate)) if known else -1.0)
+        answer.append(
+            message(
+                "tasks.faster",
+                first=first.label,
+                second=second.label,
+                time=second.time.title,
+                ratio=Ratio(ratio.estimate, ratio.low, ratio.high) if known else None,
+                n=ratio.n,
+                of=ratio.n + one.ratio.left_out,
+            )
+        )
+        rows += _ratio_rows(one)
+    told = tuple(answer[i] for i in _said_of(sizes))
+    table = Table(
+        id="ratios",
+        title=message("tasks.table.ratios"),
+        columns=(
+            Column(key="name", title="configuration"),
+            Column(key="to", title="relative to"),
+            Column(key="measure", title="of"),
+            *interval_columns("ratio", "on inputs like these", "ratio", "ratio_"),
+            Column(key="p", title="p", unit="1"),
+            *interval_columns("these", "on these inputs", "ratio", "these_"),
+            Column(key="n", title="tasks", unit="1"),
+            Column(key="left_out", title="left out", unit="1"),
+        ),
+        rows=tuple(rows),
+        note=message("tasks.note.ratios"),
+    )
+    return Finding(
+        name="faster",
+        question=message("tasks.question.faster"),
+        closed=False,
+        verdict="none",
+        answer=told,
+        # Of a single pair, the first sentence of all has it.
+        summary=told if len(versus) > 1 else None,
+        tables=(table,),
+    )
+
+
+def _ratio_rows(one: Versus) -> Iterator[dict[str, object]]:
+    for measure, ratio in one.ratios:
+        like, these = ratio.ratio.like_these, ratio.ratio.these
+        known = not np.isnan(like.estimate)
+        if known or measure is one.ratios[0][0]:
+            yield {
+                "name": one.pair.second.label,
+                "to": one.pair.first.label,
+                "measure": measure.title,
+                "ratio": like.estimate if known else None,
+                "ratio_low": like.low,
+                "ratio_high": like.high,
+                "p": ratio.p,
+                "these": these.estimate if these.low is not None else None,
+                "these_low": these.low,
+                "these_high": these.high,
+                "n": like.n,
+                "left_out": ratio.left_out,
+            }
+
+
+def _unsteady(some: Sequence[Scored], tasks: Sequence[str]) -> Finding:
+    """Say which tasks end now so, now otherwise, with one configuration."""
+    rows = list(_flaky(some, tasks))
+    count = len({row["task"] for row in rows})
+    ran = np.any([one.judged >= 0 for one in some], axis=0)
+    said = message("tasks.unsteady", n=count, of=int(np.sum(ran)))
+    verdict: Answer = "yes" if rows else "no"
+    return Finding(
+        name="unsteady",
+        question=message("tasks.question.unsteady"),
+        closed=True,
+        verdict=verdict,
+        answer=said,
+        summary=said if rows else None,
+        tables=(
+            Table(
+                id="unsteady",
+                title=message("tasks.table.unsteady"),
+                columns=(
+                    Column(key="task", title="task"),
+                    Column(key="name", title="configuration"),
+                    Column(key="results", title="results"),
+                ),
+                rows=tuple(rows[:_MOST_TASKS]),
+            ),
+        )
+        if rows
+        else (),
+    )
+
+
+def _flaky(some: Sequence[Scored], tasks: Sequence[str]) -> Iterator[dict[str, object]]:
+    for one in some:
+        for task in np.flatnonzero(one.judged == MIXED).tolist():
+            yield {"task": tasks[task], "name": one.label, "results": _told(one, task)}
