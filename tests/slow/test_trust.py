@@ -13,6 +13,7 @@ from scipy import stats
 from simulation import REPLICATES, Draw, at_least, at_most, autoregressive
 
 from tare.readers.series import Defect
+from tare.statistics.intervals import quantile_interval
 from tare.statistics.mixed_units import mixed_units
 from tare.statistics.modes import modes
 from tare.statistics.order import order_of
@@ -20,6 +21,12 @@ from tare.statistics.trust import trust
 from tare.statistics.warmup import settle, warm_up
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+
+def is_doubted(values: np.ndarray, target: float = 0.01) -> bool:
+    """Whether something else than the precision of the median speaks against values."""
+    return not trust(values, trials_known=True, precision=target).is_sound
+
 
 #: With mean 0 and SD 1.
 SHAPES: dict[str, Draw] = {
@@ -58,21 +65,31 @@ ODD: dict[str, Draw] = {
 def test_clean_series_are_trusted(shape: str, n: int) -> None:
     """The widest spread is the worst: a change by chance then always exceeds the target."""
     rng = np.random.default_rng(1)
-    doubts = sum(
-        trust(100 + 20 * SHAPES[shape](rng, n), trials_known=True).verdict != "TRUST"
-        for _ in range(REPLICATES)
-    )
+    doubts = sum(is_doubted(100 + 20 * SHAPES[shape](rng, n)) for _ in range(REPLICATES))
     assert at_most(doubts, 0.05), doubts / REPLICATES
+
+
+@pytest.mark.parametrize("n", [20, 100, 1000])
+@pytest.mark.parametrize("shape", CLEAN)
+def test_clean_series_that_are_just_precise_enough_are_trusted(shape: str, n: int) -> None:
+    """The target is the half-width that the median has."""
+    rng, replicates = np.random.default_rng(13), 2000
+    doubts = 0
+    for _ in range(replicates):
+        values = 100 + 20 * SHAPES[shape](rng, n)
+        half = quantile_interval(values).half_width
+        assert half is not None
+        found = trust(values, trials_known=True, precision=half * (1 + 1e-9))
+        doubts += found.verdict != "TRUST"
+    print(f"{shape}, n = {n}: {doubts / replicates:.1%}")
+    assert at_most(doubts, 0.05, replicates), doubts / replicates
 
 
 @pytest.mark.parametrize("n", [20, 30, 100, 1000])
 @pytest.mark.parametrize("shape", ODD)
 def test_odd_but_clean_series_are_trusted(shape: str, n: int) -> None:
     rng, replicates = np.random.default_rng(8), REPLICATES if n <= 100 else 2000
-    doubts = sum(
-        trust(100 + 20 * ODD[shape](rng, n), trials_known=True).verdict != "TRUST"
-        for _ in range(replicates)
-    )
+    doubts = sum(is_doubted(100 + 20 * ODD[shape](rng, n)) for _ in range(replicates))
     assert at_most(doubts, 0.05, replicates), doubts / replicates
 
 
@@ -81,10 +98,7 @@ def test_odd_but_clean_series_are_trusted(shape: str, n: int) -> None:
 @pytest.mark.parametrize("shape", CLEAN)
 def test_clean_series_of_less_spread_are_trusted(shape: str, cov: int, n: int) -> None:
     rng, replicates = np.random.default_rng(2), 2000
-    doubts = sum(
-        trust(100 + cov * SHAPES[shape](rng, n), trials_known=True).verdict != "TRUST"
-        for _ in range(replicates)
-    )
+    doubts = sum(is_doubted(100 + cov * SHAPES[shape](rng, n)) for _ in range(replicates))
     assert at_most(doubts, 0.05, replicates), doubts / replicates
 
 
@@ -182,10 +196,7 @@ SURELY = ("AR(−.8)", "every", "wave", "spread", "second half", "10 copies", "3
 def test_planted_defects_are_found(planted: str, n: int) -> None:
     rng, replicates = np.random.default_rng(4), 500 if n == 1000 else 2000
     draw, _ = PLANTED[planted]
-    found = sum(
-        trust(100 + 2 * draw(rng, n), trials_known=True).verdict == "DOUBT"
-        for _ in range(replicates)
-    )
+    found = sum(is_doubted(100 + 2 * draw(rng, n)) for _ in range(replicates))
     rate = 0.95 if planted.startswith(SURELY) else 0.9
     assert at_least(found, rate, replicates), found / replicates
 
@@ -194,10 +205,7 @@ def test_planted_defects_are_found(planted: str, n: int) -> None:
 def test_alternation_is_found_in_short_series(n: int, rate: float) -> None:
     rng, replicates = np.random.default_rng(12), 5000
     draw = autoregressive(-0.8)
-    found = sum(
-        trust(100 + 2 * draw(rng, n), trials_known=True).verdict == "DOUBT"
-        for _ in range(replicates)
-    )
+    found = sum(is_doubted(100 + 2 * draw(rng, n)) for _ in range(replicates))
     assert at_least(found, rate, replicates), found / replicates
 
 

@@ -43,7 +43,7 @@ def made(folder: Path, *series: np.ndarray) -> Path:
         ([STEADY, STEADY], COMPARED, "paired", "tare compare 'CMD A' 'CMD B'"),
         ([STEADY, STEADY], BLOCKS, "page", "tare audit results.csv --report audit.html"),
         ([STEADY[:8]], ROWS, "page", "tare audit results.csv --report audit.html"),
-        ([1 + 20 * (STEADY - 1)], ROWS, "precise", "tare run --precision 1% -- CMD"),
+        ([1 + 100 * (STEADY - 1)], ROWS, "precise", "tare run --precision 5% -- CMD"),
     ],
 )
 def test_the_next_command_cures_what_was_found(
@@ -69,7 +69,7 @@ def test_commands_that_a_file_has_are_named(tmp_path: Path) -> None:
 
 
 def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
-    wide = [list(1 + 20 * (x - 1)) for x in (STEADY, RNG.normal(1, 0.002, 60))]
+    wide = [list(1 + 100 * (x - 1)) for x in (STEADY, RNG.normal(1, 0.002, 60))]
     results = [
         {"command": one, "times": times}
         for one, times in zip(("sleep 1", "sleep 2"), wide, strict=True)
@@ -85,9 +85,9 @@ def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("commands", "command"),
     [
-        (["sleep 1"], "tare run --precision 1% -- sleep 1"),
-        (["seq 9 | wc -l"], "tare run --precision 1% --shell sh 'seq 9 | wc -l'"),
-        (["my bench"], "tare run --precision 1% -- CMD"),  # a name, in place of the command
+        (["sleep 1"], "tare run --precision 5% -- sleep 1"),
+        (["seq 9 | wc -l"], "tare run --precision 5% --shell sh 'seq 9 | wc -l'"),
+        (["my bench"], "tare run --precision 5% -- CMD"),  # a name, in place of the command
         (
             ["seq 9 | wc -l", "sleep 1"],
             "tare run --trials {n} --shell sh 'seq 9 | wc -l' 'sleep 1'",
@@ -99,7 +99,7 @@ def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
 def test_commands_that_are_proposed_can_be_run(
     commands: list[str], command: str | None, tmp_path: Path
 ) -> None:
-    wide = list(1 + 20 * (STEADY - 1))
+    wide = list(1 + 100 * (STEADY - 1))
     file = tmp_path / "h.json"
     file.write_text(json.dumps({"results": [{"command": c, "times": wide} for c in commands]}))
     made_ = audit([file], Question())

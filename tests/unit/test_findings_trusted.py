@@ -14,6 +14,7 @@ from tare.experiment.findings.headline import summarize
 from tare.experiment.report.backing import doubts
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
+from tare.statistics.intervals import quantile_interval
 
 
 def shifted(results: Results, cells: int) -> Results:
@@ -68,6 +69,20 @@ def test_the_head_has_what_chance_does_not_explain(cells: int, shown: bool) -> N
 
 def test_the_target_is_the_one_that_was_asked_for() -> None:
     values = shifted(results(1), 1).values("wall_ns")["value"]
-    assert trusted.judge(values, Stopping(trials=40)).verdict == "DOUBT"
-    assert trusted.judge(values, Stopping(precision=0.05)).verdict == "DOUBT"
-    assert trusted.judge(values, Stopping(precision=0.2)).verdict == "TRUST"
+    median = quantile_interval(values)
+    for asked, verdict in (
+        (Stopping(trials=40), "DOUBT"),
+        (Stopping(precision=0.05), "DOUBT"),
+        (Stopping(precision=0.2), "TRUST"),
+    ):
+        assert trusted.judge(values, asked, median, 1).verdict == verdict
+
+
+def test_a_comparison_is_trusted_to_its_widest_median() -> None:
+    found = trusted.whole(results(4))
+    assert found is not None
+    assert (found.verdict, found.sessions) == ("TRUST", 1)
+    assert found.extent == max(one.extent for one in trusted.judged(results(4)).verdicts)
+    doubtful = trusted.whole(shifted(results(8), 4))
+    assert doubtful is not None
+    assert doubtful.verdict == "DOUBT"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import synthetic
-from said import args
+from said import args, ids
 
 from tare.experiment import journal
 from tare.experiment.samples import Key, Samples
@@ -52,13 +52,44 @@ def first_line(of: Summary) -> Message:
     return screen._time(of, time, of.values("wall_ns", "switch"))
 
 
+def trust_line(of: Summary) -> tuple[str, Message]:
+    time = of.known("wall_ns", 0.5)
+    assert time is not None
+    return screen._trust(of, time)
+
+
 def test_an_early_result_is_of_this_session() -> None:
     early = summary(STEADY, "target")
-    assert args(first_line(early), "run.time")["early"] is True
+    label, said = trust_line(early)
+    assert label == "TRUST"
+    assert args(said, "trust.claim")["sessions"] == 1
     assert early.as_json()["summary"]["asked"][0]["early"] is True
     late = summary(np.tile(STEADY, 6), "target")
-    assert args(first_line(late), "run.time")["early"] is False
     assert late.as_json()["summary"]["asked"][0]["early"] is False
+
+
+def test_trust_is_to_the_precision_that_was_reached_and_no_further() -> None:
+    precise = summary(STEADY, "target")
+    time = precise.known("wall_ns", 0.5)
+    assert time is not None
+    _, said = trust_line(precise)
+    assert args(said, "trust.claim")["extent"] == Amount(time.interval.half_width, "share")
+    told = precise.as_json()["summary"]["trust"]
+    assert told == {
+        "verdict": "TRUST", "extent": time.interval.half_width, "sessions": 1, "reasons": [],
+    }  # fmt: skip
+    wide = summary(WIDE, "budget")
+    label, said = trust_line(wide)
+    assert label == "DOUBT"
+    assert "trusted.why.imprecise" in ids(said)
+    told = wide.as_json()["summary"]["trust"]
+    assert (told["verdict"], told["extent"] > 0.02, len(told["reasons"])) == ("DOUBT", True, 1)
+
+
+def test_of_too_few_trials_there_is_no_extent() -> None:
+    label, said = trust_line(summary(WIDE[:4], "budget"))
+    assert label == "Trust"
+    assert "run.no_interval" in ids(said)
 
 
 @pytest.mark.parametrize(

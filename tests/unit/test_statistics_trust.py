@@ -12,9 +12,17 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from tare.readers.series import Defect
-from tare.render.words import sentence
-from tare.results.message import Chosen, message
-from tare.statistics.trust import Trust, most_by_chance, trust, verdict_of_all
+from tare.render.words import sentence, text
+from tare.results.message import Amount, Chosen, message
+from tare.statistics.intervals import quantile_interval
+from tare.statistics.trust import (
+    PRECISION,
+    Trust,
+    extent_of_all,
+    most_by_chance,
+    trust,
+    verdict_of_all,
+)
 
 
 def steady(n: int = 100, seed: int = 1) -> np.ndarray:
@@ -25,6 +33,48 @@ def test_a_steady_series_is_trusted_without_a_word() -> None:
     found = trust(steady(), trials_known=True)
     assert found.verdict == "TRUST"
     assert found.reasons == ()
+
+
+def test_trust_is_to_the_longer_side_of_the_median_in_this_session() -> None:
+    values = np.sort(steady(60))
+    found = trust(steady(60), trials_known=True)
+    interval = quantile_interval(values)
+    assert found.extent == interval.half_width
+    assert found.extent < 0.005
+    assert found.claim.args == {"extent": Amount(found.extent, "share"), "sessions": 1}
+    assert text(found.claim).endswith(" in this session")
+    two, three = (trust(steady(60), trials_known=True, sessions=n).claim for n in (2, 3))
+    assert text(two).endswith(" in these 2 sessions")
+    assert "session" not in text(three)
+
+
+def test_a_median_beyond_the_target_is_doubted_for_that_alone() -> None:
+    wide = 100 + 30 * (steady(10) - 100)
+    found = trust(wide, trials_known=True)
+    assert found.verdict == "DOUBT"
+    assert found.is_sound
+    assert found.reasons == (found.imprecision,)
+    said = args(found.reasons, "trust.imprecise")
+    assert said["half"] == Amount(found.extent, "share")
+    assert said["target"] == Chosen(PRECISION)
+    assert found.extent is not None
+    assert said["more"] == pytest.approx(10 * (found.extent / PRECISION) ** 2 - 10, rel=0.1)
+    assert trust(wide, trials_known=True, precision=0.5).verdict == "TRUST"
+    # Where intervals do not narrow, or values drift, no number of runs helps.
+    steep = trust(wide, trials_known=True, narrows=False)
+    assert args(steep.reasons, "trust.imprecise")["more"] is None
+    drifting = trust(np.linspace(50, 150, 40) + steady(40), trials_known=True)
+    assert ids(drifting.reasons) == ["trust.drift", "trust.imprecise"]
+    assert args(drifting.reasons, "trust.imprecise")["more"] is None
+    assert not drifting.is_sound
+
+
+def test_one_imprecise_series_makes_the_whole_doubtful_and_the_widest_is_its_extent() -> None:
+    some = [trust(steady(30, seed), trials_known=True) for seed in range(3)]
+    wide = trust(100 + 30 * (steady(10) - 100), trials_known=True)
+    assert verdict_of_all([*some, wide]) == "DOUBT"
+    assert extent_of_all([*some, wide]) == wide.extent
+    assert extent_of_all([trust(steady(3), trials_known=True)]) is None
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
@@ -85,7 +135,7 @@ def test_memory_is_doubted() -> None:
 )
 def test_changes_beyond_the_target_are_doubted(change: np.ndarray, kind: str, size: float) -> None:
     x = steady() + change
-    found = trust(x, trials_known=True)
+    found = trust(x, trials_known=True, precision=0.01)
     assert found.verdict == "DOUBT"
     said = args(found.reasons, f"trust.{kind}")
     assert said["size"].value == pytest.approx(size, abs=0.005)
@@ -170,7 +220,7 @@ def test_shape_never_lowers_a_verdict(shape: str, n: int, replicates: int) -> No
     """With 100 replicates, an error rate of 16 % fails in 89 % of seeds."""
     rng = np.random.default_rng(3)
     verdicts = [trust(100 + SHAPES[shape](rng, n), trials_known=True) for _ in range(replicates)]
-    doubts = sum(v.verdict != "TRUST" for v in verdicts)
+    doubts = sum(not v.is_sound for v in verdicts)
     assert doubts <= stats.binom.ppf(0.99, replicates, 0.05)
 
 
@@ -194,7 +244,7 @@ def test_a_long_memory_map_is_read_in_pieces(tmp_path: Path) -> None:
     x[:] = steady(300_000)
     assert trust(x, trials_known=True).verdict == "TRUST"
     x[150_000:] += 3
-    shift = args(trust(x, trials_known=True).reasons, "trust.shift")
+    shift = args(trust(x, trials_known=True, precision=0.01).reasons, "trust.shift")
     assert shift["size"].value == pytest.approx(0.029, abs=0.001)
     x[299_999] = np.nan
     assert trust(x, trials_known=True).verdict == "REJECT"
@@ -229,7 +279,7 @@ def test_what_a_period_explains_is_no_drift_beside_it(
     wave = 3 * np.sin(2 * np.pi * cycles * np.arange(n) / n + 1)
     for seed in range(5):
         x = steady(n, seed) + wave + np.linspace(0, drift, n)
-        found = ids(trust(x, trials_known=True).reasons)
+        found = ids(trust(x, trials_known=True, precision=0.01).reasons)
         changed = bool({"trust.drift", "trust.shift"} & {*found})
         if changes:
             assert changed
@@ -244,9 +294,14 @@ def series(count: int, change: float = 0.0, n: int = 30) -> list[Trust]:
     """Judge so many series, whose level changes half-way by so many SDs."""
     rng = np.random.default_rng(11)
     later = change * (np.arange(n) >= n // 2)
-    return [
-        trust(100 + 5 * (rng.standard_normal(n) + later), trials_known=True) for _ in range(count)
-    ]
+    return [just_precise(100 + 5 * (rng.standard_normal(n) + later)) for _ in range(count)]
+
+
+def just_precise(values: np.ndarray) -> Trust:
+    """Judge a series by the precision that its median has."""
+    half = quantile_interval(values).half_width
+    assert half is not None
+    return trust(values, trials_known=True, precision=half * (1 + 1e-9))
 
 
 def test_as_many_doubts_as_chance_gives_are_the_95_percent_quantile() -> None:

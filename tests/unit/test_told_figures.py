@@ -335,7 +335,7 @@ def test_of_a_quantile_it_is_said_whether_its_precision_was_reached(
     )
     show(summary, None, "bare")
     labels = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[0] != " "]
-    assert labels[:4] == ["Time", "p90", "Target", "Trust"]
+    assert labels[:4] == ["Time", "p90", "Target", "TRUST"]
     # Where more trials would reach it, that is said once.
     if reached is not None and not met:
         summary.stop = journal.Stop(

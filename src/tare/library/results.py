@@ -177,12 +177,24 @@ class RunResult(Result):
     @cached_property
     def _trust(self) -> Trust:
         values = self._summary.values(self.metric, self.source)
-        return judge(values, self._summary.stopping, tick(self.metric, self.source))
+        sessions = len(set(self._summary.of_levels.good["session"]))
+        return judge(
+            values,
+            self._summary.stopping,
+            self._known.interval,
+            sessions,
+            tick(self.metric, self.source),
+        )
 
     @property
     def verdict(self) -> Verdict:
         """Whether the values may be trusted: ``TRUST``, ``DOUBT`` or ``REJECT``."""
         return self._trust.verdict
+
+    @property
+    def extent(self) -> float | None:
+        """Longer side of the median's interval, relative to the median; None without one."""
+        return self._trust.extent
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -205,10 +217,15 @@ class RunResult(Result):
         """Return what a notebook displays, with the verdict and its reasons."""
         from tare.render import notebook
 
-        return notebook.render(self._shown(), self.verdict, self._trust.reasons)
+        return notebook.render(self._shown(), _claimed(self._trust), self._trust.reasons)
 
     def _answer(self) -> str:
-        return f"{self.command}: {self._known}, n = {self.n}, {self.verdict}"
+        return f"{self.command}: {self._known}, n = {self.n}, {_claimed(self._trust)}"
+
+
+def _claimed(found: Trust) -> str:
+    """Write a verdict with its extent: "TRUST to ± 0.4 % in this session", "DOUBT"."""
+    return f"TRUST {text(found.claim)}" if found.verdict == "TRUST" else found.verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,6 +400,8 @@ class AuditedSeries:
         Trials.
     verdict : str
         ``TRUST``, ``DOUBT`` or ``REJECT``.
+    extent : float or None
+        Longer side of the interval, relative to the median; None without an interval.
     reasons : tuple of str
         Why the values are doubtful; empty for ``TRUST``.
     """
@@ -397,6 +416,7 @@ class AuditedSeries:
     confidence: float
     n: int
     verdict: Verdict
+    extent: float | None
     reasons: tuple[str, ...]
 
 
@@ -413,6 +433,7 @@ def audited(s: SeriesAudit) -> AuditedSeries:
         confidence=s.median.confidence,
         n=s.n,
         verdict=s.trust.verdict,
+        extent=s.trust.extent,
         reasons=tuple(sentences(s.trust.reasons)),
     )
 
@@ -434,6 +455,11 @@ class AuditResult(Result):
     def verdict(self) -> Verdict:
         """Verdict on all series together: ``TRUST``, ``DOUBT`` or ``REJECT``."""
         return self.audit.verdict
+
+    @property
+    def extent(self) -> float | None:
+        """Widest extent of all series; None where no median has an interval."""
+        return self.audit.trust.extent
 
     @property
     def exit_code(self) -> int:
@@ -467,7 +493,7 @@ class AuditResult(Result):
         counts: Callable[[Verdict], int] = self.audit.count
         verdicts: Sequence[Verdict] = ("TRUST", "DOUBT", "REJECT")
         told = ", ".join(f"{counts(v)} {v}" for v in verdicts if counts(v))
-        return f"{self.verdict}; {len(self.audit.series):,} series: {told}"
+        return f"{_claimed(self.audit.trust)}; {len(self.audit.series):,} series: {told}"
 
 
 def _findings(results: Results, supplies: Supplies) -> tuple[Finding, ...]:

@@ -125,6 +125,8 @@ class Series:
     reported : mapping of str to float
         Statistics that the file itself states: ``mean``, ``median``, ``sd``, ``min``, ``max``,
         ``n``.
+    sessions : int
+        Sessions that the values are of, as far as the file states them.
     task : TaskRuns or None
         Of a series whose key ``task`` is one of a set that several configurations run.
     defects : tuple of Defect
@@ -144,6 +146,7 @@ class Series:
     position: FloatArray | None = None
     at_s: FloatArray | None = None
     reported: Mapping[str, float] = field(default_factory=dict)
+    sessions: int = 1
     task: TaskRuns | None = None
     defects: tuple[Defect, ...] = ()
     notes: tuple[Message, ...] = ()

@@ -221,6 +221,7 @@ def _series(
         block=kept["session"] * _SESSION + kept["block"],
         position=trials[found.kept].astype(float),
         at_s=None if None in begun else np.array(begun, dtype=float),
+        sessions=len(np.unique(kept["session"])),
         defects=(*found.defects, *few_requests(metric, requests)),
     )
 

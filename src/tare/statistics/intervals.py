@@ -115,6 +115,44 @@ class Interval:
         return max(below, above) > _SYMMETRIC * min(below, above)
 
 
+def trials_for(interval: Interval, precision: float) -> int | None:
+    """Estimate how many trials give an interval of a relative half-width, rounded to two digits.
+
+    Widths, less what the clock's tick adds, are taken to fall as the root of the number of trials.
+
+    Parameters
+    ----------
+    interval : Interval
+        Of so many trials; has bounds.
+    precision : float
+        Half-width of the longer side, relative to the estimate.
+
+    Returns
+    -------
+    int or None
+        None without bounds, where the tick alone is wider, and around an estimate of 0.
+    """
+    low, high, middle, tick = interval.low, interval.high, interval.estimate, interval.tick
+    room = precision * abs(middle)
+    if low is None or high is None or room <= tick:
+        return None
+    below = (middle - low - tick / 2) / (room - tick / 2)
+    above = (high - middle - tick) / (room - tick)
+    return _two_digits(interval.n * max(below, above) ** 2)
+
+
+def more_trials_for(interval: Interval, precision: float) -> int | None:
+    """Estimate how many more trials give a precision; as :func:`trials_for`, at least 1."""
+    trials = trials_for(interval, precision)
+    return None if trials is None else _two_digits(max(1, trials - interval.n))
+
+
+def _two_digits(number: float) -> int:
+    """Round up to two digits."""
+    step = 10.0 ** max(0, math.floor(math.log10(max(number, 1))) - 1)
+    return int(math.ceil(number / step) * step)
+
+
 def widened(interval: Interval, values: FloatArray, tick: float | None = None) -> Interval:
     """Move the bounds of a quantile apart by what the clock could not tell.
 

@@ -18,9 +18,11 @@ from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.copies import Copy, copied
 from tare.statistics.downsample import MOST, fences
 from tare.statistics.independence import copy_message, period_message
+from tare.statistics.intervals import Interval, more_trials_for
 from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
 from tare.statistics.periodicity import without_period
+from tare.statistics.quantiles import quantiles
 from tare.statistics.statistic import FloatArray, IndexArray
 from tare.statistics.ticks import tick_of
 
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from tare.statistics.time_of_day import TimeOfDay
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
+#: Precision that is asked for where nothing else is: half-width of the median's interval, relative.
+PRECISION = 0.05
+#: Sessions from which on a verdict is not limited to the session of the values.
+SEVERAL_SESSIONS = 3
 #: Share of sound series that are doubted by chance, at most.
 _BY_CHANCE = 0.05
 #: Probability that chance gives no more doubted series than are accepted.
@@ -67,32 +73,59 @@ class OrderDoubt:
 
 @dataclass(frozen=True)
 class Trust:
-    """A verdict and why.
+    """A verdict and why, and to what the median is known.
 
     Attributes
     ----------
     verdict : {"TRUST", "DOUBT", "REJECT"}
     reasons : tuple of Message
-        Each with the figure and what to do; none of a TRUST.
+        Each with the figure and what to do; none of a TRUST. Imprecision comes last.
     remarks : tuple of Message
         What is to be known all the same, and lowers no verdict.
     order_doubt : OrderDoubt or None
         Where nothing but the order of the values is doubtful.
+    extent : float or None
+        Longer side of the median's interval, relative to the median; None without an interval, and
+        where the median is 0.
+    sessions : int
+        Sessions in which the values were measured, as far as known.
+    imprecision : Message or None
+        The reason that the median is known less precisely than asked; None: it is not.
     """
 
     verdict: Verdict
     reasons: tuple[Message, ...]
     remarks: tuple[Message, ...] = ()
     order_doubt: OrderDoubt | None = None
+    extent: float | None = None
+    sessions: int = 1
+    imprecision: Message | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing but a lack of precision speaks against the values."""
+        return not [reason for reason in self.reasons if reason is not self.imprecision]
+
+    @property
+    def claim(self) -> Message:
+        """To what the median can be trusted, and where: "to ± 0.4 % in this session"."""
+        return message(
+            "trust.claim",
+            extent=None if self.extent is None else Amount(self.extent, "share"),
+            sessions=self.sessions if self.sessions < SEVERAL_SESSIONS else None,
+        )
 
 
 def trust(
     values: ArrayLike,
     *,
     trials_known: bool,
-    precision: float = 0.01,
+    precision: float = PRECISION,
     defects: Sequence[Defect] = (),
     tick: float | None = None,
+    median: Interval | None = None,
+    narrows: bool = True,
+    sessions: int = 1,
     order: Order | None = None,
     found: Changes | None = None,
     left: Order | None = None,
@@ -108,7 +141,7 @@ def trust(
     dependence time above 1.5, or neighbours that alternate), periods, copied stretches, a drift or
     a change of level larger than the target, a spread that changes, a factor that may be one of
     units, a resolution that is unknown because (nearly) all values are equal, values that are not
-    known to be trials, runs that failed.
+    known to be trials, runs that failed, a median that is known less precisely than the target.
     Shape, modes and outliers never lower a verdict.
 
     Parameters
@@ -118,11 +151,17 @@ def trust(
     trials_known : bool
         Whether each value is known to come from an execution of its own.
     precision : float
-        The target: relative change that matters.
+        The target: relative half-width of the median's interval, and relative change that matters.
     defects : sequence of Defect
         What was found wrong when the values were read.
     tick : float, optional
         What is known of how finely they were recorded; equal values are then no doubt.
+    median : Interval, optional
+        Their median, where its interval is known; otherwise that of independent values.
+    narrows : bool
+        Whether the interval narrows with more values; otherwise their number is not given.
+    sessions : int
+        Sessions (files, dates, hosts) in which they were measured, as far as known.
     order : Order, optional
         Result of the joint test of their order, where it is known.
     found : Changes, optional
@@ -144,8 +183,8 @@ def trust(
 
     Notes
     -----
-    One error budget holds for all that looks at the order of the values: at most 5 % of series of
-    independent values, whatever their distribution, get anything but TRUST.
+    One error budget holds for all that looks at the order of the values: of series of independent
+    values that are precise enough, whatever their distribution, at most 5 % get anything but TRUST.
 
     Found in 90 % or more by simulation, where larger than the target (SD is that of single trials):
     at n = 20 a drift of 3.5 SD, a step of 2.5 SD, a warm-up of the first 20 % of 3 SD or of the
@@ -184,9 +223,55 @@ def trust(
     if not trials_known:
         why = executions and message("trust.executions", said=executions)
         doubts.append(why or message("trust.trials"))
-    if doubts:
-        return Trust("DOUBT", tuple(doubts), tuple(remarks), evidence)
-    return Trust("TRUST", (), tuple(remarks))
+    judged = Trust(
+        "DOUBT" if doubts else "TRUST",
+        tuple(doubts),
+        tuple(remarks),
+        evidence if doubts else None,
+        sessions=sessions,
+    )
+    median = median or quantiles(values, (0.5,), tick=tick)[0]
+    return with_extent(judged, median, precision, narrows=narrows)
+
+
+def with_extent(found: Trust, median: Interval, precision: float, *, narrows: bool) -> Trust:
+    """Add to what the median is known, as a reason to doubt it where that is too little.
+
+    Parameters
+    ----------
+    found : Trust
+        A verdict other than REJECT; an earlier extent of it is replaced.
+    median : Interval
+    precision : float
+        The target.
+    narrows : bool
+        Whether the interval narrows with more values.
+    """
+    extent = median.half_width
+    reasons = [reason for reason in found.reasons if reason is not found.imprecision]
+    imprecision = None
+    if extent is not None and extent > precision:
+        more = more_trials_for(median, precision)
+        imprecision = message(
+            "trust.imprecise",
+            half=Amount(extent, "share"),
+            target=Chosen(precision),
+            more=more if narrows and not reasons else None,
+            coarse=more is None,
+        )
+        reasons.append(imprecision)
+    return replace(
+        found,
+        verdict="DOUBT" if reasons else "TRUST",
+        reasons=tuple(reasons),
+        extent=extent,
+        imprecision=imprecision,
+    )
+
+
+def extent_of_all(some: Sequence[Trust]) -> float | None:
+    """Return the widest extent of several series; None where none has one."""
+    return max((one.extent for one in some if one.extent is not None), default=None)
 
 
 def beside_cycles(
@@ -262,7 +347,10 @@ def verdict_of_all(some: Sequence[Trust]) -> Verdict:
     if len(doubts) > most_by_chance(len(some)):
         return "DOUBT"
     certain = any(
-        one.order_doubt is None or one.order_doubt.holds_among(len(some)) for one in doubts
+        one.imprecision is not None
+        or one.order_doubt is None
+        or one.order_doubt.holds_among(len(some))
+        for one in doubts
     )
     return "DOUBT" if certain else "TRUST"
 

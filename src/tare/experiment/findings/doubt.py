@@ -5,21 +5,30 @@ from __future__ import annotations
 from tare.experiment.specification import Stopping
 from tare.results.message import Message, message
 from tare.statistics.interim_analysis import FIRST_LOOK
+from tare.statistics.intervals import Interval
 from tare.statistics.statistic import FloatArray
-from tare.statistics.trust import Trust, trust
-
-#: Target of a series that was measured without one: that of an audit.
-_PRECISION = 0.01
+from tare.statistics.trust import PRECISION, Trust, trust
 
 
-def judge(values: FloatArray, stopping: Stopping, tick: float | None = None) -> Trust:
-    """Judge a series of trials as an audit does, by the target that it was measured for."""
+def judge(
+    values: FloatArray,
+    stopping: Stopping,
+    median: Interval,
+    sessions: int,
+    tick: float | None = None,
+) -> Trust:
+    """Judge a series of trials as an audit does, by the target that it was measured for.
+
+    A series that was measured without a target is judged by that of an audit.
+    """
     asked = stopping.trials is None and stopping.compare is None
     return trust(
         values,
         trials_known=True,
-        precision=stopping.precision if asked else _PRECISION,
+        precision=stopping.precision if asked else PRECISION,
         tick=tick,
+        median=median,
+        sessions=sessions,
     )
 
 

@@ -91,8 +91,8 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     if not told:
         told = [*each(found[0].answer)] if found else [message("headline.nothing")]
     early = completeness.over_budget(results)
-    doubted = trusted.line(results)
-    notes = [*([doubted] if doubted else []), *caveats.notes(sessions.caveats(results))]
+    trust = trusted.note(results)
+    notes = [*([trust] if trust else []), *caveats.notes(sessions.caveats(results))]
     return Headline(
         missing=(*([early] if early else []), *completeness.given_up(results)),
         answers=tuple(with_one_total(told)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from scipy import special
@@ -15,6 +15,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
 from tare.results.message import Message, message
+from tare.statistics.trust import Trust
 
 #: Share of steady series that show a change by chance.
 BY_CHANCE = 0.05
@@ -31,15 +32,20 @@ class Judged:
     ----------
     doubted : sequence of (Cell, Message)
         Each with the first reason.
-    total : int
-        Cells that were judged.
+    verdicts : sequence of Trust
+        Of the cells that were judged.
     varied : sequence of str
         Factors that name them.
     """
 
     doubted: Sequence[tuple[Cell, Message]]
-    total: int
+    verdicts: Sequence[Trust]
     varied: Sequence[str]
+
+    @property
+    def total(self) -> int:
+        """Cells that were judged."""
+        return len(self.verdicts)
 
     @property
     def by_chance(self) -> bool:
@@ -59,15 +65,36 @@ def judged(results: Results) -> Judged:
     levels = results.of_levels
     basis = basis_of(levels)
     if isinstance(basis, Message) or swept(results) is not None:
-        return Judged((), 0, ())
+        return Judged((), (), ())
     cells = cells_of(levels, basis)
-    found = [(c, judge(c.trial_values, c.stopping, c.tick)) for c in cells.all]
+    found = [
+        (c, judge(c.trial_values, c.stopping, c.median, len(set(c.sessions.tolist())), c.tick))
+        for c in cells.all
+    ]
     known = [(c, verdict) for c, verdict in found if verdict.verdict != "REJECT"]
     return Judged(
-        [(c, verdict.reasons[0]) for c, verdict in known if verdict.verdict == "DOUBT"],
-        len(known),
+        # What is said of targets has the precision of medians.
+        [(c, verdict.reasons[0]) for c, verdict in known if not verdict.is_sound],
+        [verdict for _, verdict in known],
         cells.varied,
     )
+
+
+def whole(results: Results) -> Trust | None:
+    """Judge all medians together, by the widest and the fewest sessions of any; None without any.
+
+    Doubts that chance explains do not count.
+    """
+    found = judged(results)
+    if not found.verdicts:
+        return None
+    widest = max(found.verdicts, key=lambda one: one.extent or 0.0)
+    sessions = min(one.sessions for one in found.verdicts)
+    if said(results) is not None:
+        return replace(widest, verdict="DOUBT", reasons=(found.doubted[0][1],), sessions=sessions)
+    if widest.imprecision is not None:
+        return replace(widest, verdict="DOUBT", reasons=(widest.imprecision,), sessions=sessions)
+    return replace(widest, verdict="TRUST", reasons=(), sessions=sessions)
 
 
 def line(results: Results) -> Message | None:
@@ -77,6 +104,23 @@ def line(results: Results) -> Message | None:
         return None
     blocks = judged(results).total > 1 and results.experiment.order == "blocks"
     return message("trusted.line", doubt=doubt, blocks=blocks)
+
+
+def note(results: Results) -> Message | None:
+    """Say to what the medians of a single cell or of a comparison can be trusted, or why not.
+
+    Of other experiments only that medians are doubtful: their tables have the intervals.
+    """
+    doubtful, found = line(results), whole(results)
+    is_small = results.experiment.stopping.compare is not None or len(results.levels("cell")) == 1
+    if doubtful is not None or found is None or not is_small:
+        return doubtful
+    return message(
+        "trusted.note",
+        verdict=found.verdict,
+        several=judged(results).total > 1,
+        said=found.claim if found.verdict == "TRUST" else why(found.reasons[0], 0),
+    )
 
 
 def said(results: Results) -> Message | None:
@@ -92,6 +136,15 @@ def said(results: Results) -> Message | None:
         where=where(cell.levels, found.varied),
         why=why(reason, len(cell.trial_values)),
     )
+
+
+def doubt(results: Results) -> Message | None:
+    """Say why medians are doubtful, or that they are imprecise; None: they are neither."""
+    found = whole(results)
+    if found is None or found.verdict == "TRUST":
+        return None
+    imprecise = found.imprecision
+    return said(results) or (imprecise and message("trusted.imprecise", why=why(imprecise, 0)))
 
 
 def each(results: Results) -> list[Message]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tare
-from tare.experiment.findings import caveats, sessions
+from tare.experiment.findings import caveats, sessions, trusted
 from tare.experiment.findings.difference import question
 from tare.experiment.findings.disturbance import disturbance, said
 from tare.experiment.findings.failures import by_level
@@ -22,6 +22,7 @@ _FACTS = ("cpu", "cpus", "kernel", "system")
 def document(results: Results, found: Sequence[Difference], gate: float | None) -> Report:
     """Lay out what a CI shows of comparisons, without charts and other questions."""
     names, words = [d.second for d in found], found[0].words
+    trust = trusted.note(results)
     facts = ((name, results.fact(name)) for name in _FACTS)
     return Report(
         name=results.experiment.name,
@@ -32,7 +33,7 @@ def document(results: Results, found: Sequence[Difference], gate: float | None) 
         origin=Origin(commands=(), versions=(tare.__version__,), seed=results.experiment.seed),
         caveats=caveats_of(results, found),
         failed=tuple(by_level(results)),
-        notes=(said(disturbance(results)),),
+        notes=(*([trust] if trust else []), said(disturbance(results))),
         compared=make(found, gate),
         lost=lost_of(results),
     )

@@ -63,7 +63,7 @@ def _arranged(audit: Audit) -> list[SeriesAudit]:
 
 def _trust(audit: Audit) -> Finding:
     reasons = [(v, r.of("series", len(audit.series))) for v, r in words.reasons(audit)]
-    first = [words.headline(audit), *words.precision(audit)]
+    first = [words.named_headline(audit), *words.precision(audit)]
     return Finding(
         name="trust",
         question="Can these numbers be trusted?",

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from tare import units
 from tare.cli import quantities
 from tare.errors import InputError
-from tare.features.audit.question import PRECISION, QUANTILES, Question, Sizing
+from tare.features.audit.question import QUANTILES, Question, Sizing
 from tare.readers import ColumnOptions
+from tare.statistics.trust import PRECISION
 
 
 def ask(
@@ -55,7 +56,6 @@ def ask(
         columns=columns,
         format=format,
         precision=PRECISION if precision is None else quantities.share("--precision", precision),
-        precision_required=precision is not None,
         confidence=level,
         quantiles=tuple(quantities.read(units.quantile, "--quantile", q) for q in quantile)
         if quantile

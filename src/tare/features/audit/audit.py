@@ -37,7 +37,7 @@ from tare.render.escaping import on_one_line
 from tare.render.words import text
 from tare.results.message import Message, Said, message
 from tare.statistics.time_of_day import TimeOfDay, as_one_family, time_of_day
-from tare.statistics.trust import Verdict, verdict_of_all
+from tare.statistics.trust import Trust, Verdict, extent_of_all, verdict_of_all
 
 __all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "Sizing", "audit"]
 
@@ -133,14 +133,17 @@ class Audit:
         return "DOUBT" if found == "TRUST" and self.doubts else found
 
     @property
-    def exit_code(self) -> int:
-        """0, 1 or 2 by the verdict.
+    def trust(self) -> Trust:
+        """Verdict of all series, with the widest extent and the fewest sessions of any."""
+        some = [s.trust for s in self.series]
+        fewest = min(one.sessions for one in some)
+        return Trust(self.verdict, (), extent=extent_of_all(some), sessions=fewest)
 
-        At least 1 where a required precision was missed, or part of a file cannot be read.
-        """
-        missed = self.question.precision_required and any(not s.reached for s in self.series)
+    @property
+    def exit_code(self) -> int:
+        """0, 1 or 2 by the verdict; at least 1 where part of a file cannot be read."""
         damaged = any(not one.imported.is_complete for one in self.files)
-        return max(VERDICTS.index(self.verdict), int(missed), int(damaged))
+        return max(VERDICTS.index(self.verdict), int(damaged))
 
     @cached_property
     def timed(self) -> dict[str, tuple[Timed, ...]]:

@@ -64,7 +64,7 @@ def audit(
         str | None,
         typer.Option(
             metavar="PERCENT",
-            help="Required precision of the median, else exit code 1. [default: 1%, not required]",
+            help="Precision of the median, and smallest change, that matter. [default: 5%]",
         ),
     ] = None,
     confidence: Annotated[

@@ -107,8 +107,8 @@ class ComparisonAudit:
 
     @property
     def doubtful(self) -> bool:
-        """Whether one of the two is not trusted."""
-        return any(s.trust.verdict != "TRUST" for s in (self.first, self.second))
+        """Whether one of the two is doubtful for more than the precision of its median."""
+        return not all(s.trust.is_sound for s in (self.first, self.second))
 
     @property
     def differs_alone(self) -> bool:

@@ -27,7 +27,7 @@ from tare.statistics.platform_size import PlatformSize
 from tare.statistics.time_of_day import CycleTest, Level, TimeOfDay
 
 #: Changes when a field changes its meaning or goes.
-VERSION = 1
+VERSION = 2
 #: Units of time whose medians are written: of hours, more than a year.
 _MOST_UNITS = 10_000
 #: Points of a convergence curve that are written; a longer one is thinned.
@@ -40,8 +40,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "version": VERSION,
         "verdict": audit.verdict,
         "exit_code": audit.exit_code,
+        **_fields(audit.trust, "extent", "sessions"),
         "precision": audit.question.precision,
-        "precision_required": audit.question.precision_required,
         "confidence": audit.question.confidence,
         "margin": audit.question.margin,
         "seed": audit.question.seed,
@@ -103,7 +103,7 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "repetitions": _repetitions(s.repetitions),
         "time_of_day": s.over_time and _over_time(s.over_time),
         "assumptions": s.assumptions,
-        "verdict": s.trust.verdict,
+        **_fields(s.trust, "verdict", "extent", "sessions"),
         "reasons": sentences(s.trust.reasons),
         "remarks": sentences(s.trust.remarks),
         "used": s.used,

@@ -14,7 +14,7 @@ from tare.features.audit.audit import CRITERIA, VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.features.audit.pairing import FEWEST
-from tare.features.audit.series import WIDE, SeriesAudit
+from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import SolvedComparison, TaskSet
 from tare.readers.readings import number
 from tare.readers.series import Timeline
@@ -156,18 +156,20 @@ def reasons(audit: Audit) -> list[tuple[str, Shared]]:
     found: list[tuple[str, Shared]] = []
     for worst in reversed(VERDICTS):
         some = [s for s in audit.series if s.trust.verdict == worst]
-        alike = shared(some, lambda s: s.trust.reasons, lambda s: s.name)
+        # The headline has the precision of medians.
+        alike = shared(some, _other_reasons, lambda s: s.name)
         # Until it is known what a trial is, other reasons may not be reasons.
         alike.sort(key=lambda g: getattr(g.said, "id", None) not in UNKNOWN_TRIALS)
         found += [(worst, g) for g in alike]
     return found
 
 
-def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message | None:
-    """Report medians that are known less precisely than the target; None if all meet it.
+def _other_reasons(s: SeriesAudit) -> list[Message]:
+    return [reason for reason in s.trust.reasons if reason is not s.trust.imprecision]
 
-    ``is_required``: whether somebody asked for it, so that it decides the exit code.
-    """
+
+def missed(some: Sequence[SeriesAudit]) -> Message | None:
+    """Report medians that are known less precisely than the target; None if all meet it."""
     worse = [s for s in some if s.reached is False]
     if not worse:
         return None
@@ -195,7 +197,6 @@ def missed(some: Sequence[SeriesAudit], *, is_required: bool = False) -> Message
         several=len(needed) > 1,
         coarse=sum(s.clock_too_coarse for s in worse),
         counts=any(s.clock_too_coarse and s.may_be_counts for s in worse),
-        required=is_required,
     )
 
 
@@ -230,7 +231,7 @@ def headline(audit: Audit) -> Message:
             total=total,
             names=doubtful[:_NAMED],
             others=len(doubtful[_NAMED:]),
-            missed=_missed(audit) if audit.question.precision_required else None,
+            claim=audit.trust.claim,
         )
     if worst < total:
         counts = [(verdict, audit.count(verdict)) for verdict in VERDICTS]
@@ -243,12 +244,15 @@ def headline(audit: Audit) -> Message:
             failed=failed[:_NAMED],
             others=len(failed[_NAMED:]),
             partly=_partly_failed(audit),
+            missed=missed(audit.series),
         )
     return message(
         "audit.headline.all",
         verdict=audit.verdict,
-        missed=_missed(audit),
-        wide=_wide(audit),
+        claim=audit.trust.claim,
+        imprecise=_only_imprecise(audit),
+        missed=missed(audit.series) if total > 1 else None,
+        sound=all(s.trust.is_sound for s in audit.series),
         failed=failed[:_NAMED],
         others=len(failed[_NAMED:]),
         total=total,
@@ -256,6 +260,25 @@ def headline(audit: Audit) -> Message:
         n=audit.series[0].n,
         partly=_partly_failed(audit),
     )
+
+
+def named_headline(audit: Audit) -> Message:
+    """Return the headline with its verdict in front, where it continues the verdict."""
+    said = headline(audit)
+    if not continues_verdict(audit):
+        return said
+    return message("audit.headline.named", verdict=audit.verdict, said=said)
+
+
+def continues_verdict(audit: Audit) -> bool:
+    """Whether the headline continues the verdict: "to ± 0.4 % in this session"."""
+    return audit.verdict == "TRUST" or _only_imprecise(audit) is not None
+
+
+def _only_imprecise(audit: Audit) -> Message | None:
+    """Return the imprecision of the only series where nothing else speaks against it."""
+    found = audit.series[0].trust
+    return found.imprecision if len(audit.series) == 1 and found.is_sound else None
 
 
 def _partly_failed(audit: Audit) -> Message | None:
@@ -275,43 +298,11 @@ def _partly_failed(audit: Audit) -> Message | None:
     )
 
 
-def _missed(audit: Audit) -> Message | None:
-    """Report a missed precision where nothing worse is to be said."""
-    if audit.verdict != "TRUST":
-        return None
-    return missed(audit.series, is_required=audit.question.precision_required)
-
-
-def _wide(audit: Audit) -> Message | None:
-    """Say which medians are known too badly for a comparison; None: none of those trusted."""
-    wide = [s for s in audit.series if s.is_wide and s.trust.verdict == "TRUST"]
-    if not wide:
-        return None
-    return message(
-        "audit.headline.wide",
-        name=wide[0].name if len(wide) == 1 < len(audit.series) else None,
-        n=len(wide),
-        total=len(audit.series),
-        beyond=Chosen(WIDE),
-    )
-
-
 def precision(audit: Audit) -> list[Message]:
-    """Say how exactly the medians are known; nothing where that is in the headline, or unknown.
-
-    Trust says nothing of it: a few sound values may still know their median badly.
-    """
-    wide = _wide(audit)
-    if wide is not None and audit.count(audit.verdict) < len(audit.series):
-        return [wide, *_precision(audit)]
-    return _precision(audit)
-
-
-def _precision(audit: Audit) -> list[Message]:
+    """Say how exactly the medians are known; nothing where that is in the headline, or unknown."""
     halves = [s.median.half_width for s in audit.series]
     known = [h for h in halves if h is not None]
-    chance = audit.verdict == "TRUST" and audit.count("TRUST") < len(audit.series)
-    said = _missed(audit) is not None and (not chance or audit.question.precision_required)
+    said = audit.verdict == "TRUST" or missed(audit.series) is not None
     if len(audit.series) == 1 or not known or said:
         return []
     found = message(

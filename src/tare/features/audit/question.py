@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from tare.errors import InputError
 from tare.readers import ColumnOptions
 from tare.statistics.time_of_day import HOUR_S
+from tare.statistics.trust import PRECISION
 
 #: Told what is done, how much of it, and of how much.
 Tell = Callable[[str, int, int], None]
 #: Quantiles beside the median that are always told.
 QUANTILES = (0.9, 0.95, 0.99)
-#: Default precision target: half-width of the median's interval, relative.
-PRECISION = 0.01
 #: Names of findings that can be requested one by one.
 FINDINGS = ("overhead",)
 
@@ -55,9 +54,8 @@ class Question:
     format : str or None
         Name of the format; None: the one that recognises the file.
     precision : float
-        Half-width that the median's interval should have, relative to it: 0.01 is ±1 %.
-    precision_required : bool
-        Whether a series whose median is known less precisely lowers the exit code.
+        Half-width that the median's interval should have, relative to it: 0.01 is ±1 %. A series
+        whose median is known less precisely is doubtful.
     confidence : float
         Of all intervals, between 0 and 1.
     quantiles : tuple of float
@@ -77,7 +75,6 @@ class Question:
     columns: ColumnOptions = field(default_factory=ColumnOptions)
     format: str | None = None
     precision: float = PRECISION
-    precision_required: bool = False
     confidence: float = 0.95
     quantiles: tuple[float, ...] = QUANTILES
     margin: float = 0.02

@@ -46,7 +46,9 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
     asked = audit.question.finding is not None
     if asked:
         _show_platforms(audit)
-    _line(audit.verdict, paragraph((words.headline(audit), *words.precision(audit))))
+    first = words.headline(audit)
+    answer = f"{text(first)}." if words.continues_verdict(audit) else sentence(first)
+    _line(audit.verdict, paragraph((answer, *words.precision(audit))))
     _show_files(audit, whole)
     if not asked:
         _show_platforms(audit)

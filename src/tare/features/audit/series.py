@@ -21,7 +21,7 @@ from tare.results.message import Message, Said, message
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.confirm import Repetitions, converges, repetitions
 from tare.statistics.downsample import sample
-from tare.statistics.intervals import Interval, trials_needed
+from tare.statistics.intervals import Interval, trials_for, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.statistics.order import Order, order_of
 from tare.statistics.quantiles import quantiles
@@ -29,7 +29,7 @@ from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 from tare.statistics.time_of_day import TimeOfDay
-from tare.statistics.trust import Trust, Verdict, beside_cycles, trust
+from tare.statistics.trust import Trust, Verdict, beside_cycles, trust, with_extent
 
 if TYPE_CHECKING:
     from tare.statistics.assumptions import Assumptions
@@ -42,12 +42,11 @@ MOST = 20_000
 _MOST_SORTED = 1 << 16
 #: Share of the precision that a clock's tick may take for any number of runs to reach it.
 _MOST_OF_ROOM = 0.9
-#: Half of an interval's width, relative to its median, from which on nothing is compared by it.
-WIDE = 0.5
 #: Share of failed runs above which the values of the others may mislead: the smallest that moves
 #: the p1 to p99 quantiles at all.
 _MOST_FAILED = 0.01
 _PAGE_BYTES = 4096.0
+_DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,12 +229,6 @@ class SeriesAudit:
         return None if half is None else half <= self.question.precision
 
     @property
-    def is_wide(self) -> bool:
-        """Whether the median is known too badly for any comparison, sound as the values may be."""
-        half = self.median.half_width
-        return half is not None and half >= WIDE
-
-    @property
     def clock_too_coarse(self) -> bool:
         """Whether the clock's tick exceeds the precision, which no number of runs then reaches."""
         room = self.question.precision * abs(self.median.estimate)
@@ -268,24 +261,14 @@ class SeriesAudit:
 
         None suffice where the clock is too coarse, or where more runs do not help.
 
-        CONFIRM's where the precision was reached, times the dependence time. Otherwise widths,
-        less what the clock's tick adds, are taken to fall as the root of the number of runs, which
-        is rough: two digits.
+        CONFIRM's where the precision was reached, times the dependence time. Otherwise widths are
+        taken to fall as the root of the number of runs.
         """
-        low, high, middle = self.median.low, self.median.high, self.median.estimate
-        if low is None or high is None or self.clock_too_coarse or not self.more_runs_help:
+        if self.median.low is None or self.clock_too_coarse or not self.more_runs_help:
             return None
         if self.reached and self.repetitions.n is not None:
             return math.ceil(self.repetitions.n * self.dependence)
-        room, tick = self.question.precision * abs(middle), self.median.tick
-        if room <= tick:
-            # No relative precision is reached around a median of 0.
-            return None
-        below = (middle - low - tick / 2) / (room - tick / 2)
-        above = (high - middle - tick) / (room - tick)
-        runs = self.n * max(below, above) ** 2
-        step = 10.0 ** max(0, math.floor(math.log10(max(runs, 1))) - 1)
-        return int(math.ceil(runs / step) * step)
+        return trials_for(self.median, self.question.precision)
 
     @property
     def dependence(self) -> float:
@@ -540,7 +523,7 @@ def audit_series(
         refusal = message("audit.refusal.empty")
         nothing = Interval(math.nan, None, None, question.confidence, "none", 0, refusal)
         intervals = [nothing] * len(wanted)
-    return SeriesAudit(
+    made = SeriesAudit(
         files=files,
         series=series,
         key=key,
@@ -551,12 +534,20 @@ def audit_series(
         order=order,
         changes=found,
         left=left,
+        trust=Trust("TRUST", ()),
+        ordered=ordered,
+    )
+    return replace(
+        made,
         trust=trust(
             values,
             trials_known=trials.known,
             precision=question.precision,
             defects=series.defects,
             tick=tick,
+            median=made.median,
+            narrows=made.reached is not False or made.more_runs_help,
+            sessions=_sessions_of(series, trials, files),
             order=order,
             found=found,
             left=left,
@@ -565,8 +556,23 @@ def audit_series(
             partly_failed=_partly_failed(series),
             sorter=sorter,
         ),
-        ordered=ordered,
     )
+
+
+def _sessions_of(series: Series, trials: Trials, files: Sequence[Path]) -> int:
+    """Count the sessions that the trials are of, as far as files, dates and blocks show them.
+
+    Blocks count where each has several trials of the series one after another; those that pair
+    the trials of series, such as items, are not of other times.
+    """
+    found = [series.sessions, len(files)]
+    if trials.at_s is not None:
+        found.append(len(np.unique(np.floor(trials.at_s / _DAY_S))))
+    if trials.block is not None and len(trials.block):
+        blocks, sizes = np.unique(trials.block, return_counts=True)
+        in_turn = np.count_nonzero(np.diff(trials.block)) == len(blocks) - 1
+        found.append(len(blocks) if sizes.min() > 1 and in_turn else 1)
+    return max(found)
 
 
 def over_time(s: SeriesAudit, found: TimeOfDay | None) -> SeriesAudit:
@@ -587,7 +593,7 @@ def over_time(s: SeriesAudit, found: TimeOfDay | None) -> SeriesAudit:
     intervals = widened_quantiles(
         s.trials.values, wanted, s.question.confidence, dependence_of(left), s.tick, s.ordered
     )
-    return replace(
+    s = replace(
         s,
         quantiles=tuple(zip(wanted, intervals, strict=True)),
         order=order,
@@ -596,3 +602,7 @@ def over_time(s: SeriesAudit, found: TimeOfDay | None) -> SeriesAudit:
         without_cycles=values,
         trust=beside_cycles(s.trust, found, values, precision, order, moved, left),
     )
+    if s.trust.verdict == "REJECT":
+        return s
+    narrows = s.reached is not False or s.more_runs_help
+    return replace(s, trust=with_extent(s.trust, s.median, precision, narrows=narrows))

@@ -35,7 +35,7 @@ from tare.features.run.exports import trial_json, trials_of
 from tare.measure.comparison import service_load
 from tare.render import data
 from tare.render.words import sentences, text
-from tare.results.message import Amount, Atom, Change, Chosen, Message, message
+from tare.results.message import Amount, Atom, Chosen, Message, message
 from tare.statistics.interim_analysis import first_look
 from tare.statistics.intervals import p10_and_p90
 from tare.statistics.statistic import median
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tare.features.run.table import Row
     from tare.results.columns import Columns
     from tare.statistics.statistic import FloatArray
+    from tare.statistics.trust import Trust
 
 #: Version of ``tare run --json``.
 VERSION = 2
@@ -214,6 +215,22 @@ class Summary:
         return [known for known in found if known is not None]
 
     @cached_property
+    def trust(self) -> Trust:
+        """Whether the time can be trusted, and to what."""
+        # Imported only where it is needed, since it takes time.
+        from tare.experiment.findings.doubt import judge
+
+        time = self.known(self.time_metric, 0.5)
+        assert time is not None, "only results with values are shown"
+        return judge(
+            self.values(time.metric, time.source),
+            self.stopping,
+            time.interval,
+            len(set(self.of_levels.good["session"])),
+            metric_tick(time.metric, time.source),
+        )
+
+    @cached_property
     def disturbance(self) -> disturbance.Disturbance | None:
         """What took most of the time besides the command; None where nothing says so."""
         return disturbance.disturbance(self.of_levels)
@@ -239,6 +256,7 @@ class Summary:
         }
         if time is not None:
             told |= _statistics(time, self.values(time.metric, time.source))
+            told["trust"] = trust_json(self.trust)
         told["conditions"] = [data.builtins(one) for one in self.conditions]
         told["asked"] = [known.as_json() for known in self.asked]
         stop = self.stop
@@ -270,6 +288,16 @@ class Summary:
         widths = [known.interval.half_width for known in self.asked]
         found = [width for width in widths if width is not None]
         return max(found) if found and len(found) == len(widths) else None
+
+
+def trust_json(found: Trust) -> dict[str, Any]:
+    """Return a verdict on values as ``--json`` has it."""
+    return {
+        "verdict": found.verdict,
+        "extent": found.extent,
+        "sessions": found.sessions,
+        "reasons": sentences(found.reasons),
+    }
 
 
 def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
@@ -336,8 +364,7 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
             _say(_label(known, time.metric), _asked(known, time.metric))
     if (target := target_of(summary)) is not None:
         _say("Target", target)
-    doubt = _doubt(summary, time)
-    _say("Trust", _trust(summary, time, doubt))
+    _say(*_trust(summary, time))
     if error := notable(summary.facts.get, time.interval.estimate):
         _say("Error", error)
     _show_resources(summary)
@@ -347,7 +374,7 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     for note in noted:
         _say("Note", note)
     if summary.short is None:
-        _say("Next", _next(summary, kept, platform, doubtful=doubt is not None), style="dim")
+        _say("Next", _next(summary, kept, platform, doubtful=_is_doubtful(summary)), style="dim")
 
 
 def _say(label: str, said: Message | str, style: str | None = None) -> None:
@@ -381,8 +408,13 @@ def _label(known: Known, time_metric: str) -> str:
 def target_of(summary: Summary) -> Message | None:
     """Say whether the precision was reached of what else than the median of the time was asked."""
     stop, asked = summary.stop, summary.asked
-    usual = [(known.metric, known.quantile) for known in asked] == [(summary.time_metric, 0.5)]
-    if usual or not asked or stop is None or not stop.target or stop.reason == "fixed":
+    if (
+        _is_of_time(summary)
+        or not asked
+        or stop is None
+        or not stop.target
+        or stop.reason == "fixed"
+    ):
         return None
     if missed(summary) is not None:
         return None
@@ -414,7 +446,6 @@ def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
         "run.time",
         figure=str(time),
         sure=_sure(time),
-        early=time.interval.early,
         n=time.interval.n,
         workers=summary.workers if summary.workers > 1 else None,
         spread=spread,
@@ -482,42 +513,53 @@ def _show_resources(summary: Summary) -> None:
         _say("Network", network)
 
 
-def _trust(summary: Summary, time: Known, doubt: Message | None) -> Message:
-    """Return how well the median is known, and the largest disturbance."""
-    reached = time.interval.half_width
+def _trust(summary: Summary, time: Known) -> tuple[str, Message]:
+    """Return the verdict, and its extent or reason with the largest disturbance."""
     # What refuses an interval stands next to the figure.
     refusals: list[Atom] = [
         known.refusal for known in summary.asked if known.refusal and not known.interval.refusal
     ]
+    found = summary.trust
+    label: str = found.verdict
     if refusals:
-        precision = message("run.refused", refusals=refusals)
-    elif reached is None:
-        precision = message("run.no_interval", why=time.interval.refusal)
+        label = label if label == "DOUBT" else "Trust"
+        said = message("run.refused", refusals=refusals)
+    elif found.extent is None:
+        label, said = "Trust", message("run.no_interval", why=time.interval.refusal)
     else:
-        precision = message("run.precision", within=_within(time), doubt=doubt)
+        said = found.claim if found.verdict == "TRUST" else _doubt(summary, found)
+    return label, message("run.trust", said=said, disturbed=disturbance.said(summary.disturbance))
+
+
+def _doubt(summary: Summary, found: Trust) -> Message:
+    """Return why the median is doubtful, in short."""
+    from tare.experiment.findings.doubt import why
+
+    reason = found.reasons[0]
+    if reason is not found.imprecision:
+        n = len(summary.of_levels.good)
+        return message("run.doubt", extent=Amount(found.extent, "share"), why=why(reason, n))
+    stop = summary.stop
+    if not _is_of_time(summary) or stop is None or not stop.more_trials:
+        return why(reason, len(summary.of_levels.good))
     return message(
-        "run.trust", precision=precision, disturbed=disturbance.said(summary.disturbance)
+        "run.imprecise",
+        half=reason.args["half"],
+        target=reason.args["target"],
+        more=stop.more_trials,
+        time=None if stop.more_seconds is None else console.seconds(stop.more_seconds),
     )
 
 
-def _within(time: Known) -> Message:
-    """Return how far the median is known, relative to it: to both sides where they differ."""
-    i = time.interval
-    if i.low is None or i.high is None or not i.is_asymmetric:
-        return message("run.within", share=Amount(i.half_width, "share"))
-    return message("run.between", low=Change(i.low / i.estimate), high=Change(i.high / i.estimate))
+def _is_of_time(summary: Summary) -> bool:
+    """Whether the precision target is about the median of the time alone, which stands first."""
+    asked = [(known.metric, known.quantile) for known in summary.asked]
+    return asked == [(summary.time_metric, 0.5)]
 
 
-def _doubt(summary: Summary, time: Known) -> Message | None:
-    """Return why the median is doubtful; None: nothing is shown, or a note says it already."""
-    if summary.stop and summary.stop.refusal and missed(summary) is not None:
-        return None
-    # Imported only where it is needed, since it takes time.
-    from tare.experiment.findings.doubt import judge, why
-
-    values = summary.values(time.metric, time.source)
-    found = judge(values, summary.stopping, metric_tick(time.metric, time.source))
-    return why(found.reasons[0], len(values)) if found.verdict == "DOUBT" else None
+def _is_doubtful(summary: Summary) -> bool:
+    """Whether something else than the precision speaks against the median."""
+    return summary.trust.verdict == "DOUBT" and not summary.trust.is_sound
 
 
 def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | str]]:
@@ -536,7 +578,10 @@ def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message | 
         found.append(("Note", lost))
     if (recording := disturbance.switch_records(summary.results)) is not None:
         found.append(("Note", recording))
-    if (note := missed(summary)) is not None:
+    note = missed(summary)
+    # The line of the verdict has a missed precision of the time.
+    is_told = summary.trust.imprecision is not None and _is_of_time(summary)
+    if note is not None and not (is_told and note.id == "run.missed"):
         found.append(("Note", note))
     return found
 

@@ -213,7 +213,8 @@ def _show(
         say(f"With    {text(one)}", soft_wrap=True)
     for one in failed:
         say(f"Failed  {text(one)}")
-    say(f"Trust   {trust(results, found)}")
+    label, trusted = trust(results, found)
+    say(f"{label:<7} {trusted}", soft_wrap=True)
     if (recording := switch_records(results)) is not None:
         say(f"Note    {text(recording)}")
     if ended == "interrupted":

@@ -1,4 +1,4 @@
-"""One line on how far a comparison can be trusted."""
+"""One line on how far the medians of a comparison can be trusted."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from tare.render.words import text
 from tare.results.message import message
 
 
-def trust(results: Results, found: Sequence[Difference]) -> str:
-    """Return what makes medians doubtful, what disturbed trials, and what protects from it."""
-    return text(
-        message(
-            "compare.trust",
-            doubt=trusted.said(results),
-            disturbed=said(disturbance(results)),
-            paired=all(d.paired for d in found),
-        )
+def trust(results: Results, found: Sequence[Difference]) -> tuple[str, str]:
+    """Return the verdict on medians, and its extent or reason with what disturbed trials."""
+    whole = trusted.whole(results)
+    label = "Trust" if whole is None else whole.verdict
+    written = message(
+        "compare.trust",
+        claim=whole.claim if whole is not None and whole.verdict == "TRUST" else None,
+        doubt=trusted.doubt(results),
+        disturbed=said(disturbance(results)),
+        paired=all(d.paired for d in found),
     )
+    return label, text(written)
