@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import re
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tare.errors import InputError
 from tare.features.audit import page
@@ -13,12 +18,15 @@ from tare.features.audit.audit import Audit, audit
 from tare.features.audit.comparison_answers import comparison_finding
 from tare.features.audit.comparison_answers import name as name_of
 from tare.features.audit.contract import as_json
-from tare.features.audit.messages import headline, verdicts
-from tare.features.audit.question import Question
+from tare.features.audit.messages import headline
+from tare.features.audit.question import Question, Sizing
 from tare.features.audit.screen import show
 from tare.readers import ColumnOptions, read
+from tare.render.words import sentence, text
 from tare.results.verdict import EQUIVALENT, HIGHER
 
+#: Four programs that test whether 100 numbers are prime, run by BenchExec.
+PRIMES = Path(__file__).parents[1] / "data" / "interop" / "benchexec" / "primes"
 #: How a run may end: status, category and reason, with the share of runs that do.
 ENDS = (
     ("TIMEOUT", "error", "cputime", 0.05),
@@ -69,45 +77,54 @@ def audited(*files: Path, **columns: object) -> Audit:
     return audit(files, Question(columns=ColumnOptions(**columns)))
 
 
-def test_one_run_per_task_is_rejected_in_few_lines(
+def test_a_single_set_says_what_is_solved_in_few_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = audited(write(tmp_path / "many.xml"))
-    assert (found.verdict, found.exit_code) == ("REJECT", 2)
-    assert headline(found).id == "audit.headline.tasks"
+    assert (found.verdict, found.exit_code) == ("TRUST", 0)
+    assert headline(found).id == "tasks.solved"
     (failed,) = found.files[0].imported.notes
     assert failed.args["total"] == 60
     reasons = {str(one.args["why"]): one.args["n"] for one in failed.args["why"]}
     assert set(reasons) <= {"TIMEOUT", "OUT OF MEMORY", "unknown(reason)"}
     assert sum(reasons.values()) == failed.args["n"] > 1
-    (tasks,) = found.task_sets
+    (tasks,) = found.tasks.sets
     assert (len(tasks.tasks), tasks.runs) == (60, 60)
     assert tasks.solved < 60 - failed.args["n"]  # wrong answers have times, and solve nothing
     show(found)
-    assert len(capsys.readouterr().out.splitlines()) <= 10
-    made = page.make(found, "tare audit many.xml")
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) <= 10
+    assert "REJECT" not in shown
+    made, large = page.with_every_task(page.make(found, "tare audit many.xml"), found)
     assert all(len(t.rows) <= 1 for s in made.sections for t in s.finding.tables)
+    assert len(large["runs"].columns[0].values) == 60
 
 
-@pytest.mark.parametrize("by", ["options", "file"])
-def test_two_sets_of_the_same_tasks_are_compared_over_tasks(by: str, tmp_path: Path) -> None:
-    """One of the definitions has no options at all."""
+@pytest.mark.parametrize("by", [(), ("options",), ("file",)])
+def test_two_sets_of_the_same_tasks_are_compared_over_tasks(
+    by: tuple[str, ...], tmp_path: Path
+) -> None:
+    """One of the definitions has no options at all; nothing needs to be named."""
     files = write(tmp_path / "lex.xml"), write(tmp_path / "num1.xml", "-n", 1.3)
-    found = audited(*files, compare=(by,))
-    assert [c.metric for c in found.comparisons] == ["cputime", "memory", "walltime"]
-    for c in found.comparisons:
-        assert (c.matched.how, c.location.n) == ("by block", len(c.matched.first))
-        assert 40 < c.location.n < 60  # tasks with a successful run in both
-        truth = 1.0 if c.metric == "memory" else 1.3
-        assert c.location.low < truth < c.location.high
-        assert c.location.verdict == (EQUIVALENT if c.metric == "memory" else HIGHER)
-        assert c.metric in name_of(c)
-    (solved,) = found.solved
-    assert (solved.tasks, solved.found.only_first + solved.found.only_second > 0) == (60, True)
-    assert headline(found).args["compared"]
+    found = audited(*files, compare=by)
+    assert found.comparisons == ()
+    (versus,) = found.tasks.ranking.versus
+    assert [one.measure.key for one in versus.ratios] == ["cputime", "walltime", "memory"]
+    assert [one.measure.title for one in versus.ratios] == ["CPU time", "wall time", "memory"]
+    for one in versus.ratios:
+        ratio = one.found.ratio.like_these
+        assert 40 < ratio.n < 60  # tasks that both solve
+        truth = 1.0 if one.measure.key == "memory" else 1.3
+        assert ratio.low < truth < ratio.high
+        assert one.verdict(0.02) == (EQUIVALENT if one.measure.key == "memory" else HIGHER)
+    assert (versus.tasks, versus.gained + versus.lost > 0) == (60, True)
+    assert versus.better is versus.pair.first
     document = as_json(found)
-    assert [c["metric"] for c in document["comparisons"]] == ["cputime", "memory", "walltime"]
+    assert [c["metric"] for c in document["comparisons"]] == ["cputime", "walltime", "memory"]
+    assert [c["verdict"] for c in document["comparisons"]] == ["slower", "slower", "equivalent"]
     assert document["solved"][0]["tasks"] == 60
+    assert document["best"]["sentences"] == [sentence(headline(found))]
+    assert len(text(headline(found)).split()) <= 30
 
 
 def test_tasks_with_several_runs_are_compared_one_by_one(tmp_path: Path) -> None:
@@ -134,17 +151,132 @@ def test_four_files_are_compared_within_their_tool(tmp_path: Path) -> None:
             file.write_text(file.read_text().replace('tool="T"', f'tool="{tool}"'))
             files.append(file)
     found = audited(*files, compare=("options",), value="cputime")
-    assert [(c.key["tool"], c.a, c.b) for c in found.comparisons] == [
+    solved = as_json(found)["solved"]
+    assert [(c["key"]["tool"], c["a"], c["b"]) for c in solved] == [
         ("T 1", "no options", "-n"),
         ("U 1", "no options", "-n"),
     ]
-    assert [s.levels for s in found.solved] == ["T 1", "U 1"]
+    assert len(audited(*files).tasks.ranking.versus) == 6
+    with pytest.raises(InputError, match="there are: no options, -n"):
+        audit(files, replace(found.question, sizing=Sizing(reference="-m")))
 
 
-def test_a_single_comparison_names_its_metric(tmp_path: Path) -> None:
-    files = write(tmp_path / "a.xml"), write(tmp_path / "b1.xml", "-n")
-    found = audited(*files, compare=("file",), value="walltime")
-    assert verdicts(found.comparisons).args["metric"] == "walltime"
+def test_real_files_agree_with_an_independent_computation() -> None:
+    """Counts, PAR2, ratios and p of four programs that BenchExec 3.35 ran on 100 tasks."""
+    files = sorted(PRIMES.glob("*.xml.bz2"))
+    runs = {file.name.partition(".")[0]: runs_of(file) for file in files}
+    document = as_json(audit(files, Question()))
+    for one in document["task_sets"]:
+        own = runs[one["name"]].values()
+        solved = [run["category"] == "correct" for run in own]
+        assert (one["tasks"], one["solved"]) == (100, sum(solved))
+        # The limit is 1 s.
+        par2 = np.mean(
+            [float(r["cputime"][:-1]) if s else 2.0 for r, s in zip(own, solved, strict=True)]
+        )
+        assert one["par2"]["cputime"]["estimate"] == pytest.approx(par2)
+        exact = stats.binomtest(sum(solved), 100).proportion_ci(method="exact")
+        assert one["solved_share_ci"] == pytest.approx(list(exact))
+        assert one["score"] == sum(points(run) for run in own)
+    for pair in document["solved"]:
+        first, second = runs[pair["a"]], runs[pair["b"]]
+        both = [
+            (first[t]["category"] == "correct", second[t]["category"] == "correct") for t in first
+        ]
+        lost, gained = both.count((True, False)), both.count((False, True))
+        assert (pair["only_a"], pair["only_b"]) == (lost, gained)
+        assert pair["p"] == pytest.approx(stats.binomtest(gained, gained + lost).pvalue)
+    for one in document["comparisons"]:
+        first, second = runs[one["a"]], runs[one["b"]]
+        solved = [t for t in first if first[t]["category"] == second[t]["category"] == "correct"]
+        a, b = ([number(r[t][one["metric"]]) for t in solved] for r in (first, second))
+        logs = np.log(np.divide(b, a))
+        assert one["n"] == len(solved)
+        assert one["ratio"] == pytest.approx(np.exp(logs.mean()))
+        low, high = np.exp(stats.t.interval(0.95, len(logs) - 1, logs.mean(), stats.sem(logs)))
+        # Hall's bounds are added where they lie further out.
+        assert one["ratio_ci"][0] <= low + 1e-9
+        assert one["ratio_ci"][1] >= high - 1e-9
+        assert one["ratio_ci"] == pytest.approx([low, high], rel=0.05)
+    assert document["best"]["order"] == [["odd"], ["all", "fermat"], ["half"]]
+    assert (document["verdict"], document["exit_code"]) == ("TRUST", 0)
+
+
+def test_scores_are_compared_by_the_signs_of_their_differences() -> None:
+    """The exact distribution of the sum of differences, each of either sign, by enumeration."""
+    files = [PRIMES / f"{name}.results.xml.bz2" for name in ("fermat", "odd")]
+    (pair,) = as_json(audit(files, Question()))["solved"]
+    first, second = (runs_of(file) for file in files)
+    differences = [points(second[t]) - points(first[t]) for t in first]
+    chances = {0: 1.0}
+    for size in (abs(d) for d in differences if d):
+        grown: dict[int, float] = {}
+        for total, chance in chances.items():
+            for end in (total - size, total + size):
+                grown[end] = grown.get(end, 0.0) + chance / 2
+        chances = grown
+    upper = sum(chance for total, chance in chances.items() if total >= sum(differences))
+    assert sum(differences) == 143 + 67
+    # Two tests of one pair.
+    assert pair["p_adjusted"] == pytest.approx(2 * 2 * upper)
+    assert pair["better"] == "odd"
+
+
+def runs_of(file: Path) -> dict[str, dict[str, str]]:
+    """Return the columns of each run by task, as written, with its expected verdict."""
+    root = ElementTree.fromstring(bz2.decompress(file.read_bytes()))
+    return {
+        run.attrib["name"]: {
+            "expected": run.attrib["expectedVerdict"],
+            **{c.attrib["title"]: c.attrib["value"] for c in run.iter("column")},
+        }
+        for run in root.iter("run")
+    }
+
+
+def points(run: dict[str, str]) -> int:
+    rules = {
+        ("correct", "true"): 2, ("correct", "false"): 1, ("wrong", "false"): -32,
+        ("wrong", "true"): -16,
+    }  # fmt: skip
+    return rules.get((run["category"], run["expected"]), 0)
+
+
+def number(cell: str) -> float:
+    return float(cell.rstrip("sB"))
+
+
+def test_a_table_of_solvers_and_instances_is_a_set(tmp_path: Path) -> None:
+    """Both orders of the columns; the slower one fails every tenth instance."""
+    rng = np.random.default_rng(5)
+    rows = [
+        f"{solver},i{i}.cnf,{time:.4f},{'timeout' if solver == 'slow' and i % 10 == 0 else 'ok'}"
+        for i in range(40)
+        for base in [rng.lognormal(0, 1)]
+        for solver, time in (("fast", base), ("slow", 1.5 * base * rng.lognormal(0, 0.05)))
+    ]
+    file = tmp_path / "solvers.csv"
+    file.write_text("solver,instance,time_s,status\n" + "\n".join(rows) + "\n")
+    found = audit([file], Question())
+    assert (found.verdict, found.is_of_tasks) == ("TRUST", True)
+    (versus,) = found.tasks.ranking.versus
+    assert versus.better.label == "fast"
+    assert (versus.gained, versus.lost, versus.ratio.ratio.like_these.n) == (0, 4, 36)
+    assert versus.ratio.ratio.estimate == pytest.approx(1.5, rel=0.03)
+    assert "fast is faster than slow" in text(headline(found))
+
+
+def test_a_configuration_that_only_crashes_alike_is_compared_with_nothing(tmp_path: Path) -> None:
+    good, bad = write(tmp_path / "good.xml"), write(tmp_path / "bad1.xml", "-x")
+    broken = re.sub(
+        r'title="category" value="\w+"', 'title="category" value="error"', bad.read_text()
+    )
+    broken = re.sub(r'title="status" value="[^"]+"', 'title="status" value="ERROR (127)"', broken)
+    bad.write_text(re.sub(r'<column title="terminationreason"[^>]*>', "", broken))
+    found = audited(good, bad)
+    assert (found.verdict, found.tasks.ranking) == ("DOUBT", None)
+    (said, *_) = as_json(found)["best"]["notes"]
+    assert said == "-x: every run crashed alike (ERROR (127)), so it is compared with nothing."
 
 
 def test_columns_that_are_no_numbers_do_no_harm(tmp_path: Path) -> None:
@@ -166,8 +298,10 @@ def test_unknown_with_a_reason_is_no_answer(tmp_path: Path) -> None:
     assert (series.task.runs, series.task.solved) == (4, 2)
 
 
-def test_too_few_common_tasks_are_not_compared_as_a_set(tmp_path: Path) -> None:
+def test_too_few_tasks_are_no_set(tmp_path: Path) -> None:
     files = write(tmp_path / "a.xml", tasks=3), write(tmp_path / "b1.xml", "-n", tasks=3)
-    assert not any(c.first.is_over_tasks for c in audited(*files, compare=("file",)).comparisons)
+    found = audited(*files, compare=("file",))
+    assert (found.verdict, found.is_of_tasks) == ("REJECT", False)
+    assert len(found.comparisons) == 9
     with pytest.raises(InputError, match="differ in tool alone"):
         audited(*files, compare=("tool",))

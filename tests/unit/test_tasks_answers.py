@@ -14,6 +14,7 @@ import vega_lite
 from tare.experiment.task_sets import answers
 from tare.experiment.task_sets.answers import configurations
 from tare.experiment.task_sets.outcomes import Result, pairs
+from tare.experiment.task_sets.ranking import rank_by_design
 from tare.features.tasks.caveats import caveats, failed, missing
 from tare.features.tasks.configurations import labels, scored
 from tare.features.tasks.page import make
@@ -76,7 +77,9 @@ def once(*results: Row) -> list[list[Row]]:
 
 
 def findings(some: Runs) -> dict[str, Finding]:
-    return {one.name: one for one in answers.findings(scored(some, "cpu"), some.tasks)}
+    configurations_ = scored(some, "cpu")
+    found = answers.findings(configurations_, some.tasks, *rank_by_design(configurations_))
+    return {one.name: one for one in found}
 
 
 def said(some: Runs, name: str) -> str:
@@ -348,3 +351,58 @@ def test_runs_without_cpu_time_have_no_ratio() -> None:
     assert "× 2.0" in answers
     assert "over 6 tasks that both solve, of 8" in answers
     assert html.render(make(given, "cpu", "tare tasks report monday")[0])
+
+
+def of_times(*factors: float, tasks: int = 12) -> list[list[list[Row]]]:
+    """Return configurations that solve all tasks; a factor each of the times of the first."""
+    rng = np.random.default_rng(7)
+    base = rng.lognormal(0, 1, tasks)
+    return [
+        once(*(("correct", float(t)) for t in base * factor * rng.lognormal(0, 0.01, tasks)))
+        for factor in factors
+    ]
+
+
+def test_the_best_solves_more() -> None:
+    good = once(*[("correct", 1.0 + 0.1 * i) for i in range(20)])
+    bad = once(*[("correct" if i < 12 else "wrong", 2.0 + 0.2 * i) for i in range(20)])
+    # McNemar's exact test of 8 against 0.
+    assert said(runs(bad, good), "best") == (
+        "docker solves 8 more of 20 tasks than bare (p = 0.0078); "
+        "CPU time × 0.50 (no interval) on the 12 that both solve."
+    )
+    assert said(runs(good, bad), "best").startswith("bare solves 8 more of 20 tasks than docker")
+    assert findings(runs(bad, good))["best"].verdict == "yes"
+
+
+def test_the_best_is_faster_where_both_solve_alike() -> None:
+    told = said(runs(*of_times(1.0, 0.7)), "best")
+    assert told.startswith("docker is faster than bare: CPU time −")
+    assert told.endswith("on the 12 of 12 tasks that both solve; it solves as many.")
+    # The ratio is that of the better one, whichever stands first.
+    assert said(runs(*of_times(0.7, 1.0)), "best").startswith("bare is faster than docker: CPU")
+
+
+def test_what_is_not_distinguished_is_inconclusive() -> None:
+    some = runs(*of_times(1.0, 1.0))
+    assert said(some, "best").startswith("docker and bare cannot be distinguished: docker solves")
+    best = findings(some)["best"]
+    assert (best.verdict, best.settle is not None) == ("inconclusive", True)
+
+
+def test_several_are_ranked_and_those_alike_named_together() -> None:
+    told = said(runs(*of_times(1.0, 0.7, 1.0)), "best")
+    assert told.startswith("docker is the best of 3: it is faster than ")
+    assert told.endswith("Then bare (12 solved) and vm (12 solved) (not distinguished).")
+    alike = said(runs(*of_times(1.0, 1.5, 1.0)), "best")
+    assert alike.startswith("Which is best is inconclusive over 12 tasks: ")
+    assert "docker" not in alike.partition(".")[0]
+    assert alike.endswith("Then docker (12 solved).")
+
+
+def test_folders_are_compared_pair_by_pair_in_the_first_sentence() -> None:
+    given = [configuration(p, folder=f) for f in (0, 1) for p in ("bare", "docker")]
+    first, slow = of_times(1.0, 1.3)
+    told = said(runs(first, first, slow, first, of=given), "best")
+    assert told.startswith("monday · bare is faster than tuesday · bare: CPU time")
+    assert "tuesday · docker and monday · docker cannot be distinguished" in told

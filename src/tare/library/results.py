@@ -490,6 +490,10 @@ class AuditResult(Result):
         return as_json(self.audit)
 
     def _answer(self) -> str:
+        from tare.features.audit.messages import headline
+
+        if self.audit.is_of_tasks:
+            return f"{self.verdict}; {sentence(headline(self.audit))}"
         counts: Callable[[Verdict], int] = self.audit.count
         verdicts: Sequence[Verdict] = ("TRUST", "DOUBT", "REJECT")
         told = ", ".join(f"{counts(v)} {v}" for v in verdicts if counts(v))

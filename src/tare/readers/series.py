@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tare.experiment.task_sets.outcomes import SOLVED, Result
 from tare.results.message import Message, Said
 
 FloatArray = NDArray[np.float64]
@@ -66,13 +67,51 @@ class TaskRuns:
 
     Attributes
     ----------
-    runs : int
-    solved : int
-        Runs that ended with the expected result, or ended well where no result is expected.
+    results : tuple of str
+        Of each run, one of :data:`tare.experiment.task_sets.outcomes.RESULTS`.
+    values : tuple of float
+        The metric of each run, whether it solved the task or not; NaN where it has none.
+    limit : float or None
+        Of the metric, beyond which a run was stopped; None: the file states none.
+    why : str or None
+        How the last run ended that did not solve the task, in the words of the file.
+    expected : {"true", "false"} or None
+        Whether the property to be checked holds; None: the file does not say, or nothing is
+        checked.
+    points : tuple of float or None
+        Score of each run; None: they have none.
     """
 
-    runs: int
-    solved: int
+    results: tuple[Result, ...]
+    values: tuple[float, ...]
+    limit: float | None = None
+    why: str | None = None
+    expected: str | None = None
+    points: tuple[float, ...] | None = None
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(self.results)
+
+    @property
+    def solved(self) -> int:
+        """Runs that ended with the expected result, or ended well where none is expected."""
+        return sum(one in SOLVED for one in self.results)
+
+    def __add__(self, other: TaskRuns) -> TaskRuns:
+        """Return the runs of both, of one task and one metric."""
+        points = None
+        if self.points is not None and other.points is not None:
+            points = (*self.points, *other.points)
+        return TaskRuns(
+            (*self.results, *other.results),
+            (*self.values, *other.values),
+            self.limit if self.limit == other.limit else None,
+            other.why or self.why,
+            self.expected if self.expected == other.expected else None,
+            points,
+        )
 
 
 @dataclass(frozen=True, eq=False)

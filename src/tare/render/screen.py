@@ -30,7 +30,8 @@ _CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.
 _DISPENSABLE = (
     {"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"}, {"par2_low", "par2_high"},
-    {"solved_low", "solved_high"}, {"median_2"}, {"median_1"}, {"solved"}, {"par2"},
+    {"solved_low", "solved_high"}, {"median_2"}, {"median_1"}, {"solved"},
+    {"median_0"}, {"par2"},
 )  # fmt: skip
 #: The same of tables that stand below the one of all cells.
 _BELOW = {"service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"})}

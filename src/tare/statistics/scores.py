@@ -624,9 +624,9 @@ def solved_difference(first: Outcomes, second: Outcomes) -> SolvedDifference:
     x, y, k, m = first.times_solved, second.times_solved, first.runs, second.runs
     return SolvedDifference(
         share,
-        float(-d[d < 0].sum()),
+        float(np.abs(d[d < 0]).sum()),
         float(d[d > 0].sum()),
-        _interchanged(y * k - x * m),
+        interchanged(y * k - x * m),
         None if error is None else _redealt(x, x + y, k, m),
     )
 
@@ -636,8 +636,14 @@ def _difference(mean: float, middle: float, half: float, method: str, n: int) ->
     return _interval(mean, min(low, mean), max(high, mean), method, n)
 
 
-def _interchanged(differences: IntArray) -> Chance:
-    """Chance of the sum of differences where each has either sign."""
+def interchanged(differences: IntArray) -> Chance:
+    """Return the chance of the sum of differences of tasks where each has either sign.
+
+    Parameters
+    ----------
+    differences : int array
+        Second less first, one for each task: of solved runs, or of scores.
+    """
     sizes, counts = np.unique(np.abs(differences[differences != 0]), return_counts=True)
     if not len(sizes):
         return Chance(1.0, 1.0)

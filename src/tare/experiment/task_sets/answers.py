@@ -15,11 +15,9 @@ from tare.experiment.task_sets.outcomes import (
     Pair,
     Result,
     Scored,
-    all_pairs,
-    pairs,
     several,
 )
-from tare.experiment.task_sets.ranking import ALPHA, Ranking, Versus, rank
+from tare.experiment.task_sets.ranking import ALPHA, Ranking, Versus
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, Ratio, Said, message
 from tare.statistics.intervals import Interval
@@ -39,7 +37,10 @@ KINDS = ("correct true", "correct false", "wrong true", "wrong false")
 
 
 def findings(
-    some: Sequence[Scored], tasks: Sequence[str], compared: Sequence[Pair] | None = None
+    some: Sequence[Scored],
+    tasks: Sequence[str],
+    ranking: Ranking | None,
+    compared: Sequence[Pair],
 ) -> list[Finding]:
     """Return the answers, in reading order; the best configuration stands first.
 
@@ -48,19 +49,16 @@ def findings(
     some : sequence of Scored
     tasks : sequence of str
         Names of all tasks.
-    compared : sequence of Pair, optional
-        What is ranked and compared. By default, all are ranked, and those pairs are compared that
-        the design of the set asks for.
+    ranking : Ranking or None
+        None where nothing is compared.
+    compared : sequence of Pair
+        Pairs of the ranking that tables and pictures show.
     """
-    shown = pairs(some) if compared is None else compared
-    if not shown:
+    if ranking is None:
         found = [solved(some)]
     else:
-        # Folders are compared with each other: all pairs would mix days with programs.
-        apart = any(pair.apart for pair in shown) and compared is None
-        ranking = rank([*all_pairs(some)] if compared is None and not apart else shown)
-        versus = [ranking.of(pair) for pair in shown]
-        found = [best(ranking), _changed(versus, tasks), solved(some, named=True), _faster(versus)]
+        versus = [ranking.of(pair) for pair in compared]
+        found = [best(ranking), _changed(versus, tasks), solved(some), _faster(versus)]
     if several(some):
         found.append(_unsteady(some, tasks))
     return found
@@ -78,7 +76,7 @@ def best(ranking: Ranking) -> Finding:
         answer=answer,
         summary=answer,
         settle=None if clear else message("tasks.best.settle"),
-        caveats=(message("tasks.note.best", n=len(ranking.versus)),),
+        caveats=(message("tasks.note.best", n=len(ranking.versus), scores=ranking.by_score),),
     )
 
 
@@ -94,7 +92,7 @@ def headline(ranking: Ranking) -> tuple[Message, ...]:
         return (*map(between, order[:_MOST_SAID]), *further)
     first, *others = ranking.tiers
     if len(first) > 1:
-        leading = [_with_number(one) for one in first[:_MOST_SAID]]
+        leading = [_with_number(one, by_score=ranking.by_score) for one in first[:_MOST_SAID]]
         said = message(
             "tasks.best.several",
             leading=leading,
@@ -104,12 +102,12 @@ def headline(ranking: Ranking) -> tuple[Message, ...]:
         )
     else:
         said = message(
-            "tasks.best.one", name=first[0].label, n=count, versus=between(_next(ranking))
+            "tasks.best.one", name=first[0].label, n=count, versus=between(_next(ranking), "it")
         )
     tiers = [
         message(
             "tasks.best.tier",
-            names=[_with_number(one) for one in tier[:_MOST_SAID]],
+            names=[_with_number(one, by_score=ranking.by_score) for one in tier[:_MOST_SAID]],
             more=max(0, len(tier) - _MOST_SAID),
         )
         for tier in others[:_MOST_SAID]
@@ -122,8 +120,9 @@ def _next(ranking: Ranking) -> Versus:
     return ranking.of(Pair(*ranking.order[:2]))
 
 
-def _with_number(one: Scored) -> Message:
-    return message("tasks.best.number", name=one.label, solved=_solved(one))
+def _with_number(one: Scored, *, by_score: bool) -> Message:
+    points = score(one.score) if by_score and one.score is not None else None
+    return message("tasks.best.number", name=one.label, solved=_solved(one), score=points)
 
 
 def _solved(one: Scored) -> int:
@@ -134,27 +133,54 @@ def _tasks(one: Scored) -> int:
     return int(one.outcomes.runs.sum())
 
 
-def between(one: Versus) -> Message:
-    """Say by how much the better of two solves more and is faster, the second where none is."""
+def between(one: Versus, subject: str | None = None) -> Message:
+    """Say by how much the better of two is ahead, the second where none is better.
+
+    ``subject``: what stands for its name, where the name was said.
+    """
     first, second = one.pair.first, one.pair.second
     ratio = one.ratio.ratio.like_these
-    net = one.gained - one.lost
-    ahead = one.better or (first if net < 0 else second)
+    ahead = one.better or (first if one.lead < 0 else second)
     turned = ahead is first
-    shown = _turned(ratio) if turned else Ratio(ratio.estimate, ratio.low, ratio.high)
+    other = (second if turned else first).label
+    tasks = one.tasks
+    by_time = one.better is not None and one.p_solved >= ALPHA
+    p = None if one.p is None else p_value(one.p)
+    if one.scores is not None:
+        scores = [score(points) for points in (one.scores if turned else one.scores[::-1])]
+        leads = message("tasks.best.scores", scores=scores, other=other, p=p)
+    else:
+        net = one.gained - one.lost
+        leads = message(
+            "tasks.best.solves",
+            more=-net if turned else net,
+            often=max(first.trials, second.trials) > 1,
+            tasks=None if by_time else tasks,
+            other=other if one.better is not None and not by_time else None,
+            p=p,
+        )
+    measured = message("tasks.best.unmeasured")
+    if not np.isnan(ratio.estimate):
+        measured = message(
+            "tasks.best.measured",
+            time=first.time.title,
+            ratio=_turned(ratio) if turned else Ratio(ratio.estimate, ratio.low, ratio.high),
+            n=ratio.n,
+            tasks=tasks if by_time else None,
+        )
     return message(
-        "tasks.best.between",
-        name=ahead.label,
-        other=(second if turned else first).label,
-        more=-net if turned else net,
-        tasks=one.tasks,
-        p=None if one.p is None else p_value(one.p),
-        by="none" if one.better is None else "solved" if one.p_solved < ALPHA else "time",
-        time=first.time.title,
-        ratio=None if np.isnan(ratio.estimate) else shown,
-        n=ratio.n,
-        often=max(first.trials, second.trials) > 1,
+        f"tasks.best.{'alike' if one.better is None else 'faster' if by_time else 'ahead'}",
+        name=subject or ahead.label,
+        other=other,
+        leads=leads,
+        measured=measured,
+        is_time=first.time.is_time,
     )
+
+
+def score(points: float) -> str:
+    """Write a score, with a fraction only where it has one."""
+    return f"{points:,.0f}".replace("-", "−") if points == round(points) else f"{points:,.1f}"
 
 
 def _turned(i: Interval) -> Ratio:
@@ -162,9 +188,9 @@ def _turned(i: Interval) -> Ratio:
     return Ratio(1 / i.estimate, low, high)
 
 
-def solved(some: Sequence[Scored], *, named: bool = False) -> Finding:
+def solved(some: Sequence[Scored]) -> Finding:
     """Say how many tasks each configuration solves, and how the others end."""
-    said = [_says(one, named=named or len(some) > 1) for one in some[:_MOST_SAID]]
+    said = [_says(one, named=len(some) > 1) for one in some[:_MOST_SAID]]
     more = len(some) - len(said)
     answer = (*said, *([message("tasks.more", n=more)] if more > 0 else []))
     kinds = any(one.kinds for one in some)
@@ -184,6 +210,7 @@ def configurations(some: Sequence[Scored]) -> Table:
     """Return a row for each configuration: its results, and its scores."""
     rows = [_row(one) for one in some]
     known = any(row.get("par2") is not None for row in rows)
+    tasks = {_tasks(one) for one in some}
     time = some[0].time
     measured = [
         (place, one)
@@ -195,11 +222,12 @@ def configurations(some: Sequence[Scored]) -> Table:
         title=message("tasks.table.configurations", several=several(some)),
         columns=(
             Column(key="name", title="configuration"),
-            Column(key="count", title="solved"),
+            *([Column(key="tasks", title="tasks", unit="1")] if len(tasks) > 1 else []),
+            Column(key="count", title="solved", unit="1"),
             *interval_columns("solved", "share", "share", "solved_"),
             Column(key="others", title="others"),
             *([Column(key="score", title="score", unit="1")] if _has(rows, "score") else []),
-            Column(key="median", title=f"median {time.title}", unit=time.unit),
+            Column(key="median_0", title=f"median {time.title}", unit=time.unit),
             *(interval_columns("par2", f"PAR2, {time.title}", time.unit, "par2_") if known else ()),
             *(
                 Column(key=f"median_{place}", title=f"median {one.title}", unit=one.unit)
@@ -257,7 +285,8 @@ def _row(one: Scored) -> dict[str, object]:
     share = share_solved(outcomes).like_these
     row: dict[str, object] = {
         "name": one.label,
-        "count": message("tasks.count_of", n=_solved(one), of=_tasks(one)),
+        "tasks": _tasks(one),
+        "count": _solved(one),
         "solved": share.estimate,
         "solved_low": share.low,
         "solved_high": share.high,
@@ -265,7 +294,7 @@ def _row(one: Scored) -> dict[str, object]:
         **{name: int(one.counts[i]) for i, name in enumerate(RESULTS)},
         "score": one.score,
         "median": _median(one, one.time),
-        **{f"median_{i}": _median(one, m) for i, m in enumerate(one.measures) if i},
+        **{f"median_{i}": _median(one, m) for i, m in enumerate(one.measures)},
         # Of many rows, a terminal shows those that differ most and least from all solved.
         "ratio": (1 + _tasks(one)) / (1 + _solved(one)),
     }
@@ -339,7 +368,7 @@ def _differs(one: Versus) -> Message:
         gained=one.gained,
         lost=one.lost,
         often=max(first.trials, second.trials) > 1,
-        p=None if one.p is None else p_value(one.p),
+        p=None if one.p_of_solved is None else p_value(one.p_of_solved),
         believed=one.believed,
         missing=one.alone,
     )
@@ -369,7 +398,7 @@ def _pairs(versus: Sequence[Versus]) -> Table:
                 "differ": one.differ,
                 "gained": one.gained,
                 "lost": one.lost,
-                "p": one.p,
+                "p": one.p_of_solved,
                 "better": None if one.better is None else one.better.label,
             }
             for one in versus
@@ -453,7 +482,7 @@ def _faster(versus: Sequence[Versus]) -> Finding:
             Column(key="to", title="relative to"),
             Column(key="measure", title="of"),
             *interval_columns("ratio", "on inputs like these", "ratio", "ratio_"),
-            Column(key="p", title="p", unit="1"),
+            Column(key="p", title="p after Holm", unit="1"),
             *interval_columns("these", "on these inputs", "ratio", "these_"),
             Column(key="n", title="tasks", unit="1"),
             Column(key="left_out", title="left out", unit="1"),
@@ -474,18 +503,19 @@ def _faster(versus: Sequence[Versus]) -> Finding:
 
 
 def _ratio_rows(one: Versus) -> Iterator[dict[str, object]]:
-    for measure, ratio in one.ratios:
+    for of in one.ratios:
+        ratio = of.found
         like, these = ratio.ratio.like_these, ratio.ratio.these
         known = not np.isnan(like.estimate)
-        if known or measure is one.ratios[0][0]:
+        if known or of is one.ratios[0]:
             yield {
                 "name": one.pair.second.label,
                 "to": one.pair.first.label,
-                "measure": measure.title,
+                "measure": of.measure.title,
                 "ratio": like.estimate if known else None,
                 "ratio_low": like.low,
                 "ratio_high": like.high,
-                "p": ratio.p,
+                "p": None if ratio.p is None else of.p,
                 "these": these.estimate if these.low is not None else None,
                 "these_low": these.low,
                 "these_high": these.high,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -60,6 +60,11 @@ class Measure:
     unit: str
     limit: float | None = None
 
+    @property
+    def is_time(self) -> bool:
+        """Whether less of it is faster."""
+        return self.unit in ("s", "ns")
+
 
 @dataclass(frozen=True, eq=False)
 class Scored:
@@ -89,8 +94,8 @@ class Scored:
     kinds : mapping of int
         Number of runs by answer and expected answer, as in "wrong true"; empty where no answer was
         expected to be true or false.
-    score : float or None
-        Sum of the points of all runs; None where the file gives none.
+    points : array, shape (tasks, trials), or None
+        Score of each run, 0 where there is none; None where files give no scores.
     """
 
     number: int
@@ -103,7 +108,12 @@ class Scored:
     why: Sequence[str | None] = ()
     broken: str | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
-    score: float | None = None
+    points: NDArray[np.float64] | None = None
+
+    @property
+    def score(self) -> float | None:
+        """Sum of the points of all runs; None where they have none."""
+        return None if self.points is None else float(self.points.sum())
 
     @property
     def time(self) -> Measure:
@@ -192,6 +202,12 @@ class Pair:
     def numbers(self) -> set[int]:
         """Places of the two among the configurations."""
         return {self.first.number, self.second.number}
+
+    def with_first(self, is_reference: Callable[[Scored], bool]) -> Pair | None:
+        """Return the pair with the reference as its first; None: neither is the reference."""
+        if is_reference(self.first):
+            return self
+        return Pair(self.second, self.first) if is_reference(self.second) else None
 
     @property
     def both(self) -> NDArray[np.bool_]:

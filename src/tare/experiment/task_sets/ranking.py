@@ -1,7 +1,8 @@
 """Which configuration is best: every two compared over the tasks that both ran.
 
-Solving more comes first. Where two solve equally well as far as tests show, the one that takes
-less time on the tasks that both solve is the better one.
+Solving more comes first, or scoring more where runs have scores and some answers are wrong. Where
+two are equally good as far as tests show, the one that takes less time on the tasks that both solve
+is the better one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tare.experiment.task_sets.outcomes import Measure, Pair, Scored
+from tare.experiment.task_sets.outcomes import RESULTS, Measure, Pair, Scored, all_pairs, pairs
+from tare.results.verdict import Verdict, judge
 from tare.statistics.holm import holm
 from tare.statistics.misjudgement import CONFIDENCE
 from tare.statistics.scores import (
@@ -21,11 +23,36 @@ from tare.statistics.scores import (
     SolvedDifference,
     changed_tasks,
     geometric_mean_ratio,
+    interchanged,
     solved_difference,
 )
+from tare.statistics.statistic import FloatArray
 
 #: p-values below it make a difference.
 ALPHA = 1 - CONFIDENCE
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureRatio:
+    """What one of two configurations takes relative to the other, of one measure.
+
+    Attributes
+    ----------
+    measure : Measure
+    found : Ratio
+        Second over first, over tasks that both solve.
+    p : float
+        That it is 1, adjusted by Holm's method over the pairs of a ranking; 1 without an interval.
+    """
+
+    measure: Measure
+    found: Ratio
+    p: float
+
+    def verdict(self, margin: float) -> Verdict:
+        """Judge the second, relative to the first."""
+        like = self.found.ratio.like_these
+        return judge(like.low, like.high, margin, different=self.p < ALPHA)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,23 +64,25 @@ class Versus:
     pair : Pair
     solved : SolvedDifference
         Second less first.
-    ratios : tuple of (Measure, Ratio)
-        Second over first, over tasks that both solve; the scored time first.
-    p_solved, p_time : float
-        That both solve equally well, and take the same scored time; 1 where nothing differs or
-        there are too few tasks. Adjusted by Holm's method over all pairs of a ranking.
+    ratios : tuple of MeasureRatio
+        The scored time first.
+    scores : (float, float) or None
+        Of the first and the second on tasks that ran in both, where they rank.
+    p_solved : float
+        That both solve, or score, equally well; adjusted as the ratios of the scored time are and
+        in one family with them; 1 where nothing differs.
     """
 
     pair: Pair
     solved: SolvedDifference
-    ratios: tuple[tuple[Measure, Ratio], ...]
+    ratios: tuple[MeasureRatio, ...]
+    scores: tuple[float, float] | None
     p_solved: float
-    p_time: float
 
     @property
     def ratio(self) -> Ratio:
         """Ratio of the scored times."""
-        return self.ratios[0][1]
+        return self.ratios[0].found
 
     @cached_property
     def tasks(self) -> int:
@@ -83,6 +112,13 @@ class Versus:
 
     @property
     def p(self) -> float | None:
+        """That both solve or score alike, not adjusted; None: nothing differs."""
+        if self.scores is not None:
+            return _chance_of_scores(self.pair) if _differences(self.pair).any() else None
+        return self.p_of_solved
+
+    @property
+    def p_of_solved(self) -> float | None:
         """That both solve alike, not adjusted; None: no task is solved more often by one."""
         return _chance(self.pair, self.solved) if self.gained or self.lost else None
 
@@ -99,10 +135,17 @@ class Versus:
         """The one that is shown to be better; None: they cannot be told apart."""
         first, second = self.pair.first, self.pair.second
         if self.p_solved < ALPHA:
-            return second if self.solved.only_second > self.solved.only_first else first
-        if self.p_time < ALPHA:
+            return second if self.lead > 0 else first
+        if self.ratios[0].p < ALPHA:
             return second if self.ratio.ratio.estimate < 1 else first
         return None
+
+    @property
+    def lead(self) -> float:
+        """By how much the second scores, or solves, more."""
+        if self.scores is not None:
+            return self.scores[1] - self.scores[0]
+        return self.solved.only_second - self.solved.only_first
 
     @cached_property
     def _by_task(self) -> IntArray:
@@ -119,23 +162,74 @@ def _chance(pair: Pair, found: SolvedDifference) -> float:
     return (within or found.like_these).p
 
 
-def versus(pair: Pair) -> Versus:
-    """Compare two configurations."""
+#: Fractions of a point that a score may have.
+_PARTS_OF_POINT = 1000
+
+
+def _differences(pair: Pair) -> FloatArray:
+    """Return by how much the second scores more on each task that ran in both."""
+    one, two = (
+        _points(side) / np.maximum(1, side.outcomes.runs) for side in (pair.first, pair.second)
+    )
+    return np.asarray((two - one)[pair.both])
+
+
+def _points(one: Scored) -> FloatArray:
+    """Return the score of each task, over all of its runs."""
+    assert one.points is not None
+    return np.asarray(one.points.sum(axis=1))
+
+
+def _chance_of_scores(pair: Pair) -> float:
+    whole = np.round(_differences(pair) * _PARTS_OF_POINT).astype(np.int64)
+    return interchanged(whole).p
+
+
+def versus(pair: Pair, *, by_score: bool = False) -> Versus:
+    """Compare two configurations, by the scores of their runs or by what they solve."""
     first, second = pair.first, pair.second
     solved = solved_difference(first.outcomes, second.outcomes)
-    ratios = tuple(
+    ratios = [
         (one, geometric_mean_ratio(first.outcomes_by(one), second.outcomes_by(one)))
         for one in second.measures
         if one.key in first.values
-    )
-    p_time = ratios[0][1].p
-    differs = solved.only_first != solved.only_second
+    ]
+    scores = None
+    if by_score:
+        scores = (
+            float(_points(first)[pair.both].sum()),
+            float(_points(second)[pair.both].sum()),
+        )
+    lead = solved.only_second - solved.only_first if scores is None else scores[1] - scores[0]
+    p = _chance(pair, solved) if scores is None else _chance_of_scores(pair)
     return Versus(
         pair,
         solved,
-        ratios,
-        _chance(pair, solved) if differs else 1.0,
-        1.0 if p_time is None else p_time,
+        tuple(
+            MeasureRatio(one, found, 1.0 if found.p is None else found.p) for one, found in ratios
+        ),
+        scores,
+        p if lead else 1.0,
+    )
+
+
+def _adjusted(some: Sequence[Versus]) -> tuple[Versus, ...]:
+    """Adjust what ranks, and each other measure for itself, over all pairs."""
+    ranking = holm([p for one in some for p in (one.p_solved, one.ratios[0].p)])
+    by_measure: dict[str, list[tuple[int, int]]] = {}
+    for i, one in enumerate(some):
+        for place, ratio in enumerate(one.ratios[1:], 1):
+            by_measure.setdefault(ratio.measure.key, []).append((i, place))
+    found = [list(one.ratios) for one in some]
+    for i, ratios in enumerate(found):
+        ratios[0] = replace(ratios[0], p=ranking[2 * i + 1])
+    for places in by_measure.values():
+        p = holm([found[i][place].p for i, place in places])
+        for (i, place), adjusted in zip(places, p, strict=True):
+            found[i][place] = replace(found[i][place], p=adjusted)
+    return tuple(
+        replace(one, p_solved=ranking[2 * i], ratios=tuple(ratios))
+        for i, (one, ratios) in enumerate(zip(some, found, strict=True))
     )
 
 
@@ -156,6 +250,11 @@ class Ranking:
     tiers: tuple[tuple[Scored, ...], ...]
 
     @property
+    def by_score(self) -> bool:
+        """Whether scores rank, and not the number of solved tasks."""
+        return any(one.scores is not None for one in self.versus)
+
+    @property
     def order(self) -> tuple[Scored, ...]:
         """All, the best first."""
         return tuple(one for tier in self.tiers for one in tier)
@@ -167,17 +266,22 @@ class Ranking:
         if numbers in found:
             return found[numbers]
         other = found[numbers[::-1]]
-        return replace(versus(pair), p_solved=other.p_solved, p_time=other.p_time)
+        turned = versus(pair, by_score=other.scores is not None)
+        ratios = zip(turned.ratios, other.ratios, strict=True)
+        return replace(
+            turned,
+            p_solved=other.p_solved,
+            ratios=tuple(replace(one, p=known.p) for one, known in ratios),
+        )
 
 
 def rank(compared: Sequence[Pair]) -> Ranking:
     """Rank the configurations of which every two are compared."""
-    found = [versus(pair) for pair in compared]
-    p = holm([p for one in found for p in (one.p_solved, one.p_time)])
-    adjusted = tuple(
-        replace(one, p_solved=p[2 * i], p_time=p[2 * i + 1]) for i, one in enumerate(found)
-    )
     some = {one.number: one for two in compared for one in (two.first, two.second)}
+    by_score = all(one.points is not None for one in some.values()) and any(
+        one.counts[RESULTS.index("wrong")] for one in some.values()
+    )
+    adjusted = _adjusted([versus(pair, by_score=by_score) for pair in compared])
     wins = dict.fromkeys(some, 0)
     beaten = set()
     for pair in adjusted:
@@ -191,6 +295,7 @@ def rank(compared: Sequence[Pair]) -> Ranking:
         outcomes = one.outcomes
         return (
             -wins[one.number],
+            -(one.score or 0.0) if by_score else 0.0,
             -float(outcomes.times_solved.sum()) / max(1, int(outcomes.runs.sum())),
             one.number,
         )
@@ -202,3 +307,21 @@ def rank(compared: Sequence[Pair]) -> Ranking:
         else:
             tiers.append([one])
     return Ranking(adjusted, tuple(map(tuple, tiers)))
+
+
+def rank_by_design(some: Sequence[Scored]) -> tuple[Ranking | None, list[Pair]]:
+    """Rank all configurations of one session; of several, only what the design compares.
+
+    Returns
+    -------
+    ranking : Ranking or None
+        None where there is nothing to compare.
+    compared : list of Pair
+        Which pairs the design of the set compares.
+    """
+    compared = pairs(some)
+    if not compared:
+        return None, []
+    # All pairs of several sessions would mix what changed between them with programs.
+    apart = any(pair.apart for pair in compared)
+    return rank(compared if apart else [*all_pairs(some)]), compared

@@ -10,13 +10,13 @@ import msgspec
 from tare.experiment.findings import assumptions, time_of_day, variance
 from tare.experiment.findings.assumptions import PARTS
 from tare.experiment.findings.variance import Explained
+from tare.experiment.task_sets import answers as task_sets
 from tare.features.audit import messages as words
 from tare.features.audit.audit import CRITERIA, Audit
 from tare.features.audit.comparison_answers import comparison_finding
 from tare.features.audit.naming import in_order
 from tare.features.audit.overhead_answers import cold_finding, overhead_finding
 from tare.features.audit.series import SeriesAudit
-from tare.features.audit.task_sets import TaskSet
 from tare.readers.readings import number
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table, interval_columns
@@ -37,10 +37,20 @@ def findings(audit: Audit) -> list[Finding]:
         platforms.append(cold_finding(audit, audit.cold))
     if audit.question.finding is not None:
         return [*platforms, _trust(audit)]
+    tasks = audit.tasks
+    of_tasks = (
+        task_sets.findings(tasks.scored, tasks.names, tasks.ranking, tasks.compared)
+        if tasks is not None and tasks.are_enough
+        else []
+    )
+    if audit.is_of_tasks:
+        return [*of_tasks, _trust(audit), _specification(audit)]
     return [
         _trust(audit),
+        *of_tasks,
         *platforms,
-        *([] if audit.is_of_tasks else [_runs(audit), _assumptions(audit)]),
+        _runs(audit),
+        _assumptions(audit),
         *([comparison_finding(audit)] if audit.comparisons else []),
         *map(_variance, audit.variance),
         *_times_of_day(audit),
@@ -62,6 +72,13 @@ def _arranged(audit: Audit) -> list[SeriesAudit]:
 
 
 def _trust(audit: Audit) -> Finding:
+    if audit.tasks is not None and audit.is_of_tasks:
+        return Finding(
+            name="trust",
+            question="Can these numbers be trusted?",
+            answer=tuple(words.task_caveats(audit.tasks)),
+            verdict=audit.verdict,
+        )
     reasons = [(v, r.of("series", len(audit.series))) for v, r in words.reasons(audit)]
     first = [words.named_headline(audit), *words.precision(audit)]
     return Finding(
@@ -70,41 +87,10 @@ def _trust(audit: Audit) -> Finding:
         answer=(*first, *(reason for _, reason in reasons[:1])),
         verdict=audit.verdict,
         summary=(*first, *(reason for _, reason in reasons[:2])),
-        tables=_trust_tables(audit),
+        tables=tuple(_series_table(audit, *kind) for kind in kinds(audit)),
         caveats=tuple(
             message("audit.trust.reason", verdict=verdict, said=reason)
             for verdict, reason in reasons[1 : 1 + _MOST_CAVEATS]
-        ),
-    )
-
-
-def _trust_tables(audit: Audit) -> tuple[Table, ...]:
-    """Return a table per metric of every series, or of task sets where no series says anything."""
-    if audit.is_of_tasks:
-        return (_task_set_table(audit.task_sets),)
-    return tuple(_series_table(audit, *kind) for kind in kinds(audit))
-
-
-def _task_set_table(some: Sequence[TaskSet]) -> Table:
-    metrics = {s.series.metric: s.series.unit or "1" for one in some for s in one.series}
-    return Table(
-        title=message("audit.tasks.table"),
-        columns=(
-            Column(key="name", title="configuration"),
-            Column(key="tasks", title="tasks"),
-            Column(key="runs", title="runs"),
-            Column(key="solved", title="solved"),
-            *(Column(key=f"median {m}", title=m, unit=unit) for m, unit in metrics.items()),
-        ),
-        rows=tuple(
-            {
-                "name": one.name,
-                "tasks": len(one.tasks),
-                "runs": one.runs,
-                "solved": one.solved,
-                **{f"median {s.series.metric}": s.median.estimate for s in one.series},
-            }
-            for one in some
         ),
     )
 

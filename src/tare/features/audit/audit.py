@@ -16,6 +16,7 @@ from tare.features.audit.comparison import (
     FOLDER,
     ComparisonAudit,
     compare_series,
+    nothing_to_compare,
     require_keys,
 )
 from tare.features.audit.design import design_of
@@ -24,13 +25,7 @@ from tare.features.audit.overhead import OverheadAudit, overhead
 from tare.features.audit.pooling import Read, are_sets, pool, stem
 from tare.features.audit.question import Question, Sizing, Tell, silent
 from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series, over_time
-from tare.features.audit.task_sets import (
-    SolvedComparison,
-    TaskSet,
-    comparable,
-    compare_solved,
-    task_sets,
-)
+from tare.features.audit.task_sets import TaskSets, task_sets, with_tasks
 from tare.features.audit.variance import explain_each
 from tare.readers import ColumnOptions, Imported, Series, read, recognise, require_used
 from tare.render.escaping import on_one_line
@@ -50,6 +45,10 @@ CRITERIA = {
     "spread": "how far values vary",
     "environment": "where it was measured",
 }
+
+
+#: Format of tables, whose columns are recognised by their names.
+_TABLE = "table"
 
 
 @dataclass(frozen=True)
@@ -97,10 +96,8 @@ class Audit:
         Pairs named by ``compare``; one family.
     variance : tuple of Explained
         One a metric, where several columns were named.
-    task_sets : tuple of TaskSet
-        One per configuration, of files whose series are tasks of a set.
-    solved : tuple of SolvedComparison
-        Of the sets that are compared.
+    tasks : TaskSets or None
+        What runs the tasks of a set, of files whose series are tasks.
     """
 
     question: Question
@@ -110,14 +107,13 @@ class Audit:
     overhead: OverheadAudit | None = None
     comparisons: tuple[ComparisonAudit, ...] = ()
     variance: tuple[Explained, ...] = ()
-    task_sets: tuple[TaskSet, ...] = ()
-    solved: tuple[SolvedComparison, ...] = ()
+    tasks: TaskSets | None = None
 
     @property
     def is_of_tasks(self) -> bool:
         """Whether all series are tasks with too few runs, so that only their sets say something."""
-        sets = sum(s.series.task is not None for s in self.series)
-        return sets == len(self.series) and all(one.is_single for one in self.task_sets)
+        tasks = self.tasks
+        return tasks is not None and tasks.are_single and all(s.series.task for s in self.series)
 
     @property
     def doubts(self) -> tuple[Message, ...]:
@@ -128,8 +124,12 @@ class Audit:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict of all series together."""
-        found = verdict_of_all([s.trust for s in self.series])
+        """Verdict of all series together; of a set of tasks, that of the set."""
+        if self.tasks is not None and self.is_of_tasks:
+            is_corrupt = any(s.series.defects for s in self.series)
+            found = "REJECT" if is_corrupt else self.tasks.verdict
+        else:
+            found = verdict_of_all([s.trust for s in self.series])
         return "DOUBT" if found == "TRUST" and self.doubts else found
 
     @property
@@ -200,6 +200,11 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         imported = [_with_folder(one) for one in imported]
     found = pool(imported, apart=FILE in named, sets=sets, named=FOLDER in named)
     stems = {one.file: stem(one) for one in imported} if FOLDER in named else {}
+    if all(one.format == _TABLE for one in imported):
+        found = [
+            replace(one, series=series)
+            for one, series in zip(found, with_tasks([one.series for one in found]), strict=True)
+        ]
     keys = _keys(found, stems, folders=sets)
     require_keys(keys, named)
     apart = varied(keys)
@@ -222,7 +227,7 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         tuple(series),
         cold,
         _overhead(series, cold, question),
-        task_sets=task_sets(series, question),
+        tasks=task_sets(series, question),
     )
     return made if question.finding else _beside(made, tell)
 
@@ -330,18 +335,20 @@ def _overhead(
 
 def _beside(found: Audit, tell: Tell) -> Audit:
     """Compare series with each other, and say what explains their variance."""
-    question, series = found.question, found.series
+    question, series, tasks = found.question, found.series, found.tasks
     columns = question.columns
     compared: list[ComparisonAudit] = []
-    if columns.compare:
-        some = comparable(series, found.task_sets, columns.compare)
-        compared = compare_series(some, columns.compare, question, tell)
+    # Single tasks of few runs say nothing, and their sets are compared already.
+    alone = [s for s in series if s.series.task is None or tasks is None or not tasks.are_single]
+    if columns.compare and alone:
+        compared = compare_series(alone, columns.compare, question, tell)
+    elif columns.compare and (tasks is None or tasks.ranking is None):
+        raise nothing_to_compare(columns.compare)
     tell("decomposing the variance", 0, 1)
     factors = tuple(dict.fromkeys((*columns.group, *columns.compare)))
     return replace(
         found,
         comparisons=tuple(compared),
-        solved=compare_solved(found.task_sets, compared),
         variance=explain_each(series, factors, question.seed),
     )
 

@@ -115,7 +115,9 @@ def audit(
         found = look(files, question, progress)
         if report is not None:
             progress("drawing the page", 0, 1)
-            written.write(page.make(found, shlex.join(["tare", *sys.argv[1:]])), report)
+            made = page.make(found, shlex.join(["tare", *sys.argv[1:]]))
+            document, large = page.with_every_task(made, found)
+            written.write(document, report, large)
     if json is not None:
         console.write_json(as_json(found), json)
     if json != "-":

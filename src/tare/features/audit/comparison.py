@@ -30,7 +30,7 @@ from tare.statistics.spread import (
 )
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
 from tare.statistics.ticks import Tick, ticks_of
-from tare.units import chosen, counted, factor
+from tare.units import chosen, factor
 
 #: Keys of where a series was read: the file, of several, and its folder, if that is named.
 FILE, FOLDER = "file", "folder"
@@ -61,7 +61,7 @@ class ComparisonAudit:
     levels : str
         The same in words, without what all comparisons have in common.
     where : str
-        Levels, number of tasks, and the metric where comparisons are of several.
+        Levels, and the metric where comparisons are of several.
     a, b : str
         Level of the compared columns of the first and the second.
     first, second : SeriesAudit
@@ -193,18 +193,14 @@ def compare_series(
     require_keys([s.key for s in series], columns)
     reference = question.sizing.reference
     if reference is not None:
-        _require_level(series, columns, reference)
+        require_level([s.key for s in series], columns, reference)
     pairs = [
         pair
         for group in _groups(series, columns, question.columns.group)
         for pair in _paired(group, columns, reference)
     ]
     if not pairs:
-        raise InputError(
-            f"no two series differ in {' and '.join(columns)} alone: there is nothing to compare",
-            "--compare names a column of two levels or more, --group those within which each has"
-            " several of them; without --compare, each series is judged by itself",
-        )
+        raise nothing_to_compare(columns)
     if len(pairs) > MOST_PAIRS:
         raise InputError(
             f"{len(pairs):,} pairs are too many to compare (at most {MOST_PAIRS:,})",
@@ -222,6 +218,15 @@ def compare_series(
         tell("comparing", i, len(pairs))
         single.append(_compare(a, b, family, question))
     return _judge_family(single, question.margin)
+
+
+def nothing_to_compare(columns: Sequence[str]) -> InputError:
+    """Return the refusal to compare where no two series differ in the columns alone."""
+    return InputError(
+        f"no two series differ in {' and '.join(columns)} alone: there is nothing to compare",
+        "--compare names a column of two levels or more, --group those within which each has"
+        " several of them; without --compare, each series is judged by itself",
+    )
 
 
 def _paired(
@@ -244,7 +249,7 @@ def _stability_intervals(
     return {
         i: percentile_intervals(s.series.values, np.random.default_rng([question.seed, number]))
         for number, (i, s) in enumerate(involved.items())
-        if 2 <= len(s.series.values) <= MOST_POOLED and not s.is_over_tasks
+        if 2 <= len(s.series.values) <= MOST_POOLED
     }
 
 
@@ -269,15 +274,12 @@ def _compare(
         matched = _of_processes(matched)
     location, refusal = locate(a, b, matched, question)
     said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
-    over_tasks = a.is_over_tasks and b.is_over_tasks
     matched = replace(matched, because=(*matched.because, *_confounded(a, b, columns)))
-    if over_tasks:
-        matched = _by_task(matched, apart=a.files != b.files)
     key = _common(a.key, b.key, columns)
     return ComparisonAudit(
         key=key,
         levels=named(key, family.varied),
-        where=_where(a, key, matched, family),
+        where=_where(a, key, family),
         a=level(a.key, columns),
         b=level(b.key, columns),
         first=a,
@@ -286,8 +288,7 @@ def _compare(
         location=location,
         refusal=refusal,
         difference=_difference(a, b, matched, question) if refusal else None,
-        # Differences between tasks are not measurement noise.
-        spread=None if over_tasks else _spread(matched, question, family.size, _tick(a, b)),
+        spread=_spread(matched, question, family.size, _tick(a, b)),
         mean=said["mean"],
         sd=said["sd"],
         margin=question.margin,
@@ -310,25 +311,16 @@ def _common(a: Mapping[str, str], b: Mapping[str, str], columns: Sequence[str]) 
     return {k: v for k, v in a.items() if k not in columns and b.get(k) == v}
 
 
-def _where(a: SeriesAudit, key: Mapping[str, str], matched: Matched, family: _Family) -> str:
-    """Name what a comparison is of: common levels, the number of tasks, and the metric."""
-    tasks = counted(len(matched.first), "task") if a.is_over_tasks else ""
+def _where(a: SeriesAudit, key: Mapping[str, str], family: _Family) -> str:
+    """Name what a comparison is of: common levels, and the metric where there are several."""
     metric = a.series.metric if family.several_metrics else ""
-    return " · ".join(filter(None, (named(key, family.varied), tasks, metric)))
+    return " · ".join(filter(None, (named(key, family.varied), metric)))
 
 
 def _of_processes(matched: Matched) -> Matched:
     """Reduce the values of each process to their mean: two processes differ without a cause."""
     first, second = (np.array([values.mean()]) for values in (matched.first, matched.second))
     return Matched(first, second, "not", (message("audit.paired.process"),))
-
-
-def _by_task(matched: Matched, *, apart: bool) -> Matched:
-    """Call blocks what they are in a set of tasks; ``apart``: the two are of different files."""
-    because = [message("audit.paired.task", tasks=len(matched.first)), *matched.because[1:]]
-    if apart:
-        because.append(message("audit.paired.apart"))
-    return replace(matched, because=tuple(because))
 
 
 def locate(
@@ -446,10 +438,18 @@ def require_keys(keys: Sequence[Mapping[str, str]], columns: Sequence[str]) -> N
             )
 
 
-def _require_level(series: Sequence[SeriesAudit], columns: Sequence[str], reference: str) -> None:
-    """Refuse to compare with a level that no series has."""
-    some = [s for s in series if all(column in s.key for column in columns)]
-    levels = list(dict.fromkeys(level(s.key, columns) for s in some))
+def require_level(
+    keys: Sequence[Mapping[str, str]], columns: Sequence[str], reference: str
+) -> None:
+    """Refuse to compare with a level that no series has.
+
+    Raises
+    ------
+    InputError
+        Lists the levels that there are.
+    """
+    some = [key for key in keys if all(column in key for column in columns)]
+    levels = list(dict.fromkeys(level(key, columns) for key in some))
     if reference not in levels:
         raise InputError(
             f"no series is of {reference!r}; there are: {', '.join(levels)}",
@@ -462,7 +462,7 @@ def _groups(
 ) -> Iterator[list[SeriesAudit]]:
     """Series that differ in the compared columns only; levels in order of first appearance."""
     some = [s for s in series if all(column in s.key for column in columns)]
-    follow = _following(some, columns) - set(named)
+    follow = following([s.key for s in some], columns) - set(named)
     # The file of a series is a condition only where an option names it.
     where = {FILE} - {*named, *columns}
     order: dict[str, int] = {}
@@ -488,28 +488,30 @@ def _by_file(alike: Sequence[SeriesAudit], columns: Sequence[str]) -> list[list[
     return list(found.values())
 
 
-def _following(some: Sequence[SeriesAudit], columns: Sequence[str]) -> set[str]:
-    """Keys whose levels the compared ones determine; a command's, all its parameters.
+def following(some: Sequence[Mapping[str, str]], columns: Sequence[str]) -> set[str]:
+    """Return keys whose levels the compared ones determine; of a command, all its parameters.
 
     Left among the conditions, they would leave no two series to compare.
     """
-    keys = [k for k in dict.fromkeys(k for s in some for k in s.key) if k not in columns]
+    keys = [k for k in dict.fromkeys(k for key in some for k in key) if k not in columns]
     found = {
-        key
-        for key in keys
-        if len({s.key.get(key) for s in some}) > 1 and _determine(some, columns, (key,))
+        name
+        for name in keys
+        if len({key.get(name) for key in some}) > 1 and _determine(some, columns, (name,))
     }
-    others = [key for key in keys if key not in {COMMAND, FILE, *found}]
+    others = [name for name in keys if name not in {COMMAND, FILE, *found}]
     if COMMAND in keys and _determine(some, (*columns, *others), (COMMAND,)):
         found.add(COMMAND)
     return found
 
 
-def _determine(some: Sequence[SeriesAudit], keys: Sequence[str], others: Sequence[str]) -> bool:
+def _determine(
+    some: Sequence[Mapping[str, str]], keys: Sequence[str], others: Sequence[str]
+) -> bool:
     """Whether series with the same levels of ``keys`` have the same levels of ``others``."""
     found: dict[tuple[str | None, ...], tuple[str | None, ...]] = {}
-    for s in some:
-        of_keys, of_others = (tuple(map(s.key.get, names)) for names in (keys, others))
+    for key in some:
+        of_keys, of_others = (tuple(map(key.get, names)) for names in (keys, others))
         if found.setdefault(of_keys, of_others) != of_others:
             return False
     return True

@@ -11,19 +11,24 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.variance import Explained
+from tare.experiment.task_sets.answers import PENALTY
+from tare.experiment.task_sets.outcomes import RESULTS, Pair
+from tare.experiment.task_sets.ranking import MeasureRatio, Versus
 from tare.features.audit.audit import CRITERIA, Audit, FileAudit
 from tare.features.audit.cold import ColdStart
 from tare.features.audit.comparison import ComparisonAudit
-from tare.features.audit.messages import inside
+from tare.features.audit.messages import best, inside, task_caveats
 from tare.features.audit.overhead import Cost, Line, OverheadAudit
 from tare.features.audit.overhead_messages import brief, caveats
+from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
-from tare.features.audit.task_sets import SolvedComparison, TaskSet
-from tare.render.vocabulary import SIZES, SPREADS, TIMES
+from tare.features.audit.task_sets import TaskSet, TaskSets
+from tare.render.vocabulary import SIZES, SPREADS, TIMES, VALUES
 from tare.render.words import paragraph, sentence, sentences, text
-from tare.results.message import Message
+from tare.results.message import Message, message
 from tare.statistics.confirm import Repetitions
 from tare.statistics.platform_size import PlatformSize
+from tare.statistics.scores import penalised_mean, share_solved
 from tare.statistics.time_of_day import CycleTest, Level, TimeOfDay
 
 #: Changes when a field changes its meaning or goes.
@@ -36,6 +41,8 @@ _MOST_POINTS = 60
 
 def as_json(audit: Audit) -> dict[str, Any]:
     """Return an audit as what ``--json`` writes; absent values are None."""
+    ranking = audit.tasks and audit.tasks.ranking
+    versus = ranking.versus if ranking else ()
     found = {
         "version": VERSION,
         "verdict": audit.verdict,
@@ -47,9 +54,13 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "seed": audit.question.seed,
         "files": [_file(f) for f in audit.files],
         "series": [_series(s) for s in audit.series],
-        "comparisons": [_comparison(c) for c in audit.comparisons],
-        "task_sets": [_task_set(t) for t in audit.task_sets],
-        "solved": [_solved(c) for c in audit.solved],
+        "comparisons": [
+            *(_comparison(c) for c in audit.comparisons),
+            *(_of_tasks(v, r, audit.question) for v in versus for r in v.ratios),
+        ],
+        "task_sets": [_task_set(t) for t in (audit.tasks.sets if audit.tasks else ())],
+        "solved": [_solved(v, audit.question) for v in versus],
+        "best": audit.tasks and _best(audit.tasks),
         "variance": [_variance(v) for v in audit.variance],
         "overhead": audit.overhead and _overhead(audit.overhead),
         "cold_start": audit.cold and _cold(audit.cold),
@@ -149,16 +160,89 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
     }
 
 
-def _task_set(one: TaskSet) -> dict[str, Any]:
-    return {"tasks": len(one.tasks), **_fields(one, "key", "runs", "solved")}
-
-
-def _solved(c: SolvedComparison) -> dict[str, Any]:
+def _of_tasks(one: Versus, of: MeasureRatio, question: Question) -> dict[str, Any]:
+    """Return a ratio over tasks with the fields of any comparison."""
+    found = of.found.ratio.like_these
+    verdict = of.verdict(question.margin)
     return {
-        **_fields(c, "key", "a", "b", "tasks"),
-        "only_a": c.found.only_first,
-        "only_b": c.found.only_second,
-        "p": c.found.like_these.p,
+        "key": _common(one.pair),
+        "metric": of.measure.key,
+        **_levels(one.pair, question),
+        "mean": None,
+        "sd": None,
+        "verdict": (TIMES if of.measure.is_time else VALUES).of(verdict),
+        "within_margin": verdict.within_margin,
+        "ratio": found.estimate,
+        "ratio_ci": _bounds(found),
+        "cliffs_delta": None,
+        "p_adjusted": of.p if of.found.p is not None else None,
+        "median_ratio": None,
+        "detectable": None,
+        "more": None,
+        "n": found.n,
+        "paired": "by task",
+        "because": sentence(message("tasks.note.ratios")),
+        "refusal": found.refusal and text(found.refusal),
+        "difference": None,
+        "spread": None,
+    }
+
+
+def _common(pair: Pair) -> dict[str, str | None]:
+    first, second = pair.first.levels, pair.second.levels
+    return {k: v for k, v in first.items() if second.get(k) == v}
+
+
+def _levels(pair: Pair, question: Question) -> dict[str, str]:
+    columns = question.columns.compare
+    names = [
+        ", ".join(one.levels.get(c) or "" for c in columns) if columns else one.label
+        for one in (pair.first, pair.second)
+    ]
+    return dict(zip("ab", names, strict=True))
+
+
+def _task_set(one: TaskSet) -> dict[str, Any]:
+    scored = one.scored
+    share = share_solved(scored.outcomes).like_these
+    par2 = {
+        m.key: penalised_mean(scored.outcomes_by(m), m.limit, PENALTY).like_these
+        for m in scored.measures
+        if m.limit is not None and m.is_time
+    }
+    return {
+        "tasks": len(one.tasks),
+        **_fields(one, "key", "name", "runs", "solved"),
+        "solved_share_ci": _bounds(share),
+        "results": {name: n for name, n in zip(RESULTS, scored.counts, strict=True) if n},
+        "answers": scored.kinds,
+        "score": scored.score,
+        "limits": {m.key: m.limit for m in scored.measures},
+        "par2": {key: {"estimate": i.estimate, "ci": _bounds(i)} for key, i in par2.items()},
+        "broken": scored.broken,
+    }
+
+
+def _solved(one: Versus, question: Question) -> dict[str, Any]:
+    return {
+        "key": _common(one.pair),
+        **_levels(one.pair, question),
+        "tasks": one.tasks,
+        "only_a": one.solved.only_first,
+        "only_b": one.solved.only_second,
+        "p": one.solved.like_these.p,
+        "p_adjusted": one.p_solved,
+        "better": one.better and one.better.label,
+    }
+
+
+def _best(tasks: TaskSets) -> dict[str, Any]:
+    """Return the answer of a set: its sentences, and its configurations, the best first."""
+    tiers = tasks.ranking.tiers if tasks.ranking else ()
+    return {
+        "sentences": sentences(best(tasks)),
+        "order": [[one.label for one in tier] for tier in tiers],
+        "notes": sentences(task_caveats(tasks)),
     }
 
 

@@ -10,19 +10,20 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
+from tare.experiment.task_sets import answers as task_sets
 from tare.features.audit.audit import CRITERIA, VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.features.audit.pairing import FEWEST
 from tare.features.audit.series import SeriesAudit
-from tare.features.audit.task_sets import SolvedComparison, TaskSet
+from tare.features.audit.task_sets import TaskSets
 from tare.readers.readings import number
 from tare.readers.series import Timeline
 from tare.render.escaping import on_one_line
-from tare.results.message import Amount, Chosen, Message, Ratio, Said, message
+from tare.results.message import Amount, Chosen, Message, Ratio, Said, each, message
 from tare.statistics.changes import changes
 from tare.statistics.intervals import Interval
-from tare.units import p_value, percent, quantity
+from tare.units import percent, quantity
 
 #: Half of an interval's width below which only that is said.
 _LEAST_HALF = 1e-4
@@ -210,17 +211,12 @@ def _span(halves: Sequence[float]) -> Message:
     )
 
 
-def headline(audit: Audit) -> Message:
+def headline(audit: Audit) -> Said:
     """Answer whether the numbers can be trusted, in one sentence."""
     total, worst = len(audit.series), audit.count(audit.verdict)
     failed = [s.name for s in audit.series if s.failed]
-    if audit.is_of_tasks and len(failed) < total:
-        return message(
-            "audit.headline.tasks",
-            runs=max(s.n for s in audit.series),
-            needs=FEWEST,
-            compared=any(c.first.is_over_tasks for c in audit.comparisons),
-        )
+    if audit.tasks is not None and audit.is_of_tasks:
+        return best(audit.tasks)[0]
     if audit.doubts and audit.count("TRUST") == total:
         return message("audit.headline.whole", doubts=audit.doubts[:_NAMED])
     if audit.verdict == "TRUST" and worst < total:
@@ -262,7 +258,7 @@ def headline(audit: Audit) -> Message:
     )
 
 
-def named_headline(audit: Audit) -> Message:
+def named_headline(audit: Audit) -> Said:
     """Return the headline with its verdict in front, where it continues the verdict."""
     said = headline(audit)
     if not continues_verdict(audit):
@@ -272,6 +268,8 @@ def named_headline(audit: Audit) -> Message:
 
 def continues_verdict(audit: Audit) -> bool:
     """Whether the headline continues the verdict: "to ± 0.4 % in this session"."""
+    if audit.tasks is not None and audit.is_of_tasks:
+        return False
     return audit.verdict == "TRUST" or _only_imprecise(audit) is not None
 
 
@@ -279,6 +277,35 @@ def _only_imprecise(audit: Audit) -> Message | None:
     """Return the imprecision of the only series where nothing else speaks against it."""
     found = audit.series[0].trust
     return found.imprecision if len(audit.series) == 1 and found.is_sound else None
+
+
+def best(tasks: TaskSets) -> tuple[Said, ...]:
+    """Answer which configuration of a set is best, or what the only one solves."""
+    first = task_sets.findings(tasks.scored, tasks.names, tasks.ranking, tasks.compared)[0]
+    return each(first.answer)
+
+
+def task_caveats(tasks: TaskSets) -> list[Message]:
+    """Say what weakens a comparison over tasks: broken configurations, files, other conditions."""
+    alike: dict[str, list[str]] = {}
+    for one in tasks.broken:
+        alike.setdefault(one.scored.broken or "", []).append(one.name)
+    said = [
+        message("audit.tasks.broken", names=names, why=why or None) for why, names in alike.items()
+    ]
+    pairs = tasks.ranking.versus if tasks.ranking is not None else ()
+    if any(one.pair.apart for one in pairs):
+        said.append(message("audit.tasks.apart"))
+    if len(machines := list(dict.fromkeys(one.machine for one in tasks.sets if one.machine))) > 1:
+        said.append(message("audit.tasks.machines", names=machines[:_NAMED]))
+    counts = sorted({len(one.tasks) for one in tasks.sets})
+    if len(counts) > 1:
+        said.append(message("tasks.other_tasks", least=counts[0], most=counts[-1]))
+    limits = {one.time.limit for one in tasks.scored}
+    if len(limits) > 1:
+        said.append(message("audit.tasks.limits"))
+    runs = max(int(one.outcomes.runs.max(initial=0)) for one in tasks.scored)
+    return [*said, message("audit.tasks.single", runs=runs, needs=FEWEST)]
 
 
 def _partly_failed(audit: Audit) -> Message | None:
@@ -417,28 +444,6 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
         metric=metric,
         lower_is_better=lower_is_better,
     )
-
-
-def task_set(one: TaskSet) -> Message:
-    """Count the runs of a configuration that solve their task: "100 of 120"."""
-    return message("audit.tasks.solved", solved=one.solved, runs=one.runs)
-
-
-def solved(c: SolvedComparison) -> Message:
-    """Say which of two configurations solves more tasks."""
-    return message(
-        "audit.tasks.compared",
-        name=message("audit.comparison.name", first=c.a, second=c.b, where=c.levels),
-        more=_whole(c.found.only_second),
-        fewer=_whole(c.found.only_first),
-        tasks=c.tasks,
-        p=p_value(c.found.like_these.p) if c.found.only_first or c.found.only_second else None,
-    )
-
-
-def _whole(number: float) -> float:
-    """Return an integer where a number is one, as with one run per task."""
-    return int(number) if number.is_integer() else number
 
 
 def _short(c: ComparisonAudit) -> tuple[str, float | None]:

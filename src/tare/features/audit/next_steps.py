@@ -49,11 +49,11 @@ _MOST_COMMANDS = 3
 
 def follow_up(audit: Audit, *, has_page: bool) -> Message:
     """Return the next command worth typing."""
-    if (known := _executions(audit)) is not None:
+    if (known := _of_tasks(audit, has_page=has_page) or _executions(audit)) is not None:
         return known
     if audit.overhead is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
-    steps = (_fleet, _of_tasks, _partly_failed, _cure, _sets, _rounds, _more)
+    steps = (_fleet, _partly_failed, _cure, _sets, _rounds, _more)
     better = next((found for step in steps if (found := step(audit)) is not None), None)
     if better is not None:
         return better
@@ -222,13 +222,12 @@ def _fleet(audit: Audit) -> Message | None:
     return _next("fleet", shlex.join(["tare", "fleet", "report", str(fleets[0])]))
 
 
-def _of_tasks(audit: Audit) -> Message | None:
-    """Return what compares sets of tasks, else what brings enough runs of each task."""
+def _of_tasks(audit: Audit, *, has_page: bool) -> Message | None:
+    """Return what shows more of a set of tasks, else what brings enough runs of each task."""
     if not audit.is_of_tasks:
         return None
-    keys = [key for key in varied(one.key for one in audit.task_sets) if not audit.comparisons]
-    if keys:
-        return _next("compare", again("audit", {"--compare": keys[0]}))
+    if not has_page:
+        return _next("page", again("audit", {"--report": "audit.html"}))
     return _next("repeat", message("audit.next.tasks"))
 
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 import tare
+from tare.experiment.task_sets.answers import configurations
+from tare.experiment.task_sets.charts import quantiles
+from tare.experiment.task_sets.every_task import RUNS, every_task
 from tare.features.audit import messages as words
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Audit
+from tare.features.audit.messages import task_caveats
 from tare.features.audit.page_figures import figures
+from tare.features.audit.task_sets import TaskSets
+from tare.render.large_table import LargeTable
 from tare.render.words import listing
+from tare.results.finding import Finding
 from tare.results.message import Said, each, message
 from tare.results.report import Origin, Report, Section
 from tare.units import chosen, counted, percent
@@ -44,7 +52,31 @@ def make(audit: Audit, command: str) -> Report:
         doubtful="Noted while reading",
         calm="Nothing was left out while reading.",
         rest=f"{command} --json -",
+        **(_of_tasks(audit.tasks) if audit.tasks is not None and audit.is_of_tasks else {}),
     )
+
+
+def with_every_task(report: Report, audit: Audit) -> tuple[Report, dict[str, LargeTable]]:
+    """Add a section for the table of all tasks of a set, and return that table by its name."""
+    tasks = audit.tasks
+    if tasks is None or not audit.is_of_tasks:
+        return report, {}
+    question = message("tasks.question.runs")
+    runs = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
+    sections = (*report.sections, Section(runs))
+    note = message("audit.tasks.columns", time=tasks.scored[0].time.title)
+    large = {RUNS: every_task(tasks.scored, tasks.names, tasks.compared, note)}
+    return msgspec.structs.replace(report, sections=sections), large
+
+
+def _of_tasks(tasks: TaskSets) -> dict[str, Any]:
+    """Return what the page of a set of tasks has besides: its picture, its table, its caveats."""
+    drawn = quantiles(tasks.scored, tasks.compared)
+    return {
+        "overview": () if drawn is None else (drawn,),
+        "cells": configurations(tasks.in_order),
+        "notes": tuple(task_caveats(tasks)),
+    }
 
 
 def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
@@ -53,6 +85,14 @@ def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
         f"{min(counts):,} to {max(counts):,}"
     )  # fmt: skip
     formats = dict.fromkeys(f.imported.format for f in audit.files)
+    if audit.tasks is not None and audit.is_of_tasks:
+        runs = sum(one.runs for one in audit.tasks.sets)
+        return (
+            ("tasks", f"{len(audit.tasks.names):,}"),
+            ("configurations", f"{len(audit.tasks.sets)}"),
+            ("runs", f"{runs:,}"),
+            ("format", ", ".join(formats)),
+        )
     known = all(s.trials.known for s in audit.series)
     strip = [
         ("series", f"{len(audit.series):,}"),

@@ -9,6 +9,7 @@ import numpy as np
 
 from tare.experiment.findings.time_of_day import day_figures, week_figures
 from tare.experiment.findings.variance import described, drawn
+from tare.experiment.task_sets.charts import scatters
 from tare.features.audit import messages as words
 from tare.features.audit import overhead_messages as costs
 from tare.features.audit.answers import kinds
@@ -39,6 +40,8 @@ _WIDE_BY_SIZE = 5
 def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
     """Draw an audit: the charts of each finding, by its name."""
     found = {"difference": _forest(audit.comparisons, audit.question.margin)}
+    if audit.tasks is not None and audit.tasks.are_enough:
+        found["faster"] = scatters(audit.tasks.compared)
     if not audit.is_of_tasks:
         found |= {
             "trust": (*_medians(audit), *_timelines(audit)),

@@ -6,13 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import numpy as np
 
 from tare.errors import InputError
 from tare.features.audit.pairing import FEWEST
-from tare.readers import Imported, Series, TaskRuns
+from tare.readers import Imported, Series
 from tare.readers.single_runs import identity, is_single, join
 from tare.results.message import Message, message
 
@@ -160,6 +162,5 @@ def _pooled(group: Sequence[tuple[Imported, Series]]) -> Read:
         found = replace(found, notes=(note, *found.notes))
     tasks = [series.task for series in named if series.task is not None]
     if tasks:
-        total = TaskRuns(sum(task.runs for task in tasks), sum(task.solved for task in tasks))
-        found = replace(found, task=total)
+        found = replace(found, task=reduce(add, tasks))
     return Read(tuple(one.file for one, _ in group), found)

@@ -6,21 +6,23 @@ from collections.abc import Sequence
 
 from tare.cli import console
 from tare.experiment.findings import time_of_day, variance
+from tare.experiment.task_sets import answers as task_sets
 from tare.features.audit import messages as words
 from tare.features.audit import overhead_messages as costs
-from tare.features.audit.audit import Audit
+from tare.features.audit.audit import Audit, FileAudit
 from tare.features.audit.cold import begins, item_name
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name
 from tare.features.audit.overhead import Line, OverheadAudit
 from tare.features.audit.question import QUANTILES
 from tare.features.audit.series import SeriesAudit, worst
-from tare.features.audit.task_sets import TaskSet
+from tare.features.audit.task_sets import TaskSets
 from tare.readers.readings import failures, number
+from tare.render.screen import table
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
 from tare.results.message import Chosen, Message, Said, message
-from tare.units import percent, quantile_name, quantity
+from tare.units import percent, quantile_name
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
 _MOST_ROWS = 12
@@ -60,19 +62,19 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
         return
     if audit.comparisons:
         _line("Compared", sentence(words.verdicts(audit.comparisons)))
-    for one in audit.solved[:_MOST_READ]:
-        _line("Solved", sentence(words.solved(one)))
+    if audit.tasks is not None and audit.is_of_tasks:
+        _show_tasks(audit.tasks)
+        return
+    if audit.tasks is not None and audit.tasks.are_enough:
+        _line("Tasks", paragraph(words.best(audit.tasks)))
     # A single comparison is a sentence, which leaves the table to the series.
     if len(audit.comparisons) > 1:
         _show_comparisons(audit.comparisons, whole)
-    elif audit.is_of_tasks:
-        _show_task_sets(audit.task_sets, whole)
     else:
         _show_series(audit, whole)
     _show_where_quantiles_are(audit, whole)
     console.out.print()
-    if not audit.is_of_tasks:
-        _show_reasons(audit, whole)
+    _show_reasons(audit, whole)
     if audit.comparisons:
         _show_caveats(audit.comparisons)
     _show_shared_findings(audit)
@@ -104,9 +106,17 @@ def _show_files(audit: Audit, whole: str) -> None:
     more = sum(number(one.args["n"]) for one in stated[_MOST_FILES:])
     if more > 0:
         _line("", sentence(message("audit.screen.files", n=int(more), whole=whole)), "dim")
-    notes = words.shared(audit.files, lambda f: f.imported.notes, lambda f: f.path.name)
+    # The table of a set counts its failed runs.
+    noted = _of_set if audit.is_of_tasks else (lambda f: f.imported.notes)
+    notes = words.shared(audit.files, noted, lambda f: f.path.name)
     for note in notes[:_MOST_READ]:
         _line("", sentence(note.of("files", len(audit.files))), "dim")
+
+
+def _of_set(file: FileAudit) -> list[Said]:
+    """Return the notes of a file of tasks, without counts of failed runs."""
+    counts = failures(file.imported.notes)
+    return [note for note in file.imported.notes if note not in counts]
 
 
 def _show_series(audit: Audit, whole: str) -> None:
@@ -149,7 +159,7 @@ def _quantiles(audit: Audit) -> tuple[float, ...]:
 def _show_where_quantiles_are(audit: Audit, whole: str) -> None:
     """Name the files that have the quantiles that were asked for, where no table here does."""
     names = [quantile_name(q) for q in _quantiles(audit)]
-    if names and (len(audit.comparisons) > 1 or audit.is_of_tasks):
+    if names and len(audit.comparisons) > 1:
         console.out.print(text(message("audit.screen.quantiles", names=names, whole=whole)))
 
 
@@ -157,28 +167,16 @@ def _quantile(s: SeriesAudit, q: float) -> str:
     return text(words.estimate(dict(s.quantiles)[q], s.series.unit or "1")) if s.n else "–"
 
 
-def _show_task_sets(some: Sequence[TaskSet], whole: str) -> None:
-    """Print a row per configuration: what it solves, and the median of each metric over tasks."""
-    metrics = list(dict.fromkeys(s.series.metric for one in some for s in one.series))
-    rows = []
-    for one in some[:_MOST_ROWS]:
-        medians = {s.series.metric: s for s in one.series}
-        rows.append(
-            [
-                one.name,
-                f"{len(one.tasks):,}",
-                text(words.task_set(one)),
-                *(_median_over_tasks(medians.get(metric)) for metric in metrics),
-            ]
-        )
-    heads = ["configuration", "tasks", "runs that solve", *(f"median {m}" for m in metrics)]
-    console.table(_named([heads, *rows]))
-    if left := len(some) - len(rows):
-        console.out.print(text(message("audit.screen.series", n=left, whole=whole)), style="dim")
-
-
-def _median_over_tasks(s: SeriesAudit | None) -> str:
-    return "–" if s is None else quantity(s.median.estimate, s.series.unit or "1")
+def _show_tasks(tasks: TaskSets) -> None:
+    """Print a row for each configuration of a set, what differs between them, and caveats."""
+    overview = task_sets.configurations(tasks.in_order)
+    for line in table(overview, console.out.width, of="configuration")[1:]:
+        console.out.print(line, soft_wrap=True)
+    console.out.print()
+    for one in words.best(tasks)[1:]:
+        _line("", sentence(one))
+    for one in words.task_caveats(tasks)[:_MOST_CAVEATS]:
+        _line("Note", sentence(one), "dim")
 
 
 def _show_reasons(audit: Audit, whole: str) -> None:
@@ -246,7 +244,6 @@ def _verdict(c: ComparisonAudit) -> str:
             "audit.comparison.more",
             word=c.word,
             trials=c.location.more_pairs,
-            tasks=c.first.is_over_tasks,
         )
         return text(more)
     return c.word
@@ -255,9 +252,6 @@ def _verdict(c: ComparisonAudit) -> str:
 def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
     """Print what weakens comparisons."""
     weak = words.shared(some, lambda c: c.matched.cautions, name)[:_MOST_NOTES]
-    over_tasks = [c for c in some if c.first.is_over_tasks]
-    for one in words.shared(over_tasks, lambda c: c.matched.because[:1], name):
-        _line("", sentence(one.said), "dim")
     family = words.chance_of_family(some)
     for said in (
         *family,

@@ -203,11 +203,6 @@ class SeriesAudit:
         return any(reason.id == "trust.executions" for reason in self.trust.reasons)
 
     @property
-    def is_over_tasks(self) -> bool:
-        """Whether each value is that of a task of a set."""
-        return self.series.task is not None and "task" not in self.key
-
-    @property
     def n(self) -> int:
         """Trials, or values where trials are not told apart."""
         return len(self.trials.values)

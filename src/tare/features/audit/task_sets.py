@@ -1,4 +1,4 @@
-"""Sets of tasks, such as BenchExec's: what each configuration solves, and its times by task.
+"""Sets of tasks, such as BenchExec's: which configuration is best, over all tasks that it ran.
 
 Most such files have one run per task. No task has an interval then; the set has one, with the tasks
 as its replicates.
@@ -6,23 +6,40 @@ as its replicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from tare.features.audit.comparison import ComparisonAudit, level
+from tare.errors import InputError
+from tare.experiment.task_sets.answers import KINDS
+from tare.experiment.task_sets.outcomes import RESULTS, Measure, Pair, Result, Scored
+from tare.experiment.task_sets.ranking import Ranking, rank
+from tare.features.audit.comparison import (
+    FILE,
+    MOST_PAIRS,
+    following,
+    level,
+    require_keys,
+    require_level,
+)
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import FEWEST
 from tare.features.audit.question import Question
-from tare.features.audit.series import SeriesAudit, audit_series
-from tare.readers import TaskRuns
-from tare.statistics.scores import Outcomes, SolvedDifference, solved_difference
-from tare.statistics.trust import Trust
+from tare.features.audit.series import SeriesAudit
+from tare.readers import Series, TaskRuns
+from tare.readers.readings import failures, number
+from tare.statistics.statistic import FloatArray
+from tare.statistics.trust import Verdict
 
 #: Key of a series whose levels are tasks.
 TASK = "task"
+#: Names of columns of a table whose levels are tasks, the usual one first.
+TASKS = (TASK, "instance", "problem", "benchmark", "input", "query", "case", "testcase", "test")
+#: Titles of metrics, and which of them scores are about, the first that there is.
+_TITLES = {"cputime": "CPU time", "walltime": "wall time"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,21 +50,26 @@ class TaskSet:
     ----------
     key : dict of str to str
         What sets it apart, without the task.
-    name : str
-        The same in words.
+    scored : Scored
+        All runs, of all metrics.
     tasks : dict of str to TaskRuns
-        By the name of the task.
-    series : tuple of SeriesAudit
-        One per metric: the mean of each task's successful runs, with the task as its block.
+        By the name of the task; of one metric.
     is_single : bool
         Whether every task has fewer runs than an interval needs.
+    machine : str
+        Host or processor that its files name; empty where they name none, or several.
     """
 
     key: dict[str, str]
-    name: str
+    scored: Scored
     tasks: dict[str, TaskRuns]
-    series: tuple[SeriesAudit, ...]
     is_single: bool
+    machine: str
+
+    @property
+    def name(self) -> str:
+        """What sets it apart, in words."""
+        return self.scored.label
 
     @property
     def runs(self) -> int:
@@ -60,153 +82,288 @@ class TaskSet:
         return sum(one.solved for one in self.tasks.values())
 
 
-@dataclass(frozen=True)
-class SolvedComparison:
-    """By how much two configurations differ in what they solve, on the tasks that both ran.
+@dataclass(frozen=True, eq=False)
+class TaskSets:
+    """All configurations of an audit that run tasks, and how they compare.
 
     Attributes
     ----------
-    key : dict of str to str
-        Levels that both have.
-    levels : str
-        Those that other comparisons do not have, in words.
-    a, b : str
-        Level of the compared columns of the first and the second.
-    tasks : int
-    found : SolvedDifference
+    sets : tuple of TaskSet
+    names : tuple of str
+        Of all tasks.
+    ranking : Ranking or None
+        Of all pairs that are compared; None where there are none.
+    compared : tuple of Pair
+        Each configuration with the reference or the best one.
     """
 
-    key: dict[str, str]
-    levels: str
-    a: str
-    b: str
-    tasks: int
-    found: SolvedDifference
+    sets: tuple[TaskSet, ...]
+    names: tuple[str, ...]
+    ranking: Ranking | None
+    compared: tuple[Pair, ...]
+
+    @property
+    def scored(self) -> tuple[Scored, ...]:
+        """The runs of each configuration."""
+        return tuple(one.scored for one in self.sets)
+
+    @property
+    def in_order(self) -> tuple[Scored, ...]:
+        """The runs of each configuration, the best first and the broken last."""
+        order = self.ranking.order if self.ranking is not None else ()
+        ranked = {one.number for one in order}
+        return (*order, *(one for one in self.scored if one.number not in ranked))
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether there are the tasks that an interval over tasks needs."""
+        return len(self.names) >= FEWEST
+
+    @property
+    def are_single(self) -> bool:
+        """Whether single tasks say nothing and their sets do."""
+        return self.are_enough and all(one.is_single for one in self.sets)
+
+    @property
+    def broken(self) -> tuple[TaskSet, ...]:
+        """Configurations of which all runs crashed alike."""
+        return tuple(one for one in self.sets if one.scored.broken is not None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """DOUBT where a configuration is broken, or runs fewer tasks than an interval needs."""
+        short = any(len(one.tasks) < FEWEST for one in self.sets)
+        return "DOUBT" if self.broken or short else "TRUST"
 
 
-def task_sets(series: Sequence[SeriesAudit], question: Question) -> tuple[TaskSet, ...]:
-    """Collect the series of each configuration that runs tasks.
+def with_tasks(series: Sequence[Series]) -> list[Series]:
+    """Return the series of a table as tasks, where its columns are a task and what runs it.
+
+    That is so where a column is called like tasks, has the levels that an interval needs, another
+    column has several levels, and no level of both has the runs that an interval needs.
+    """
+    keys = [one.key for one in series]
+    names = [name for name in varied(keys) if name.lower() in TASKS]
+    if any(one.task is not None for one in series) or not names or len(varied(keys)) < 2:
+        return [*series]
+    column = min(names, key=lambda name: TASKS.index(name.lower()))
+    tasks = [_task_runs(one) for one in series]
+    levels = {key.get(column) for key in keys}
+    if None in levels or len(levels) < FEWEST or any(one.runs >= FEWEST for one in tasks):
+        return [*series]
+    return [
+        replace(
+            one,
+            task=runs,
+            key={TASK: one.key[column], **{k: v for k, v in one.key.items() if k != column}},
+        )
+        for one, runs in zip(series, tasks, strict=True)
+    ]
+
+
+def _task_runs(one: Series) -> TaskRuns:
+    """Count the rows of a series that succeeded and failed."""
+    bad = int(sum(number(note.args["n"]) for note in failures(one.notes)))
+    results: list[Result] = ["done" for _ in one.values]
+    results += ["failed" for _ in range(bad)]
+    return TaskRuns(tuple(results), (*one.values.tolist(), *[float("nan")] * bad))
+
+
+def task_sets(series: Sequence[SeriesAudit], question: Question) -> TaskSets | None:
+    """Collect the series of each configuration that runs tasks, and compare them.
 
     Parameters
     ----------
     series : sequence of SeriesAudit
         All of the audit.
     question : Question
+
+    Returns
+    -------
+    TaskSets or None
+        None where no series is a task's.
+
+    Raises
+    ------
+    InputError
+        If there are too many pairs to compare.
     """
-    sets: dict[tuple[tuple[str, str], ...], list[SeriesAudit]] = {}
+    found: dict[tuple[tuple[str, str], ...], list[SeriesAudit]] = {}
     for s in series:
         if s.series.task is not None:
             key = tuple((name, value) for name, value in s.key.items() if name != TASK)
-            sets.setdefault(key, []).append(s)
-    codes = {task: i for i, task in enumerate(dict.fromkeys(s.key.get(TASK, "") for s in series))}
-    apart = varied(map(dict, sets))
-    return tuple(_task_set(dict(key), apart, some, codes, question) for key, some in sets.items())
+            found.setdefault(key, []).append(s)
+    if not found:
+        return None
+    names = dict.fromkeys(s.key[TASK] for some in found.values() for s in some)
+    places = {task: place for place, task in enumerate(names)}
+    keys = [dict(key) for key in found]
+    apart = _telling(keys)
+    sets = tuple(
+        _task_set(i, key, apart, some, places)
+        for i, (key, some) in enumerate(zip(keys, found.values(), strict=True))
+    )
+    pairs = _pairs(sets, question)
+    if len(pairs) > MOST_PAIRS:
+        raise InputError(
+            f"{len(pairs):,} pairs are too many to compare (at most {MOST_PAIRS:,})",
+            "--compare names a column of few levels, --group those within which it is compared",
+        )
+    ranking = rank(pairs) if pairs else None
+    return TaskSets(sets, tuple(names), ranking, _with_reference(pairs, ranking, question))
+
+
+def _telling(keys: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the keys that name configurations: one that tells all apart, files only at last."""
+    names = [name for name in dict.fromkeys(n for key in keys for n in key) if name != FILE]
+    for name in names:
+        if len({key.get(name) for key in keys}) == len(keys):
+            return [name]
+    without = [{k: v for k, v in key.items() if k != FILE} for key in keys]
+    distinct = len({tuple(key.items()) for key in without}) == len(keys)
+    return varied(without if distinct else keys)
 
 
 def _task_set(
+    number_: int,
     key: dict[str, str],
     apart: Sequence[str],
     some: Sequence[SeriesAudit],
-    codes: Mapping[str, int],
-    question: Question,
+    places: Mapping[str, int],
 ) -> TaskSet:
-    by_metric: dict[tuple[str, str | None], list[SeriesAudit]] = {}
+    by_metric: dict[str, dict[str, TaskRuns]] = {}
+    units: dict[str, str] = {}
     for s in some:
-        if s.n:
-            by_metric.setdefault((s.series.metric, s.series.unit), []).append(s)
-    name = named(key, apart) or next(iter(key.values()), "")
-    return TaskSet(
-        key=key,
-        name=name,
-        tasks={s.key[TASK]: s.series.task for s in some if s.series.task is not None},
-        series=tuple(_over_tasks(key, name, of, codes, question) for of in by_metric.values()),
-        is_single=all(s.n < FEWEST for s in some),
+        if s.series.task is not None:
+            by_metric.setdefault(s.series.metric, {})[s.key[TASK]] = s.series.task
+            units[s.series.metric] = s.series.unit or "1"
+    order = sorted(by_metric, key=lambda one: (_rank_of(one, units[one]), one))
+    first = by_metric[order[0]]
+    shape = len(places), max(one.runs for one in first.values())
+    result = np.full(shape, -1, dtype=np.int16)
+    why: list[str | None] = [None] * len(places)
+    for task, runs in first.items():
+        result[places[task], : runs.runs] = [RESULTS.index(one) for one in runs.results]
+        why[places[task]] = runs.why
+    measures = tuple(
+        Measure(one, _TITLES.get(one, one), units[one], _limit(by_metric[one])) for one in order
     )
-
-
-def _over_tasks(
-    key: dict[str, str],
-    name: str,
-    some: Sequence[SeriesAudit],
-    codes: Mapping[str, int],
-    question: Question,
-) -> SeriesAudit:
-    """Make a series of the tasks' means.
-
-    Tasks differ by nature, so tests of drift and autocorrelation do not apply to their order.
-    """
-    series = replace(
-        some[0].series,
-        key=key,
-        values=np.array([s.trials.values.mean() for s in some]),
-        trial=np.arange(len(some)),
-        block=np.array([codes[s.key[TASK]] for s in some]),
-        reported={},
-        defects=tuple(defect for s in some for defect in s.series.defects),
-        notes=(),
+    scored = Scored(
+        number=number_,
+        label=named(key, apart) or next(iter(key.values()), ""),
+        levels=key,
+        session=str(some[0].files[0]),
+        result=result,
+        measures=measures,
+        values={one: _values(by_metric[one], places, shape) for one in order},
+        why=tuple(why),
+        broken=_broken(first),
+        kinds=_kinds(first),
+        points=_points(first, places, shape),
     )
-    files = tuple(dict.fromkeys(file for s in some for file in s.files))
-    found = audit_series(files, series, key, name, question)
-    return replace(found, trust=Trust("TRUST", ())) if not series.defects else found
+    return TaskSet(key, scored, first, all(s.n < FEWEST for s in some), some[0].machine)
 
 
-def comparable(
-    series: Sequence[SeriesAudit], sets: Sequence[TaskSet], columns: Sequence[str]
-) -> list[SeriesAudit]:
-    """Return what is compared: sets of enough common tasks, and tasks with enough runs.
+def _rank_of(metric: str, unit: str) -> int:
+    """Order metrics: CPU time, wall time, other times, others."""
+    if metric in _TITLES:
+        return [*_TITLES].index(metric)
+    return len(_TITLES) + (unit != "s")
 
-    A task with few runs is compared by itself only where its set is not.
+
+def _limit(tasks: Mapping[str, TaskRuns]) -> float | None:
+    """Return the limit that all tasks have."""
+    limits = {one.limit for one in tasks.values()}
+    return limits.pop() if len(limits) == 1 else None
+
+
+def _values(
+    tasks: Mapping[str, TaskRuns], places: Mapping[str, int], shape: tuple[int, int]
+) -> FloatArray:
+    found = np.full(shape, np.nan)
+    for task, runs in tasks.items():
+        found[places[task], : len(runs.values)] = runs.values
+    return found
+
+
+def _points(
+    tasks: Mapping[str, TaskRuns], places: Mapping[str, int], shape: tuple[int, int]
+) -> FloatArray | None:
+    found = np.zeros(shape)
+    for task, runs in tasks.items():
+        if runs.points is None:
+            return None
+        found[places[task], : len(runs.points)] = runs.points
+    return found
+
+
+def _broken(tasks: Mapping[str, TaskRuns]) -> str | None:
+    """Return why every run crashed, where all of at least two did alike."""
+    ends = {(one, runs.why) for runs in tasks.values() for one in runs.results}
+    if len(ends) > 1 or sum(one.runs for one in tasks.values()) < 2:
+        return None
+    ((result, why),) = ends
+    return why or "" if result == "crashed" else None
+
+
+def _kinds(tasks: Mapping[str, TaskRuns]) -> dict[str, int]:
+    """Count answers by whether the property holds; empty where no file says so."""
+    found = Counter[str]()
+    known = False
+    for runs in tasks.values():
+        if runs.expected is not None:
+            known = True
+            other = "false" if runs.expected == "true" else "true"
+            for one in runs.results:
+                if one in ("correct", "wrong"):
+                    found[f"{one} {runs.expected if one == 'correct' else other}"] += 1
+    return {kind: found[kind] for kind in KINDS} if known else {}
+
+
+def _pairs(sets: Sequence[TaskSet], question: Question) -> list[Pair]:
+    """Return every two that are compared: that differ in what ``--compare`` names, else all.
+
+    The file of a set, and what the compared columns determine, are conditions only where an option
+    names them.
     """
-    pairs = list(_pairs(sets, columns))
-    enough = {id(one) for pair in pairs if len(_common(*pair)) >= FEWEST for one in pair}
-    over = [s for one in sets if id(one) in enough for s in one.series]
-    single = {tuple(one.key.items()) for one in sets if id(one) in enough and one.is_single}
-    own = (tuple((name, value) for name, value in s.key.items() if name != TASK) for s in series)
-    alone = [
-        s for s, key in zip(series, own, strict=True) if s.series.task is None or key not in single
-    ]
-    return [*over, *alone]
-
-
-def compare_solved(
-    sets: Sequence[TaskSet], compared: Sequence[ComparisonAudit]
-) -> tuple[SolvedComparison, ...]:
-    """Compare how many tasks two sets solve whose times are compared."""
-    by_key = {_frozen(one.key): one for one in sets}
-    pairs = {
-        (_frozen(c.first.key), _frozen(c.second.key)): c
-        for c in reversed(compared)
-        if c.first.is_over_tasks
+    sound = [one for one in sets if one.scored.broken is None]
+    columns = question.columns.compare
+    if not columns:
+        return [Pair(a.scored, b.scored) for a, b in combinations(sound, 2)]
+    require_keys([one.key for one in sets], columns)
+    some = [one for one in sound if all(column in one.key for column in columns)]
+    if question.sizing.reference is not None:
+        require_level([one.key for one in some], columns, question.sizing.reference)
+    free = {*columns, FILE, *following([one.key for one in some], columns)} - {
+        *question.columns.group
     }
-    found = []
-    for (first, second), c in reversed(pairs.items()):
-        one, two = by_key[first], by_key[second]
-        common = _common(one, two)
-        difference = solved_difference(_outcomes(one, common), _outcomes(two, common))
-        found.append(SolvedComparison(c.key, c.levels, c.a, c.b, len(common), difference))
-    return tuple(found)
+
+    def conditions(one: TaskSet) -> dict[str, str]:
+        return {k: v for k, v in one.key.items() if k not in free or k in question.columns.group}
+
+    return [
+        Pair(a.scored, b.scored)
+        for a, b in combinations(some, 2)
+        if conditions(a) == conditions(b) and level(a.key, columns) != level(b.key, columns)
+    ]
 
 
-def _pairs(sets: Sequence[TaskSet], columns: Sequence[str]) -> Iterator[tuple[TaskSet, TaskSet]]:
-    for first, second in combinations(sets, 2):
-        if all(c in first.key and c in second.key for c in columns) and level(
-            first.key, columns
-        ) != level(second.key, columns):
-            yield first, second
+def _with_reference(
+    pairs: Sequence[Pair], ranking: Ranking | None, question: Question
+) -> tuple[Pair, ...]:
+    """Choose what tables compare: all with the named level or the best one; a few pairs as are."""
+    columns, reference = question.columns.compare, question.sizing.reference
+    if ranking is None or len(ranking.order) < 3:
+        return tuple(pairs)
+    if reference is not None:
+        turned = [pair.with_first(lambda one: _level(one, columns) == reference) for pair in pairs]
+        return tuple(pair for pair in turned if pair is not None)
+    best = ranking.order[0]
+    with_best = [pair.with_first(lambda one: one.number == best.number) for pair in pairs]
+    chosen = [pair for pair in with_best if pair is not None]
+    # In groups, most are not compared with the best of all.
+    return tuple(chosen if len(chosen) == len(ranking.order) - 1 else pairs)
 
 
-def _common(first: TaskSet, second: TaskSet) -> list[str]:
-    return [task for task in first.tasks if task in second.tasks]
-
-
-def _outcomes(one: TaskSet, tasks: Sequence[str]) -> Outcomes:
-    """Return which runs of some tasks solve them; of their times nothing."""
-    runs = [one.tasks[task] for task in tasks]
-    places = np.arange(max((r.runs for r in runs), default=1))
-    ran = places < np.array([r.runs for r in runs])[:, None]
-    solved = places < np.array([r.solved for r in runs])[:, None]
-    return Outcomes(np.full(ran.shape, np.nan), solved, ran)
-
-
-def _frozen(key: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(key.items())
+def _level(one: Scored, columns: Sequence[str]) -> str:
+    return ", ".join(one.levels.get(column) or "" for column in columns)

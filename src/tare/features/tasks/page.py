@@ -9,7 +9,7 @@ import tare
 from tare.experiment.task_sets.answers import configurations, findings
 from tare.experiment.task_sets.charts import quantiles, scatters
 from tare.experiment.task_sets.every_task import RUNS, every_task
-from tare.experiment.task_sets.outcomes import pairs
+from tare.experiment.task_sets.ranking import rank_by_design
 from tare.features.tasks.caveats import caveats, failed, missing
 from tare.features.tasks.configurations import Metric, ScoredRuns, scored
 from tare.features.tasks.runs import Runs
@@ -32,8 +32,8 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
         That makes the page again.
     """
     some = scored(runs, metric)
-    found = findings(some, runs.tasks)
-    compared = pairs(some)
+    ranking, compared = rank_by_design(some)
+    found = findings(some, runs.tasks, ranking, compared)
     figures = {"faster": scatters(compared)}
     question = message("tasks.question.runs")
     table = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
