@@ -365,12 +365,13 @@ def of_times(*factors: float, tasks: int = 12) -> list[list[list[Row]]]:
 
 def test_the_best_solves_more() -> None:
     good = once(*[("correct", 1.0 + 0.1 * i) for i in range(20)])
-    bad = once(*[("correct" if i < 12 else "wrong", 2.0 + 0.2 * i) for i in range(20)])
+    bad = once(*[("correct" if i < 12 else "wrong", 2.0 + 0.3 * i) for i in range(20)])
     # McNemar's exact test of 8 against 0.
-    assert said(runs(bad, good), "best") == (
-        "docker solves 8 more of 20 tasks than bare (p = 0.0078); "
-        "CPU time × 0.50 (no interval) on the 12 that both solve."
+    told = said(runs(bad, good), "best")
+    assert told.startswith(
+        "docker solves 8 more of 20 tasks than bare (p = 0.0078); CPU time × 0.4"
     )
+    assert told.endswith(" on the 12 that both solve.")
     assert said(runs(good, bad), "best").startswith("bare solves 8 more of 20 tasks than docker")
     assert findings(runs(bad, good))["best"].verdict == "yes"
 
