@@ -425,3 +425,29 @@ def test_intervals_of_a_series_are_widened_for_what_it_remembers() -> None:
     tail = series_interval(np.cumsum(rng.standard_normal(120)), 0.95)
     assert (tail.low, tail.high) == (None, None)
     assert args(tail.refusal, "interval.dependent")["n"] == 120
+
+
+def test_a_median_above_the_limit_stops_with_what_settles_it() -> None:
+    found = decide_cell(np.full(6, np.inf), Target(0.02))
+    assert (found.stop, found.reason, found.why, found.reached) == (True, "refused", "above", None)
+    assert args(found.refusal, "stopping.above") == {"killed": 6, "n": 6}
+    assert not decide_cell(np.full(5, np.inf), Target(0.02)).stop
+
+
+def test_killed_runs_leave_a_median_known_and_an_open_one_unreached() -> None:
+    values = np.random.default_rng(3).normal(100, 1, 80)
+    whole = decide_cell(values, Target(0.02))
+    few = decide_cell(np.where(values > 101.5, np.inf, values), Target(0.02))
+    assert whole.reason == few.reason == "target"
+    assert few.reached == pytest.approx(whole.reached)
+    half = decide_cell(np.where(values > np.median(values), np.inf, values), Target(0.02))
+    assert (half.stop, half.reached, half.more_trials) == (False, None, None)
+    most = decide_cell(np.where(values > np.quantile(values, 0.2), np.inf, values), Target(0.02))
+    assert (most.reason, most.why, most.reached) == ("refused", "above", None)
+
+
+def test_a_quantile_far_out_is_above_the_limit_where_the_median_is_known() -> None:
+    values = np.random.default_rng(4).normal(100, 1, 150)
+    some = np.where(values > np.quantile(values, 0.6), np.inf, values)
+    assert decide_cell(some, Target(0.02, 0.9)).why == "above"
+    assert decide_cell(some, Target(0.02, 0.5)).reason == "target"

@@ -190,7 +190,7 @@ class Bar(Live):
         left = "" if seconds_left is None else f", {seconds(seconds_left)} left"
         of = f" of {self._trials}" if self._trials else ""
         where = " ".join([cell.workload.name, cell.platform, f"×{cell.workers}"])
-        failed = f" failed: {outcome.reason}" if outcome.status != "ok" else ""
+        failed = f" {outcome.status}: {outcome.reason}" if outcome.status != "ok" else ""
         if seconds_left is not None:
             self._advance(seconds_left)
         self._show(f"trial {done}{of}{left} · {where}{failed}{self._estimate}")

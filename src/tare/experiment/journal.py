@@ -228,7 +228,7 @@ StopReason = Literal[
 #: What speaks against calling a target reached: the interval is too ``wide`` at the cap; the series
 #: ``remembers`` too much; it ``drifts`` or ``jumps`` by more than the target; under ``anytime``, it
 #: is ``ordered``, its trials not exchangeable.
-StopWhy = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered"]
+StopWhy = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered", "above"]
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stop"):

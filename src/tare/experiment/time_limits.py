@@ -72,6 +72,11 @@ def kill(
     return None if above is None else Kill(kind, above)
 
 
+def is_like(metric: str, other: str) -> bool:
+    """Whether the limit that bounds a metric bounds another one as well."""
+    return any(metric in metrics and other in metrics for metrics in BOUNDED.values())
+
+
 def above_of(
     experiment: Experiment, workload: WorkloadSpec, workers: int, metric: str
 ) -> float | None:

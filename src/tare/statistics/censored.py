@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 _FAR = 40.0
 
 
+def has_killed(*series: FloatArray) -> bool:
+    """Whether a value of some series is only known to exceed a limit."""
+    return any(bool(np.isposinf(values).any()) for values in series)
+
+
 def at_least(values: FloatArray, limits: FloatArray) -> FloatArray:
     """Return the lower ends: the limits in place of infinite values."""
     return np.where(np.isposinf(values), limits, values)
@@ -156,8 +161,8 @@ def interval_above(
     Returns
     -------
     Interval
-        Infinite where the quantile is above the limit, which ``above`` then has; its upper bound is
-        infinite where nothing bounds it.
+        Infinite where the quantile is above the limit, which ``above`` has; its upper bound is
+        infinite where nothing bounds it, and the refusal then says so.
     """
     killed = np.isposinf(values)
     if not killed.any():
@@ -175,6 +180,9 @@ def interval_above(
     beyond = 2 * scale
     high = math.inf if found.high is not None and found.high > beyond else found.high
     is_above = found.estimate > beyond
+    if high == math.inf:
+        many = message("interval.above", killed=int(killed.sum()), n=len(values))
+        found = replace(found, refusal=many)
     return replace(
         found,
         estimate=math.inf if is_above else found.estimate,

@@ -15,7 +15,7 @@ from scipy import special
 
 from tare.results.message import Message, message
 from tare.statistics import checked
-from tare.statistics.censored import shift_between
+from tare.statistics.censored import has_killed, shift_between
 from tare.statistics.comparison import require_ratios
 from tare.statistics.inversion import edge, root
 from tare.statistics.shift import Shift, allow_for_clock
@@ -151,7 +151,7 @@ def pairs_for_mean(first: FloatArray, second: FloatArray) -> int | None:
     int or None
         None where no number is known to be enough, as under a heavy tail.
     """
-    if np.isposinf(first).any() or np.isposinf(second).any():
+    if has_killed(first, second):
         return None
     fewest = min(carrying(first), carrying(second))
     if fewest >= CARRYING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -28,20 +28,24 @@ from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steadiness import SAY, largest_change
 from tare.statistics.ticks import tick_of
+from tare.statistics.watched import watched_ranks
 
 #: Trials below which a change of level is not looked for.
 _FEWEST_FOR_CHANGE = 20
 
 #: Reason why the target is not reached: the interval is too ``wide``; the clock is too ``coarse``;
 #: the series is autocorrelated (``remembers``); it ``drifts`` or ``jumps`` by more than the target;
-#: values are ``ordered``, with which ``anytime`` does not hold.
-Why = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered"]
+#: values are ``ordered``, with which ``anytime`` does not hold; the quantile is ``above`` the time
+#: limit of the trials.
+Why = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered", "above"]
 #: A reason with its message; None, None where nothing is in the way.
 Refused = tuple[Why, Message] | tuple[None, None]
 #: Why a cell stops: it has what was asked; it had as many trials as any cell gets; no further trial
 #: will help; or, of a comparison, every verdict is safe, or what is compared with keeps failing.
 Reason = Literal["target", "cap", "refused", "decided", "alone"]
 _SPREAD_RESAMPLES = 499
+#: Factor by which what stands for a value above a limit exceeds all others.
+_BEYOND = 1e12
 
 
 def unsteady(values: FloatArray, precision: float, quantile: float = 0.5) -> Refused:
@@ -112,7 +116,7 @@ class Decision:
         too few.
     more_trials : int or None
         About how many trials the target still takes; None where it is met or cannot be said.
-    why : {"wide", "remembers", "drifts", "jumps", "ordered"} or None
+    why : {"wide", "remembers", "drifts", "jumps", "ordered", "above"} or None
         What speaks against calling the target reached, where it is more than that trials are
         missing; also told while the cell goes on.
     refusal : Message or None
@@ -185,7 +189,7 @@ def decide_cell(values: FloatArray, target: Target) -> Decision:
     Parameters
     ----------
     values : array, shape (n,)
-        Trial values in order of time.
+        Trial values in order of time. Infinite: above a limit.
     target : Target
         What is asked of the cell. The first look at a quantile far out is where 10 trials are
         expected beyond it.
@@ -204,6 +208,8 @@ def decide_cell(values: FloatArray, target: Target) -> Decision:
     each kept for 50 trials, the first look often sees one.
     """
     n = len(values)
+    if np.isposinf(values).any():
+        return _decide_above(values, target)
     reached = None
     if n:
         at_stop = interval_at_stop(
@@ -229,6 +235,34 @@ def decide_cell(values: FloatArray, target: Target) -> Decision:
     more = projected - n if projected > n else None
     why, refusal = (seen.why, seen.refusal) if seen else change(values, target)
     return Decision(False, None, reached, more, why, refusal)
+
+
+def _decide_above(values: FloatArray, target: Target) -> Decision:
+    """Decide of a cell some of whose values are only known to exceed a limit, and infinite.
+
+    Ranks are enough for a quantile's interval. Where it is open, the target is not reached; where
+    even its lower bound is above the limit at every n together, no number of trials reaches it.
+    """
+    n, killed = len(values), np.isposinf(values)
+    ordered = np.sort(values)
+    refused = Decision(
+        True, "refused", None, None, "above",
+        message("stopping.above", killed=int(killed.sum()), n=n),
+    )  # fmt: skip
+    ranks = watched_ranks(n, target.quantile)
+    if ranks is not None and math.isinf(ordered[ranks[0] - 1]):
+        return refused
+    # Beyond all others, so that ranks are the same, and an interval that ends there is too wide.
+    scale = float(np.abs(values[~killed]).max(initial=1.0))
+    tick = tick_of(values[~killed], target.tick)
+    found = decide_cell(np.where(killed, _BEYOND * scale, values), replace(target, tick=tick))
+    is_above = math.isinf(ordered[math.ceil((n - 1) * target.quantile)])
+    # A change of level between known values and others has no size.
+    if found.stop and (is_above or found.why in ("drifts", "jumps")):
+        return refused
+    if is_above or found.reached is None or found.reached > 1:
+        found = replace(found, reached=None, more_trials=None)
+    return found if found.stop else replace(found, why=None, refusal=None)
 
 
 def looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:

@@ -141,15 +141,23 @@ def known(
         return interval(unit, estimate, low, high)
     is_above = math.isinf(estimate)
     scale, name = scale_for([above if is_above else estimate], unit)
-    limit = f"> {significant(above / scale, 6)}"
+    limit = f"> {above / scale:.6g}"
     told = f"{limit if is_above else significant(estimate / scale)} {name}".rstrip()
     if low is None or (is_above and low >= above):
         return told
     return f"{told} [{significant(low / scale)}, {limit}]"
 
 
-def span(unit: str, low: float, high: float) -> str:
-    """Write two ends in one unit, apart from each other: ``40.12 – 40.31 ms``."""
+def span(unit: str, low: float, high: float, above: float | None = None) -> str:
+    """Write two ends in one unit, apart from each other: ``40.12 – 40.31 ms``.
+
+    Infinite ends are above a limit: ``40.1 – > 98 ms``, ``> 98 ms``.
+    """
+    if above is not None and math.isinf(high):
+        is_above = math.isinf(low)
+        scale, name = scale_for([above if is_above else low], unit)
+        limit = f"> {above / scale:.6g} {name}".rstrip()
+        return limit if is_above else f"{significant(low / scale)} – {limit}"
     scale, name = scale_for([low], unit)
     places = places_of_width([(high - low) / scale]) if high > low else places_of([low / scale])
     ends = " – ".join(fixed(end / scale, places) for end in (low, high))

@@ -11,7 +11,7 @@ import msgspec
 from tare.experiment.findings.failures import Failure, failures, reasons
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.level_names import where
-from tare.experiment.results import Results
+from tare.experiment.results import COUNTED, Results
 from tare.experiment.specification import Cell
 from tare.registry import Description
 from tare.render.words import shown, text
@@ -72,7 +72,7 @@ def short_cells(results: Results) -> tuple[ShortCell, ...]:
     found = []
     for cell in results.planned:
         trials = by_cell.get(cell.cell, results.trial_table.rows([]))
-        good = len(trials.where(status="ok"))
+        good = len(trials.where(status=COUNTED))
         asked = results.experiment.trials(cell.workload)
         if good < asked if asked is not None else cell.cell in stopped:
             failed = len(trials.where(status="failed"))

@@ -28,6 +28,7 @@ from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
 from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, message
 from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
+from tare.statistics.censored import has_killed
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.pair_ratios import (
@@ -39,7 +40,7 @@ from tare.statistics.pair_ratios import (
 from tare.statistics.sequential import FIRST_LOOK, Look, Sequential, compare_sequentially
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, exp
 from tare.units import change_interval, factor, looks_unlike
 
 #: Difference in written bytes per trial, absolute and relative to the reference, from which on it
@@ -119,7 +120,7 @@ class Difference:
     @property
     def estimate(self) -> Ratio:
         """The ratio with its interval."""
-        return Ratio(self.comparison.ratio, self.comparison.low, self.comparison.high)
+        return Ratio.of(self.comparison.ratio, self.comparison.low, self.comparison.high)
 
     @property
     def ratio(self) -> str:
@@ -144,6 +145,7 @@ class Difference:
                 verdict=self.words.of(verdict),
                 margin=Chosen(self.margin) if verdict.within_margin else None,
                 ratio=self.estimate,
+                **self._exceeded,
             )
         if verdict.conclusive:
             return message(
@@ -152,10 +154,35 @@ class Difference:
                 first=self.first,
                 margin=Chosen(self.margin),
                 ratio=self.estimate,
+                **self._exceeded,
             )
         return message(
-            "difference.inconclusive", second=self.second, first=self.first, ratio=self.estimate
+            "difference.inconclusive",
+            second=self.second,
+            first=self.first,
+            ratio=self.estimate,
+            **self._exceeded,
         )
+
+    @property
+    def _exceeded(self) -> dict[str, Message]:
+        """Count runs above the time limit for the answer, where only one side has them."""
+        found = None if self.failures is None else self.failures.one_sided
+        return {} if found is None else {"exceeded": found}
+
+    def needs_longer_limit(self, gate: float | None) -> bool:
+        """Whether values above a time limit keep the gate, or without one the verdict, open."""
+        is_open = (
+            not self.comparison.verdict.conclusive
+            if gate is None
+            else self.gate(gate) == "inconclusive"
+        )
+        without_value = self.failures is not None and self.failures.gate == "inconclusive"
+        above = any(self.comparison.killed) and self.more_pairs(gate) is None
+        if gate is not None and self.gated is not None:
+            low, high = self.gated_bounds
+            above = low == 0 or high == math.inf
+        return is_open and (above or (gate is not None and without_value))
 
     @property
     def further(self) -> Message | None:
@@ -170,7 +197,8 @@ class Difference:
             return self.remedy
         more = self.comparison.more_pairs
         if more is None:
-            return message("difference.few")
+            few = "few" if not any(self.comparison.killed) else "longer_limit"
+            return message(f"difference.{few}")
         return message("difference.more", pairs=more, time=_time(more * self.seconds))
 
     @property
@@ -178,6 +206,8 @@ class Difference:
         """The ratio of the medians where it differs, as between separated modes."""
         c = self.comparison
         if c.low is None or c.high is None or c.low <= c.median_ratio <= c.high:
+            return None
+        if not 0 < c.median_ratio < math.inf or math.isnan(c.ratio):
             return None
         if abs(math.log(c.median_ratio / c.ratio)) < math.log1p(self.margin) / 2:
             return None
@@ -189,6 +219,8 @@ class Difference:
         c, (first, second) = self.comparison, self.medians
         if not self.paired or not first.estimate or self.medians_apart is not None:
             return None
+        if not math.isfinite(first.estimate + second.estimate + c.ratio):
+            return None
         shown = second.estimate / first.estimate
         unlike = looks_unlike(shown, c.ratio, c.low, c.high)
         return message("difference.of_pairs") if unlike else None
@@ -199,7 +231,7 @@ class Difference:
             return self.further
         if self.gate(gate) != "inconclusive":
             return None
-        if self.failures is not None and self.failures.gate is not None:
+        if self.needs_longer_limit(gate):
             return message("difference.gate.longer_limit")
         # Pairs that settle the verdict narrow the interval for the gate, too.
         is_counted = self.comparison.more_pairs is not None
@@ -225,8 +257,10 @@ class Difference:
             return c.more_pairs
         if c.low is None or c.high is None:
             return max(FIRST_LOOK - c.n, 1)
+        if not c.low or math.isinf(c.high) or math.isnan(c.ratio):
+            return None
         half = math.log(c.high / c.low) / 2
-        more = _pairs_for_gate(c.n, math.log(c.ratio), half, gate, c.tick or 0.0)
+        more = _pairs_for_gate(c.n, math.log(c.ratio), half, gate, (c.tick or 0.0) + c.gap)
         return more and max(more, c.fewest - c.n)
 
     def gate_answer(self, x: float) -> Message:
@@ -247,6 +281,7 @@ class Difference:
             ratio = (
                 message("difference.gate.needed", pairs=pairs_needed(quantile_of(self.gate_on)))
                 if self.gated.low is None
+                and len(self.first_values) < pairs_needed(quantile_of(self.gate_on))
                 else _ratio(self.gated)
             )
         answer = self.gate(x)
@@ -261,13 +296,16 @@ class Difference:
             margin=Chosen(x),
             ratio=ratio,
             **(seen if answer == "pass" else {}),
+            **self._exceeded,
         )
 
     @property
     def _mean_refusal(self) -> Message | None:
         """Why a gate on the mean has no bounds although there are enough pairs."""
         values = self.first_values, self.second_values
-        if self.gate_on != "mean" or len(values[0]) < pairs_needed(None):
+        if self.gate_on != "mean":
+            return None
+        if len(values[0]) < pairs_needed(None) and not any(self.comparison.killed):
             return None
         return mean_gate_refusal(*values)
 
@@ -287,7 +325,7 @@ class Difference:
         """Bounds of the ratio that a gate judges."""
         if self.gated is None:
             return self.comparison.low, self.comparison.high
-        low, high = (None if x is None else math.exp(x) for x in (self.gated.low, self.gated.high))
+        low, high = (None if x is None else exp(x) for x in (self.gated.low, self.gated.high))
         return low, high
 
     @property
@@ -322,6 +360,8 @@ class Difference:
         s = self.spread
         if self.few is not None:
             return message("difference.few_requests")
+        if any(self.comparison.killed):
+            return message("difference.spread_killed")
         if s is None:
             return message("difference.sessions_differ")
         if s.low is None:
@@ -335,8 +375,8 @@ class Difference:
 
 
 def _ratio(shift: Shift) -> Ratio:
-    low, high = (None if x is None else math.exp(x) for x in (shift.low, shift.high))
-    return Ratio(math.exp(shift.middle), low, high)
+    low, high = (None if x is None else exp(x) for x in (shift.low, shift.high))
+    return Ratio.of(math.exp(shift.middle), low, high)
 
 
 def _time(seconds: float) -> Duration | None:
@@ -412,8 +452,8 @@ def _nothing_shared(results: Results, factor: str, reference: str) -> Message:
 
 
 def failing(results: Results, factor: str) -> list[str]:
-    """Name the levels of a factor that have no good trial."""
-    good = set(results.good[factor])
+    """Name the levels of a factor that have no trial with a value."""
+    good = set(results.counted[factor])
     return [str(level) for level in results.levels(factor) if level not in good]
 
 
@@ -520,7 +560,8 @@ def _more_for_gate(
         return None
     n, quantile = len(first), quantile_of(stopping.gate_on)
     more = pairs_needed(quantile) - n
-    if more <= 0 and shift.low is None and quantile is None:
+    is_refused = more <= 0 or has_killed(first, second)
+    if is_refused and shift.low is None and quantile is None:
         further_pairs = pairs_for_mean(first, second)
         return message(
             "difference.mean_refused",
@@ -528,10 +569,10 @@ def _more_for_gate(
             time=further_pairs and _time(further_pairs * seconds),
         )
     if shift.low is not None and shift.high is not None:
-        if shift.high < math.log1p(stopping.gate) or shift.low > math.log1p(stopping.gate):
+        half, gate = (shift.high - shift.low) / 2, math.log1p(stopping.gate)
+        if shift.high < gate or shift.low > gate or not math.isfinite(half + shift.middle):
             return None
-        half = (shift.high - shift.low) / 2
-        needed = _pairs_for_gate(n, shift.middle, half, stopping.gate)
+        needed = _pairs_for_gate(n, shift.middle, half, stopping.gate, shift.gap)
         if needed is None:
             return message("difference.gate.at_gate", margin=Chosen(stopping.gate))
         more = needed

@@ -54,6 +54,12 @@ class Known:
     #: Values that are only known to exceed a time limit.
     killed: int = 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether values above a time limit leave it open how large the quantile is at most."""
+        i = self.interval
+        return math.isinf(i.estimate) or (i.high is not None and math.isinf(i.high))
+
     def __str__(self) -> str:
         """Return the figure as it stands in the terminal and on the page."""
         return figure(unit_of(self.metric), self.interval)

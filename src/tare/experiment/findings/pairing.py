@@ -6,6 +6,7 @@ the trials ended is what is read.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import tick
 from tare.experiment.plan import Plan, metric
 from tare.experiment.specification import Cell
+from tare.experiment.time_limits import above_of
 from tare.render.words import text
 from tare.results.message import Message, Ratio, message
 from tare.statistics.sequential import FIRST_LOOK, Sequential, compare_sequentially
@@ -104,7 +106,8 @@ class _Rule:
 
     def __init__(self, made: Plan, pairs: Sequence[tuple[Cell, Cell]]) -> None:
         self._experiment = made.experiment
-        self._tick = tick(metric(made.experiment))
+        self._metric = metric(made.experiment)
+        self._tick = tick(self._metric)
         self._confidence = confidence(len(pairs))
         self._last: dict[tuple[int, int], Sequential] = {}
         #: Whether anything new was looked at since this was last asked.
@@ -131,13 +134,19 @@ class _Rule:
             return last
         if not len(first) or min(first.min(), second.min()) <= 0:
             return None
+        limits = self._above(a), self._above(b)
         stopping, margin = self._experiment.stopping, self._experiment.margin
         last = compare_sequentially(
             first, second, margin, self._confidence, stopping.gate, tick=self._tick,
-            first_look=stopping.min_trials or FIRST_LOOK,
+            first_look=stopping.min_trials or FIRST_LOOK, limits=limits,
         )  # fmt: skip
         self._last[key], self._looked = last, True
         return last
+
+    def _above(self, cell: Cell) -> float:
+        """Return what the values of killed trials of a cell exceed; NaN: none is killed."""
+        above = above_of(self._experiment, cell.workload, cell.workers, self._metric)
+        return math.nan if above is None else above
 
 
 def common(
@@ -151,7 +160,7 @@ def common(
 
 def _width(found: Sequential) -> float:
     c = found.comparison
-    return float("inf") if c.low is None or c.high is None else c.high / c.low
+    return c.high / c.low if c.low and c.high is not None else math.inf
 
 
 def _estimate(factor: str, cell: Cell, found: Sequential) -> Message:
@@ -161,10 +170,11 @@ def _estimate(factor: str, cell: Cell, found: Sequential) -> Message:
     same time, so the last of them is shown, with the estimate moved into it.
     """
     c = found.comparison
-    ratio = Ratio(c.ratio, c.low, c.high)
+    ratio = Ratio.of(c.ratio, c.low, c.high)
     for look in reversed(found.looks):
         if look.low is not None and look.high is not None:
-            ratio = Ratio(min(max(c.ratio, look.low), look.high), look.low, look.high)
+            # Of NaN, max and min return the first argument.
+            ratio = Ratio.of(min(max(c.ratio, look.low), look.high), look.low, look.high)
             break
     return message(
         "pairing.estimate",

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare.experiment.findings.failures import Failure, all_failed, failures, reasons
-from tare.results.message import Message, message
+from tare.experiment.results import COUNTED
+from tare.results.message import Chosen, Message, message
 from tare.results.verdict import GateAnswer
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
 
-#: Faults by which a program is killed at a limit of its time: it would have taken longer.
+#: Faults by which a program is killed at a limit of its time: it would have taken longer. Where the
+#: limit bounds the metric, such a trial has a value above it, and is no failure.
 _TIME_LIMITS = frozenset({"timeout", "cpu_time"})
 #: One-sided level at which a candidate fails more often than a reference that fails as well.
 _LEVEL = 0.05
@@ -31,21 +33,29 @@ class Side:
         How many ended.
     failures : tuple of Failure
         How some of them failed, the most frequent way first.
+    exceeded : int
+        How many were killed at a limit of the time that is compared.
+    above_ns : float or None
+        What these exceeded; None: there are none.
     """
 
     name: str
     trials: int
     failures: tuple[Failure, ...] = ()
+    exceeded: int = 0
+    above_ns: float | None = None
 
     @classmethod
     def of(cls, name: str, results: Results, levels: Mapping[str, str]) -> Side:
         """Collect the trials at some levels of the factors."""
-        trials = results.trial_table.where(status={"ok", "failed"}, **levels)
-        return cls(name, len(trials), tuple(failures(results, trials)))
+        trials = results.trial_table.where(status={*COUNTED, "failed"}, **levels)
+        killed = trials.where(status="killed")
+        above = float(killed["above_ns"].min()) if killed else None
+        return cls(name, len(trials), tuple(failures(results, trials)), len(killed), above)
 
     @property
     def killed(self) -> int:
-        """How many were killed at a time limit."""
+        """How many were killed at a limit that says nothing of what is compared."""
         return sum(one.trials for one in self.failures if one.kind in _TIME_LIMITS)
 
     @property
@@ -71,8 +81,9 @@ class SideFailures:
         """What a gate answers because of them; None: the values decide.
 
         A candidate that fails where the reference never does, or fails more often than chance
-        gives (Fisher's exact test), never passes. Times of those that ended say nothing of a side
-        from which the slow ones are missing, so trials killed on one side leave it inconclusive.
+        gives (Fisher's exact test), never passes. Trials that were killed on one side at a limit
+        of another time than the one that is compared leave it inconclusive: values of those that
+        ended say nothing of a side from which some are missing.
         """
         first, second = self.reference, self.candidate
         if second.crashed and (not first.crashed or self._p_more() <= _LEVEL):
@@ -90,6 +101,20 @@ class SideFailures:
             for k in range(second.crashed, min(crashed, second.trials) + 1)
         )
         return sum(tables) / math.comb(trials, crashed)
+
+    @property
+    def one_sided(self) -> Message | None:
+        """Count the trials above the limit where only one side has them; None: both, or neither."""
+        sides = [side for side in (self.reference, self.candidate) if side.exceeded]
+        return exceeded(sides[0]) if len(sides) == 1 else None
+
+    @property
+    def two_sided(self) -> Message | None:
+        """Count the trials above the limit where both sides have them."""
+        sides = (self.reference, self.candidate)
+        if not all(side.exceeded for side in sides):
+            return None
+        return message("difference.exceeded_both", sides=[exceeded(side) for side in sides])
 
     @property
     def reason(self) -> Message:
@@ -115,6 +140,17 @@ class SideFailures:
             trials=slow.trials,
             other=other.name,
         )
+
+
+def exceeded(side: Side) -> Message:
+    """Count the trials of a side that were killed at a limit: "54 of 254 runs … exceeded 98 ms"."""
+    return message(
+        "difference.exceeded",
+        killed=side.exceeded,
+        trials=side.trials,
+        name=side.name,
+        limit=None if side.above_ns is None else Chosen(side.above_ns, "ns"),
+    )
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import tare
@@ -10,8 +11,9 @@ from tare.experiment.findings.difference import question
 from tare.experiment.findings.disturbance import disturbance, said
 from tare.experiment.findings.failures import by_level
 from tare.experiment.findings.judgement import Difference, judged_before, lost
+from tare.experiment.findings.known import amount
 from tare.experiment.results import Results
-from tare.results.message import Amount, Change, Chosen, Message, message
+from tare.results.message import Change, Chosen, Message, message
 from tare.results.report import Compared, Gate, Lost, Origin, Report
 from tare.units import chosen
 
@@ -69,7 +71,7 @@ def make(found: Sequence[Difference], gate: float | None) -> tuple[Compared, ...
 
 def _compared(d: Difference, gate: float | None) -> Compared:
     c, unit = d.comparison, d.basis.unit
-    first, second = (Amount(m.estimate, unit, m.low, m.high) for m in d.medians)
+    first, second = (amount(unit, m) for m in d.medians)
     answered = None if gate is None else Gate(gate, d.gate(gate), d.gate_answer(gate))
     return Compared(
         first=d.first,
@@ -86,9 +88,12 @@ def _compared(d: Difference, gate: float | None) -> Compared:
         counted=d.counted,
         evidence=(
             message(
-                "compared.effect", delta=round(c.cliffs_delta, 2), medians=Change(c.median_ratio)
+                "compared.effect",
+                delta=round(c.cliffs_delta, 2),
+                medians=Change(c.median_ratio) if 0 < c.median_ratio < math.inf else None,
             ),
             d.steadiness,
+            *([both] if d.failures and (both := d.failures.two_sided) else []),
         ),
         method=message(
             "compared.method",

@@ -136,7 +136,7 @@ def begun(made: Plan, text: str | None, folder: Path) -> tuple[Past, Collector]:
     was = None if before is None else before.decode(errors="replace")
     made = plan_file.resume(made, plan_file.read(folder), (was, text))
     collector = Collector(folder, made)
-    done = past(collector.lines())
+    done = past(collector.lines(), made)
     if made.experiment.stopping.compare is not None:
         done.values = collector.values(made.metric)
     return done, collector

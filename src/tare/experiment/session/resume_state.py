@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from tare.experiment import journal
+from tare.agent import record
+from tare.experiment import journal, time_limits
 from tare.experiment.plan import Plan
 from tare.experiment.specification import Stopping
 from tare.experiment.trial_times import Reader, TrialTimes
@@ -22,11 +23,11 @@ class Past:
     #: Highest number of a trial, and the first unused number of a block.
     trials: int = 0
     blocks: int = 0
-    #: Good trials by cell; one that failed, or has no end, is still to be done.
+    #: Trials with a value by cell; one that failed, or has no end, is still to be done.
     good: dict[int, int] = field(default_factory=lambda: defaultdict(int))
-    #: Block and value by source of good trials by cell, where a comparison goes on with them: a
-    #: precision begins anew in every session.
-    values: dict[int, list[tuple[int, dict[str, float]]]] = field(default_factory=dict)
+    #: Block and value by source of the trials with a value by cell, None of a killed one, where a
+    #: comparison goes on with them: a precision begins anew in every session.
+    values: dict[int, list[tuple[int, dict[str, float] | None]]] = field(default_factory=dict)
     #: Cells of which every verdict was safe when they stopped last.
     decided: set[int] = field(default_factory=set)
     #: Cells with a good trial in the last block, and those that the last session gave up.
@@ -67,9 +68,13 @@ class Past:
         return (len(self.last_block), len(self.last_block | left)) if left else None
 
 
-def past(lines: Iterable[journal.Line]) -> Past:
-    """Count what the sessions in a journal did."""
+def past(lines: Iterable[journal.Line], made: Plan | None = None) -> Past:
+    """Count what the sessions in a journal did.
+
+    ``made``: their plan, by whose time limits a killed trial has a value; without it, it failed.
+    """
     found = Past()
+    faults: dict[int, list[tuple[str, int | None]]] = defaultdict(list)
     cell_of: dict[int, int] = {}
     reader = Reader()
     for line in lines:
@@ -83,12 +88,23 @@ def past(lines: Iterable[journal.Line]) -> Past:
                     cell_of[line.trial] = line.cell
                     if line.block >= found.blocks:
                         found.blocks, found.last_block = line.block + 1, set()
+            case record.Fault() if line.trial is not None and line.kind != "warning":
+                faults[line.trial].append((line.kind, line.iteration))
             case journal.TrialEnd() if line.trial in cell_of:
                 cell = cell_of[line.trial]
-                if line.status == "ok":
+                if line.status == "ok" or _is_killed(made, cell, faults.pop(line.trial, ())):
                     found.good[cell] += 1
                     found.last_block.add(cell)
     return found
+
+
+def _is_killed(made: Plan | None, number: int, faults: Iterable[tuple[str, int | None]]) -> bool:
+    """Whether a trial that did not end well has a value above a time limit."""
+    if made is None or number >= len(made.cells):
+        return False
+    cell = made.cells[number]
+    killed = time_limits.kill(made.experiment, cell.workload, cell.workers, faults)
+    return killed is not None and killed.bounds(made.metric)
 
 
 def _count_session(found: Past, line: journal.Line) -> None:

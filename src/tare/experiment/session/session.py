@@ -22,6 +22,7 @@ from tare.agent import client
 from tare.errors import CutShortError, StoreError, TareError, TrialError
 from tare.experiment import journal, machine_facts, plan, plan_file, remnants
 from tare.experiment.placement import placement
+from tare.experiment.results import COUNTED
 from tare.experiment.session import iteration_length
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.files import needed
@@ -377,7 +378,7 @@ class _Session:
             if outcome.wrong:
                 where = self.tally.where(number)
                 raise TrialError(f"trial {self.number} ({where}): wrong result: {outcome.reason}")
-            if outcome.status != "ok":
+            if outcome.status not in COUNTED:
                 wanted.append(number)
         return True
 

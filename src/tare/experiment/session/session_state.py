@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from tare.experiment.metrics import ranked
+from tare.experiment.results import COUNTED
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment
+from tare.experiment.time_limits import is_like
 from tare.experiment.trial_times import Trial
 
 #: Failures in a row after which a cell is given up: one in 1,000 sessions of a command that fails
@@ -27,7 +29,7 @@ class Tally:
     def __init__(self, cells: Sequence[Cell], past: Past, metric: str) -> None:
         self._cells = cells
         self._metric = metric
-        #: Good trials by cell, of all sessions.
+        #: Trials with a value by cell, of all sessions.
         self.trials: dict[int, int] = {c.cell: past.good.get(c.cell, 0) for c in cells}
         self.done = 0
         self.stopped: set[int] = set()
@@ -46,7 +48,10 @@ class Tally:
         self._outcomes: dict[int, list[tuple[int, Outcome]]] = defaultdict(
             list,
             {
-                cell: [(block, Outcome("ok", None, 0.0, means)) for block, means in some]
+                cell: [
+                    (block, Outcome("killed" if means is None else "ok", None, 0.0, means or {}))
+                    for block, means in some
+                ]
                 for cell, some in past.values.items()
             },
         )
@@ -63,9 +68,9 @@ class Tally:
         self._rested_s[cell] += rested_s
         self._ended[cell] += 1
         self.done += 1
-        good = outcome.status == "ok"
+        good = outcome.status in COUNTED
         self._times.add(Trial(cell, outcome.seconds - starts_s, starts_s, good))
-        if outcome.status == "ok":
+        if good:
             self.trials[cell] += 1
             self._in_a_row[cell] = 0
             self._outcomes[cell].append((block, outcome))
@@ -78,7 +83,7 @@ class Tally:
 
     @property
     def good(self) -> int:
-        """Good trials of all cells and sessions."""
+        """Trials with a value of all cells and sessions."""
         return sum(self.trials.values())
 
     def where(self, cell: int) -> str:
@@ -142,20 +147,39 @@ class Tally:
     def values(
         self, cells: list[int], metric: str | None = None
     ) -> dict[int, list[tuple[int, float]]]:
-        """Return block and value of the good trials by cell, on the best common source.
+        """Return block and value of the trials with a value by cell, on the best common source.
 
-        ``metric`` is one of the further metrics; without it, it is the experiment's own.
+        ``metric`` is one of the further metrics; without it, it is the experiment's own. Those of
+        killed trials are infinite where the time limit bounds the metric, otherwise absent.
         """
-        all_values = {
-            c: [(b, o.values if metric is None else o.also[metric]) for b, o in self._outcomes[c]]
+        all_values: dict[int, list[tuple[int, dict[str, float] | None]]] = {
+            c: [
+                (
+                    b,
+                    None
+                    if o.status == "killed"
+                    else o.values
+                    if metric is None
+                    else o.also[metric],
+                )
+                for b, o in self._outcomes[c]
+            ]
             for c in cells
         }
-        sources = [set(v) for pairs in all_values.values() for _, v in pairs]
+        sources = [set(v) for pairs in all_values.values() for _, v in pairs if v is not None]
         common = set.intersection(*sources) if sources else set()
         best = next(iter(ranked(metric or self._metric, common)), None)
-        if best is None:
+        if best is None and (sources or not any(all_values.values())):
             return {}
-        return {c: [(block, v[best]) for block, v in pairs] for c, pairs in all_values.items()}
+        is_bounded = metric is None or is_like(metric, self._metric)
+        return {
+            c: [
+                (block, math.inf if v is None else v[best or ""])
+                for block, v in pairs
+                if v is not None or is_bounded
+            ]
+            for c, pairs in all_values.items()
+        }
 
     def seconds_left(self, experiment: Experiment, budget: Budget) -> float | None:
         """Return how long the session may still take; None where nothing bounds it."""

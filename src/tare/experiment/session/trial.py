@@ -40,6 +40,7 @@ from tare.experiment.session.services import Services
 from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import limit_s, longest_s, most_records, patience_s, window
 from tare.experiment.specification import TOPOLOGY, Cell, Experiment, LoadSpec
+from tare.experiment.time_limits import kill
 from tare.results.message import Message
 from tare.workloads import placeholders
 from tare.workloads.specification import Enforced
@@ -72,6 +73,8 @@ class Prepare(Protocol):
 class Outcome:
     """What a trial brought."""
 
+    #: As in :data:`tare.experiment.results.STATUSES`; a killed one has no values, since they are
+    #: above a limit.
     status: str
     reason: str | None
     seconds: float
@@ -257,6 +260,12 @@ class Conductor:
         if last is not None:
             raise last
         seconds = (ended - began) / 1e9
+        if failure is not None and not rehearsal:
+            killed = kill(self.experiment, cell.workload, cell.workers, values.faults)
+            if killed is not None and killed.bounds(metric):
+                # A value, after which nobody reads standard error: that could change the times.
+                self._errors.ended(cell, None, good=True, captured=captured)
+                return Outcome("killed", reason, seconds)
         self._errors.ended(cell, values.fault, good=failure is None, captured=captured)
         if failure is None:
             self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
@@ -620,6 +629,7 @@ class Conductor:
                 if got.kind != "warning":
                     failure = failure or got.message
                     values.fault = values.fault or got
+                    values.faults.append((got.kind, got.iteration))
         return failure
 
 

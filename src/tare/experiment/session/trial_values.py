@@ -23,6 +23,8 @@ class Values:
         self.by_chance = False
         #: The first fault for which the trial failed.
         self.fault: record.Fault | None = None
+        #: Kind and iteration of all faults, warnings left out.
+        self.faults: list[tuple[str, int | None]] = []
 
     def add(self, sample: record.Sample) -> None:
         """Look at a sample."""

@@ -113,9 +113,10 @@ class Collector:
                 found[key.source] = float(mean)
         return found
 
-    def values(self, metric: str) -> dict[int, list[tuple[int, dict[str, float]]]]:
-        """Return block and value by source of the good trials of each cell, in order of time.
+    def values(self, metric: str) -> dict[int, list[tuple[int, dict[str, float] | None]]]:
+        """Return block and value by source of the trials of each cell, in order of time.
 
+        None of a killed trial, whose value is above a limit.
         A service's trial has a command's time as well, which is not what is waited for.
         """
         results = self.results()
@@ -124,11 +125,11 @@ class Collector:
             serves: results.values_by_source(waited_for(metric, serves=serves))
             for serves in (False, True)
         }
-        found: dict[int, list[tuple[int, dict[str, float]]]] = {}
-        for row in results.good.records():
+        found: dict[int, list[tuple[int, dict[str, float] | None]]] = {}
+        for row in results.counted.records():
             by_source = by_trial[row["cell"] in serving].get(row["trial"], {})
-            known = (row["block"], of_workload(metric, by_source))
-            found.setdefault(row["cell"], []).append(known)
+            value = None if row["status"] == "killed" else of_workload(metric, by_source)
+            found.setdefault(row["cell"], []).append((row["block"], value))
         return found
 
     def table(self, name: str) -> Columns:

@@ -11,7 +11,7 @@ from tare.cli import console
 from tare.cli.again import again
 from tare.experiment.findings.disturbance import switch_records
 from tare.experiment.findings.judgement import Difference, gate_answer, lost
-from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
+from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, figure
 from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
 from tare.measure.comparison.session import Wanted, by_cpu_time, by_hand, gate_line, page
@@ -47,6 +47,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
         name = max(len(d.first), len(d.second))
         for label, known in zip((d.first, d.second), d.medians, strict=True):
             _say("Median", f"{label:<{name}}  {_interval(known, d)}")
+        if d.failures is not None and (both := d.failures.two_sided):
+            _say("Limit", text(both))
         if d.of_pairs:
             _say("", sentence(d.of_pairs), style="dim")
         if c.n >= FEWEST_FOR_QUANTILES:
@@ -68,9 +70,8 @@ def _say(label: str, said: str, style: str | None = None) -> None:
 
 
 def _interval(known: Interval, d: Difference) -> str:
-    if known.low is None or known.high is None:
-        return f"{units.amount(d.basis.unit, known.estimate)}  (no interval)"
-    return units.interval(d.basis.unit, known.estimate, known.low, known.high)
+    without = "  (no interval)" if known.low is None or known.high is None else ""
+    return figure(d.basis.unit, known) + without
 
 
 def _effect(d: Difference) -> Message:
@@ -88,6 +89,8 @@ def _effect(d: Difference) -> Message:
 def picture(d: Difference, width: int = _WIDTH) -> list[str]:
     """Draw the interval beside no change and the margin; empty where there is none.
 
+    An open bound is an arrow at the end of the picture; where both are, there is no picture.
+
     Returns
     -------
     list of str
@@ -97,10 +100,14 @@ def picture(d: Difference, width: int = _WIDTH) -> list[str]:
     if c.low is None or c.high is None:
         return []
     edge = math.log1p(d.margin)
-    reach = 1.15 * max(abs(math.log(c.low)), abs(math.log(c.high)), 1.5 * edge)
+    ends = (math.log(c.low) if c.low else -math.inf), math.log(c.high)
+    known = [abs(end) for end in ends if math.isfinite(end)]
+    if not known:
+        return []
+    reach = 1.15 * max(*known, 1.5 * edge)
 
     def at(log: float) -> int:
-        return round((width - 1) * (log + reach) / (2 * reach))
+        return round((width - 1) * (min(max(log, -reach), reach) + reach) / (2 * reach))
 
     left, none, right = at(-edge), at(0), at(edge)
     axis = ["┈"] * width
@@ -116,9 +123,11 @@ def picture(d: Difference, width: int = _WIDTH) -> list[str]:
         begin = max(0, place - len(label) // 2)
         labels[begin : begin + len(label)] = label
     bar = [" "] * width
-    low, mark_at, high = at(math.log(c.low)), at(math.log(c.ratio)), at(math.log(c.high))
+    low, high = map(at, ends)
     bar[low : high + 1] = ["━"] * (high + 1 - low)
-    bar[low], bar[high], bar[mark_at] = "┣", "┫", "●"
+    bar[low], bar[high] = "┣" if c.low else "◀", "┫" if math.isfinite(c.high) else "▶"
+    if abs(math.log(c.ratio)) <= reach:
+        bar[at(math.log(c.ratio))] = "●"
     return [" " * _INDENT + "".join(row).rstrip() for row in (labels, axis, bar)]
 
 
@@ -171,9 +180,9 @@ def tell(
     return GATE_CODES[gate_answer(found, lost(results), wanted.gate)[0]]
 
 
-def _longer_limit(killed: Sequence[Difference], results: Results) -> str | None:
-    """Return twice the time limit where kills at it are what leaves a gate inconclusive."""
-    if all(d.failures is None or d.failures.gate == "fail" for d in killed):
+def _longer_limit(found: Sequence[Difference], results: Results, gate: float | None) -> str | None:
+    """Return twice the time limit where kills at it are what leaves an answer inconclusive."""
+    if not any(d.needs_longer_limit(gate) for d in found):
         return None
     limits = [w.timeout_s for w in results.experiment.workloads if w.timeout_s is not None]
     return None if not limits else units.duration(2 * max(limits))
@@ -194,7 +203,7 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
     killed = [
         d for d in found if wanted.gate is not None and d.failures is not None and d.failures.gate
     ]
-    if limit := _longer_limit(killed, results):
+    if limit := _longer_limit(found, results, wanted.gate):
         return f"Next     {again(wanted.command, {'--timeout': limit}, ['--out'])}"
     waiting = [
         d

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tare.experiment.metrics import ranked
-from tare.experiment.results import mean_by
+from tare.experiment.results import COUNTED, mean_by
 from tare.experiment.samples import is_bucket
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Trial:
     platform: str
     status: str
     reason: str | None
+    #: What the time of a killed trial exceeds, in nanoseconds; None: it was not killed.
+    above_ns: float | None
     #: End of standard error of a failed trial, empty if nothing was written; None: not captured.
     stderr: str | None
     #: Values of the trial, by metric and source.
@@ -59,11 +61,12 @@ def trials_of(results: Results) -> list[Trial]:
     return [
         Trial(
             number := row["trial"], row["workload"], row["platform"], row["status"], row["reason"],
+            row.get("above_ns") if row["status"] == "killed" else None,
             None if row["status"] == "ok"
             else evidence.get(number, "" if row["error_captured"] else None),
             values[number],
         )
-        for row in results.trial_table.where(status={"ok", "failed"}).records()
+        for row in results.trial_table.where(status={*COUNTED, "failed"}).records()
     ]  # fmt: skip
 
 
@@ -82,6 +85,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "trial": trial.number,
         "status": trial.status,
         "reason": trial.reason,
+        "above_s": _seconds(trial.above_ns),
         "stderr": trial.stderr,
         "wall_s": _seconds(wall),
         "source": source,

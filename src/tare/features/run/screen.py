@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from collections.abc import Sequence
@@ -30,6 +31,7 @@ from tare.experiment.metrics import (
     waited_for,
 )
 from tare.experiment.metrics import tick as metric_tick
+from tare.experiment.results import COUNTED
 from tare.experiment.specification import Stopping
 from tare.features.run.exports import trial_json, trials_of
 from tare.measure.comparison import service_load
@@ -132,17 +134,22 @@ class Summary:
 
     @property
     def good(self) -> Columns:
-        """Trials that did not fail."""
-        return self.results.good
+        """Trials with a value, if only one above a time limit."""
+        return self.results.counted
+
+    @property
+    def killed(self) -> int:
+        """Trials whose value is only known to exceed a time limit."""
+        return len(self.results.trial_table.where(status="killed"))
 
     @cached_property
     def trials(self) -> Columns:
         """Trials that ended."""
-        return self.results.trial_table.where(status={"ok", "failed"})
+        return self.results.trial_table.where(status={*COUNTED, "failed"})
 
     @property
     def is_complete(self) -> bool:
-        """Whether there are as many good trials as were asked for."""
+        """Whether as many trials have a value as were asked for."""
         asked = self.stopping.trials
         return asked is not None and len(self.good) >= asked
 
@@ -179,8 +186,12 @@ class Summary:
         return tuple(dict.fromkeys(_PIDS.sub("", one) for one in some))
 
     def values(self, metric: str, source: str) -> FloatArray:
-        """Return what the good trials have of a metric from a source."""
+        """Return what trials have of a metric from a source; infinite above a time limit."""
         return self.of_levels.values(metric, source)["value"]
+
+    def above(self, metric: str, source: str) -> FloatArray:
+        """Return the limits that infinite values exceed; NaN elsewhere."""
+        return self.of_levels.values(metric, source)["above"]
 
     def common(self, metric: str) -> str | None:
         """Return the best source that all good trials have of a metric."""
@@ -200,6 +211,7 @@ class Summary:
         return know(
             metric, source, values, self.stopping, by_hand=self.by_hand, quantile=quantile,
             few=request_quantiles.few_of(metric, self.values("requests", DRIVER)),
+            above=self.above(metric, source),
         )  # fmt: skip
 
     @property
@@ -222,11 +234,14 @@ class Summary:
 
         time = self.known(self.time_metric, 0.5)
         assert time is not None, "only results with values are shown"
+        values = self.values(time.metric, time.source)
+        # Of a value above a limit the order is known, which is what shows dependence and changes.
+        values = np.where(np.isposinf(values), self.above(time.metric, time.source), values)
         return judge(
-            self.values(time.metric, time.source),
+            values,
             self.stopping,
             time.interval,
-            len(set(self.of_levels.good["session"])),
+            len(set(self.of_levels.counted["session"])),
             metric_tick(time.metric, time.source),
         )
 
@@ -248,7 +263,8 @@ class Summary:
     def _summary_json(self) -> dict[str, Any]:
         time = self.known(self.time_metric, 0.5)
         told: dict[str, Any] = {
-            "n": len(self.of_levels.good),
+            "n": len(self.of_levels.counted),
+            "killed": self.killed,
             "levels_of": self.levels_of,
             "failed": len(self.trials) - len(self.good),
             "ended": self.ended,
@@ -304,19 +320,31 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
     i = time.interval
     p10, p90 = p10_and_p90(ns)
     several = len(ns) >= FEWEST_FOR_QUANTILES
+    # What is infinite is above the limit, and becomes null.
     return {
         "median_s": i.estimate / 1e9,
         "median_low_s": None if i.low is None else i.low / 1e9,
         "median_high_s": None if i.high is None else i.high / 1e9,
+        "above_s": None if i.above is None else i.above / 1e9,
         "confidence": i.confidence,
         "precision": i.half_width,
         "mean_s": float(ns.mean()) / 1e9,
-        "sd_s": float(ns.std(ddof=1)) / 1e9 if len(ns) > 1 else None,
+        "sd_s": float(ns.std(ddof=1)) / 1e9 if len(ns) > 1 and not time.killed else None,
         "p10_s": p10 / 1e9 if several else None,
         "p90_s": p90 / 1e9 if several else None,
         "min_s": float(ns.min()) / 1e9,
         "max_s": float(ns.max()) / 1e9,
     }
+
+
+def exceeded(known: Known) -> Message:
+    """Count the runs that exceeded the time limit: "26 of 48 runs exceeded 60 ms"."""
+    return message(
+        "known.exceeded",
+        killed=known.killed,
+        trials=known.interval.n,
+        limit=None if known.interval.above is None else Chosen(known.interval.above, "ns"),
+    )
 
 
 def summarize(results: Results, ended: str, neighbours: float | None = None) -> Summary:
@@ -430,7 +458,8 @@ def target_of(summary: Summary) -> Message | None:
 
 def _sure(known: Known) -> Chosen | None:
     i = known.interval
-    return None if i.low is None or i.high is None else Chosen(i.confidence)
+    is_above = i.above is not None and i.low is not None and i.low >= i.above
+    return None if i.low is None or i.high is None or is_above else Chosen(i.confidence)
 
 
 def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
@@ -441,7 +470,8 @@ def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
         # The median is between the extremes of n trials but for all n on one side of it.
         level = Chosen(1 - 2.0 ** (1 - len(values))) if len(values) in _EXTREMES else None
         name = "range" if several else "ends"
-        spread = message(f"run.{name}", range=units.span("ns", *ends), level=level)
+        span = units.span("ns", *ends, time.interval.above)
+        spread = message(f"run.{name}", range=span, level=level)
     return message(
         "run.time",
         figure=str(time),
@@ -450,6 +480,7 @@ def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
         workers=summary.workers if summary.workers > 1 else None,
         spread=spread,
         ended=_ended(summary, time, values),
+        **({"exceeded": exceeded(time)} if time.killed else {}),
     )
 
 
@@ -457,7 +488,7 @@ def _ended(summary: Summary, time: Known, values: FloatArray) -> Message | None:
     """Return why the budget ended before the target was reached; None: it did not."""
     stop, reached, n = summary.stop, summary.reached, len(values)
     target = stop.target if stop and stop.reason == "budget" else None
-    if stop is None or not target or (reached is not None and reached <= target):
+    if stop is None or not target or time.is_open or (reached is not None and reached <= target):
         return None
     used = summary.neighbours
     if n >= FEWEST_FOR_QUANTILES and used is not None and used >= NOTABLE_NEIGHBOURS:
@@ -469,7 +500,8 @@ def _ended(summary: Summary, time: Known, values: FloatArray) -> Message | None:
     if stop.why == "remembers" or reached is None:
         return message("run.ended.remembers")
     p10, p90 = p10_and_p90(values)
-    return message("run.ended.spread", share=Amount((p90 - p10) / median(values), "share"))
+    share = None if math.isinf(p90) else Amount((p90 - p10) / median(values), "share")
+    return message("run.ended.spread", share=share)
 
 
 def _asked(known: Known, time_metric: str) -> Message:
@@ -508,7 +540,8 @@ def _show_resources(summary: Summary) -> None:
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None and not len(ready):
         parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
-    _say("Uses", message("run.uses", parts=parts))
+    ended = {"ended": len(summary.results.good)} if summary.killed and summary.results.good else {}
+    _say("Uses", message("run.uses", parts=parts, **ended))
     if network := network_use.of_trials(summary.results):
         _say("Network", network)
 
@@ -524,6 +557,8 @@ def _trust(summary: Summary, time: Known) -> tuple[str, Message]:
     if refusals:
         label = label if label == "DOUBT" else "Trust"
         said = message("run.refused", refusals=refusals)
+    elif time.is_open:
+        label, said = "Trust", message("run.open")
     elif found.extent is None:
         label, said = "Trust", message("run.no_interval", why=time.interval.refusal)
     else:
@@ -637,12 +672,24 @@ def _longer(summary: Summary) -> Message | None:
     return message("run.next", command=command, brings=brings)
 
 
+def _longer_limit(summary: Summary) -> Message | None:
+    """Return the command with twice the time limit where that leaves open what was asked.
+
+    None: it does not.
+    """
+    limits = [w.timeout_s for w in summary.results.experiment.workloads if w.timeout_s is not None]
+    if not limits or not any(known.is_open for known in summary.asked):
+        return None
+    command = again("run", {"--timeout": units.duration(2 * max(limits))})
+    return message("run.next", command=command, brings=message("run.brings.limit"))
+
+
 def _waits(summary: Summary) -> bool:
     """Whether wall time was asked for, and spreads mainly because of waiting for a CPU."""
     found = summary.disturbance
     wall = summary.common("wall_ns")
     cpu = summary.common("cpu_ns")
-    if summary.metric != "wall_ns" or wall is None or cpu is None:
+    if summary.metric != "wall_ns" or wall is None or cpu is None or summary.killed:
         return False
     if found is None or not found.is_waiting:
         return False
@@ -660,6 +707,8 @@ def _next(summary: Summary, kept: Path | None, platform: str, *, doubtful: bool)
     if kept is not None:
         return message("run.next", command=f"tare experiment report {kept}", brings=None)
     stop = summary.stop
+    if (longer := _longer_limit(summary)) is not None:
+        return longer
     if _waits(summary):
         by_cpu = message("run.brings.cpu")
         command = again("run", {"--metric": "cpu"}, FILES)
@@ -670,9 +719,7 @@ def _next(summary: Summary, kept: Path | None, platform: str, *, doubtful: bool)
         longer = _longer(summary)
         if longer is not None:
             return longer
-    if doubtful:
-        return _disturbs()
-    return _further(platform, of_application=bool(summary.conditions))
+    return _disturbs() if doubtful else _further(platform, of_application=bool(summary.conditions))
 
 
 def _disturbs() -> Message:

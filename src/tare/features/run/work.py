@@ -220,7 +220,7 @@ def measure(
 
 
 def total_trials(asked: int, folder: Path) -> int:
-    """Return the good trials that every cell of a folder is to have after a session of so many.
+    """Return the trials that every cell of a folder is to have after a session of so many.
 
     What an earlier session left unfinished is completed; else they come on top of what there is.
     """
@@ -231,7 +231,7 @@ def total_trials(asked: int, folder: Path) -> int:
     if not folders.has_begun(folder):
         return asked
     stored = plan_file.read(folder)
-    good = past(journal.read_all(folder)).good
+    good = past(journal.read_all(folder), stored).good
     done = [good.get(cell.cell, 0) for cell in stored.cells]
     before = stored.experiment.stopping.trials
     if before is not None and min(done) < before:

@@ -15,6 +15,7 @@ from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
 from tare.render import data
 from tare.render.vocabulary import SPREADS
+from tare.results.message import open_bounds
 from tare.results.verdict import GATE_CODES
 from tare.statistics.spread import SpreadComparison
 
@@ -62,6 +63,7 @@ def _gate_json(found: Sequence[Difference], results: Results, gate: float) -> di
 def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
     c, (first, second) = d.comparison, d.medians
     more = d.more_pairs(gate)
+    low, high = d.gated_bounds
     return {
         "a": d.first,
         "b": d.second,
@@ -70,12 +72,14 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         "answer": data.builtins(d.answer),
         "gate": None if gate is None else d.gate(gate),
         "gate_on": d.gate_on,
-        "gate_ratio_ci": list(d.gated_bounds),
+        "gate_ratio_ci": [low or None, high],
+        "gate_ratio_open": open_bounds(low, high),
         "metric": d.basis.metric,
         "source": d.basis.source,
         "unit": d.basis.unit,
         "ratio": c.ratio,
-        "ratio_ci": [c.low, c.high],
+        "ratio_ci": [c.low or None, c.high],
+        "ratio_open": open_bounds(c.low, c.high),
         "confidence": c.confidence,
         "method": d.method,
         "margin": d.margin,
@@ -85,13 +89,22 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         "cliffs_delta": c.cliffs_delta,
         "median_ratio": c.median_ratio,
         "medians": [
-            {"name": n, "median": m.estimate, "median_ci": [m.low, m.high], "n": m.n}
+            {
+                "name": n,
+                "median": m.estimate,
+                "median_ci": [m.low, m.high],
+                "n": m.n,
+                "above": m.above,
+            }
             for n, m in ((d.first, first), (d.second, second))
         ],
         "spread": None if d.spread is None else _spread_json(d.spread),
         "trials": None if d.failures is None else _trials_json(d.failures),
         "written_bytes": list(d.written_bytes),
-        "looks": [asdict(look) for look in d.looks],
+        "looks": [
+            asdict(look) | {"low": look.low or None, "open": open_bounds(look.low, look.high)}
+            for look in d.looks
+        ],
         "values": [d.first_values.tolist(), d.second_values.tolist()],
     }
 
@@ -102,7 +115,9 @@ def _trials_json(of: SideFailures) -> list[dict[str, Any]]:
 
 def _side_json(side: Side) -> dict[str, Any]:
     return {
-        "name": side.name, "trials": side.trials, "failed": side.crashed, "killed": side.killed,
+        "name": side.name, "trials": side.trials, "failed": side.crashed,
+        "killed": side.exceeded + side.killed,
+        "above_s": None if side.above_ns is None else side.above_ns / 1e9,
     }  # fmt: skip
 
 
