@@ -83,8 +83,12 @@ def test_a_signal_is_told_apart_from_an_exit_code() -> None:
 
 
 def test_a_time_out_is_told_apart_from_a_signal() -> None:
-    told = run_json("-n", "2", "--timeout", "0.1 s", "--", "sleep", "30", check=15)
+    told = run_json("-n", "2", "--timeout", "0.1 s", "--", "sleep", "30")
     assert {trial["timed_out"] for trial in told["trials"]} == {True}
+    assert {(trial["status"], trial["above_s"]) for trial in told["trials"]} == {("killed", 0.1)}
+    assert (told["summary"]["n"], told["summary"]["killed"], told["summary"]["failed"]) == (2, 2, 0)
+    assert told["summary"]["median_s"] is None
+    assert told["summary"]["above_s"] == 0.1
 
 
 @pytest.mark.parametrize(

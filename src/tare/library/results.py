@@ -145,13 +145,13 @@ class RunResult(Result):
 
     @property
     def values(self) -> FloatArray:
-        """One value per good trial, in order of time; read-only."""
+        """One value per trial, in order of time; read-only. Infinite: killed at the time limit."""
         values = self._summary.values(self.metric, self.source)
         return _fixed(values / _scale(unit_of(self.metric))[0])
 
     @property
     def n(self) -> int:
-        """Good trials behind the median."""
+        """Trials behind the median."""
         return self._known.interval.n
 
     @property
@@ -161,13 +161,21 @@ class RunResult(Result):
 
     @property
     def median(self) -> float:
-        """Median of the values."""
+        """Median of the values; infinite where it is above the time limit."""
         return self._known.interval.estimate / _scale(unit_of(self.metric))[0]
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Confidence interval of the median; None where there are too few trials."""
+        """Confidence interval of the median; None where there are too few trials.
+
+        The upper bound is infinite where runs that exceeded the time limit leave it open.
+        """
         return _bounds(self._known.interval, _scale(unit_of(self.metric))[0])
+
+    @property
+    def killed(self) -> int:
+        """Trials that were killed at the time limit: their values are above it."""
+        return self._known.killed
 
     @property
     def confidence(self) -> float:
@@ -176,13 +184,11 @@ class RunResult(Result):
 
     @cached_property
     def _trust(self) -> Trust:
-        values = self._summary.values(self.metric, self.source)
-        sessions = len(set(self._summary.of_levels.good["session"]))
         return judge(
-            values,
+            self._summary.least_values(self.metric, self.source),
             self._summary.stopping,
             self._known.interval,
-            sessions,
+            len(set(self._summary.of_levels.counted["session"])),
             tick(self.metric, self.source),
         )
 
@@ -240,12 +246,15 @@ class ComparedCommands:
     unit : str
         Of values and medians.
     values : (array, array)
-        Trial values of both from common blocks, in order of time; read-only.
+        Trial values of both from common blocks, in order of time; read-only. Infinite: killed at
+        the time limit.
     medians : (float, float)
+        Infinite: above the time limit.
     ratio : float
-        Of the second to the first.
+        Of the second to the first; NaN where killed runs leave it open.
     interval : (float, float) or None
-        Confidence interval of the ratio; None where there are too few pairs.
+        Confidence interval of the ratio; None where there are too few pairs. Bounds of 0 and
+        infinity are open because of killed runs.
     confidence : float
     n : int
         Pairs.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tare import units
 from tare.render.words import paragraph, shown, text
 from tare.results.finding import Column, Table
 from tare.results.message import Amount, Change, Ratio
@@ -158,7 +159,17 @@ def _interval(
     ]
     places = places_of_width(widths) if widths else places_of(v / scale for v in _known(middle))
 
-    def text(m: float | None, b: float | None, h: float | None) -> str:
+    above = _numbers(Column(key=f"{columns[1].key.removesuffix('low')}above", title=""), rows)
+
+    def text(
+        m: float | None, b: float | None, h: float | None, limit: float | None, row: dict[str, Any]
+    ) -> str:
+        if limit is not None:
+            value, high = (math.inf if x is None else x / scale for x in (m, h))
+            return units.known("1", value, b and b / scale, high, limit / scale)
+        if "open" in row and column.key == "ratio":
+            ends = ("open" if x is None else fixed(x, places_of([x])) for x in (b, h))
+            return f"{'not known' if m is None else fixed(m, places_of([m]))} [{', '.join(ends)}]"
         if m is None:
             return ABSENT
         own = places
@@ -169,7 +180,7 @@ def _interval(
             return f"{fixed(m / scale, own)} [{ABSENT}]"
         return f"{fixed(m / scale, own)} [{fixed(b / scale, own)}, {fixed(h / scale, own)}]"
 
-    texts = [text(*three) for three in zip(middle, low, high, strict=True)]
+    texts = [text(*of) for of in zip(middle, low, high, above, rows, strict=True)]
     level = f"{100 * confidence:.4g} %"
     return Head(f"{column.title} [{level}]", unit, numeric=True), texts
 
@@ -177,6 +188,8 @@ def _interval(
 def _ratio(columns: Sequence[Column], row: dict[str, Any]) -> str:
     """Write a ratio as a change, each with its own digits: they differ by powers of ten."""
     ratio, low, high = (row.get(column.key) for column in columns)
+    if "open" in row and columns[0].key == "ratio":
+        return change_interval(*Ratio(ratio, low, high, row["open"]).parts)
     return ABSENT if ratio is None else change_interval(ratio, low, high)
 
 

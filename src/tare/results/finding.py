@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tare.results.message import Chosen, Said, Value, each
+from tare.results.message import Chosen, Open, Said, Value, each
 from tare.units import chosen, factor
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     low: float | None = None
     high: float | None = None
+    #: Bounds that values above a time limit leave open; unset: none.
+    open: Open | msgspec.UnsetType = msgspec.UNSET
     confidence: float | None = None
     method: str
     #: Trials (not samples) behind it.

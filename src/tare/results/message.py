@@ -8,8 +8,11 @@ from typing import Literal, Self
 
 import msgspec
 
+#: Bounds that values above a limit leave open.
+Open = Literal["low", "high", "both"]
 
-def open_bounds(low: float | None, high: float | None) -> Literal["low", "high", "both"] | None:
+
+def open_bounds(low: float | None, high: float | None) -> Open | None:
     """Say which bounds of a ratio are open: a lower one of 0, an infinite upper one; None: none."""
     is_open = low == 0, high == math.inf
     return "both" if all(is_open) else "low" if is_open[0] else "high" if is_open[1] else None
@@ -83,7 +86,7 @@ class Ratio(msgspec.Struct, frozen=True, tag="ratio"):
     value: float | None
     low: float | None = None
     high: float | None = None
-    open: Literal["low", "high", "both"] | msgspec.UnsetType = msgspec.UNSET
+    open: Open | msgspec.UnsetType = msgspec.UNSET
 
     @classmethod
     def of(cls, value: float, low: float | None, high: float | None) -> Self:

@@ -25,6 +25,8 @@ from tare.statistics.ticks import Tick
 
 #: Standard normal quantile of the power that "detectable" means: 80 %.
 _POWER = float(special.ndtri(0.8))
+#: Largest factor by which more pairs are proposed where more than their number is in the way.
+MAX_GROWTH = 100
 
 
 @dataclass(frozen=True)
@@ -314,6 +316,8 @@ def adjust(comparison: Comparison, p_adjusted: float, margin: float) -> Comparis
         more = c.fewest - c.n
     elif not verdict.conclusive and c.low and c.high and math.isfinite(c.high / c.low):
         more = further(c.n, math.log(c.high / c.low) / 2, margin, (c.tick or 0.0) + c.gap)
+        if c.gap and more is not None and more > MAX_GROWTH * c.n:
+            more = None  # it is the limit that keeps the interval wide
         if not c.low <= 1 <= c.high:
             more = further_in_family(c.n, c.p, p_adjusted, c.confidence) or more
     return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)

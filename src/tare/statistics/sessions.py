@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from tare.results.verdict import judge
+from tare.statistics.censored import at_least
 from tare.statistics.comparison import Comparison, cliffs_delta, detectable_change
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.statistic import FloatArray, exp
@@ -25,6 +26,7 @@ def compare_with_sessions(
     new: FloatArray,
     margin: float = 0.02,
     confidence: float = 0.95,
+    limits: tuple[Sequence[FloatArray], FloatArray] | None = None,
 ) -> Comparison:
     """Compare the trials of a new session with those of stored sessions of another version.
 
@@ -46,26 +48,38 @@ def compare_with_sessions(
         Relative difference of practical importance.
     confidence : float
         Of the interval.
+    limits : (sequence of array, array), optional
+        What infinite values of the stored sessions and of the new one are known to exceed.
 
     Returns
     -------
     Comparison
         Of new over stored. Its ``n`` counts stored sessions; without an interval where they are
-        fewer than five. ``more_pairs`` is None: more trials of the new session decide nothing.
+        fewer than five, or the median of one is above its limit. Where that of the new session is,
+        the upper bound is infinite and the ratio NaN. ``more_pairs`` is None: more trials of the
+        new session decide nothing.
 
     References
     ----------
     Hahn and Meeker, Statistical Intervals, 1991, section 4.8.
     """
+    stored, above = limits or (sessions, new)
     levels = np.log([float(np.median(s)) for s in sessions])
-    shift = math.log(float(np.median(new))) - float(levels.mean())
-    half = _half_width(sessions, new, levels, confidence)
+    # A median that is known is the same whatever the values above the limit are.
+    is_known = math.isfinite(float(np.median(new)))
+    shift = math.log(float(np.median(at_least(new, above)))) - float(levels.mean())
+    half = None
+    if np.isfinite(levels).all():
+        known = [at_least(s, limit) for s, limit in zip(sessions, stored, strict=True)]
+        half = _half_width(known, at_least(new, above), levels, confidence)
     low, high = (None, None) if half is None else (exp(shift - half), exp(shift + half))
+    if high is not None and not is_known:
+        high = math.inf
     different = low is not None and high is not None and (low > 1 or high < 1)
     pooled = np.concatenate(list(sessions))
     p = 1.0 if half is None else _p(shift, half, len(levels), confidence)
     return Comparison(
-        ratio=exp(shift),
+        ratio=exp(shift) if is_known and np.isfinite(levels).all() else math.nan,
         low=low,
         high=high,
         confidence=confidence,
@@ -76,7 +90,8 @@ def compare_with_sessions(
         more_pairs=None,
         detectable=None if half is None else detectable_change(half, confidence),
         cliffs_delta=cliffs_delta(pooled, new),
-        median_ratio=float(np.median(new) / np.median(pooled)),
+        median_ratio=float(np.median(new) / np.median(pooled)) if is_known else math.nan,
+        killed=(int(np.isposinf(pooled).sum()), int(np.isposinf(new).sum())),
     )
 
 

@@ -210,8 +210,13 @@ class Cell:
 
     @property
     def trial_values(self) -> FloatArray:
-        """Value of each trial, shape (n,)."""
+        """Value of each trial, shape (n,); infinite above a time limit."""
         return np.asarray(self.workers.mean(axis=1))
+
+    @property
+    def least_values(self) -> FloatArray:
+        """The same with the limit in place of what is above it: never larger than the true ones."""
+        return np.where(np.isposinf(self.trial_values), self.above, self.trial_values)
 
 
 class Cells:

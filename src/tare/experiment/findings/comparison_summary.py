@@ -71,16 +71,23 @@ class Telling:
                 more=more(some),
             )
         # The clearest case stands for all; the table has the others.
-        pair, c = max(some, key=lambda pc: abs(math.log(pc[1].ratio or 1)))
+        pair, c = max(some, key=lambda pc: distance(pc[1]))
         return message(
             "cells.verdict",
             verdict=self.words.of(verdict, self.margin),
             share=share(len(some), total),
             quantity=self.quantity,
-            ratio=Ratio(c.ratio or 1, c.low, c.high) if verdict.differs else None,
+            ratio=Ratio.of(c.ratio or 1, c.low, c.high) if verdict.differs else None,
             where=where(pair.levels, self.varied),
             several=len(some) > 1,
         )
+
+
+def distance(c: Comparison | SpreadComparison) -> float:
+    """Return how far a ratio is from 1, in logs; of one that is open, its known bound."""
+    ends = [c.ratio or 1, c.low or math.inf, math.inf if c.high is None else c.high]
+    known = [abs(math.log(x)) for x in ends if math.isfinite(x)]
+    return known[0] if known else 0.0
 
 
 #: In which verdicts stand in a sentence: what differs first.

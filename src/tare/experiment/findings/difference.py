@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import cells_of
-from tare.experiment.findings.evidence import cell_table, comparison_estimate, verdict_cells
+from tare.experiment.findings.evidence import (
+    cell_table,
+    comparison_estimate,
+    ratio_cells,
+    verdict_cells,
+)
 from tare.experiment.findings.finding import FindingUnit, Judged, first_of, judged, uncompared
 from tare.experiment.findings.judgement import Difference, differences, judged_before, lost
+from tare.experiment.findings.known import amount
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.escaping import on_one_line
@@ -150,12 +157,10 @@ def _row(d: Difference) -> dict[str, Any]:
         "second": d.second,
         "first": d.first,
         "n": c.n,
-        "first_median": first.estimate,
-        "second_median": second.estimate,
-        "ratio": c.ratio,
-        "low": c.low,
-        "high": c.high,
-        "median_ratio": c.median_ratio,
+        "first_median": amount(d.basis.unit, first) if any(c.killed) else first.estimate,
+        "second_median": amount(d.basis.unit, second) if any(c.killed) else second.estimate,
+        **ratio_cells(c),
+        "median_ratio": c.median_ratio if 0 < c.median_ratio < math.inf else None,
         "cliffs_delta": c.cliffs_delta,
         **verdict_cells(c.verdict, d.words, chosen(d.margin)),
         "more": c.more_pairs,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from tare.experiment.findings.cells import Basis, Cell, Cells, Pair
 from tare.experiment.findings.level_names import where
 from tare.render.vocabulary import VALUES, Words
 from tare.results.finding import Column, Estimate, Table, interval_columns
-from tare.results.message import Amount, Message, message
+from tare.results.message import Amount, Message, message, open_bounds
 from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
-from tare.statistics.intervals import p10_p90, range_interval
+from tare.statistics.intervals import Interval, p10_and_p90, p10_p90, range_interval
 from tare.statistics.shift import paired_shift
 from tare.statistics.spread import SpreadComparison
 
@@ -23,6 +25,8 @@ LOCATION_METHOD = (
 )
 #: Standard deviations that a table of cells has, where they can be had.
 _SDS = ("sd_trials", "sd_workers", "sd_within")
+#: All of them, with the p10–p90 range.
+_SPREADS = ("spread", "spread_low", "spread_high", "relative_spread", *_SDS[:2])
 #: Differences that a sentence names.
 _MOST_DIFFERENCES = 6
 SPREAD_METHOD = "ratio of p10–p90 ranges on common blocks, percentile bootstrap of blocks"
@@ -66,6 +70,7 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
     columns = (
         *level_columns(factors),
         Column(key="n", title="trials"),
+        Column(key="killed", title="above the time limit"),
         *interval_columns("median", "median", u, "median_"),
         *interval_columns("spread", "p10–p90 range", u, "spread_"),
         Column(key="relative_spread", title="range / median", unit="1"),
@@ -84,22 +89,44 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
 
 
 def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
-    median = cell.median
-    spread = range_interval(cell.workers, tick=cell.tick)
     return {
         **{f: cell.levels[f] for f in factors},
         "n": cell.n,
-        "median": median.estimate,
+        "killed": cell.killed or None,
+        **median_cells(cell.median),
+        # With values above a limit there is no SD, and a range only where both ends are known.
+        **(_spreads(cell) if not cell.killed else {**dict.fromkeys(_SPREADS), **_range(cell)}),
+        "sd_within": cell.within,
+    }
+
+
+def median_cells(median: Interval) -> dict[str, Any]:
+    """Lay out a median with its interval; what is above a time limit is None, beside the limit."""
+    high = median.high
+    is_open = high is not None and math.isinf(high)
+    return {
+        "median": None if math.isinf(median.estimate) else median.estimate,
         "median_low": median.low,
-        "median_high": median.high,
+        "median_high": None if is_open else high,
+        **({"median_above": median.above} if is_open else {}),
+    }
+
+
+def _spreads(cell: Cell) -> dict[str, Any]:
+    median, spread = cell.median, range_interval(cell.workers, tick=cell.tick)
+    return {
         "spread": spread.estimate,
         "spread_low": spread.low,
         "spread_high": spread.high,
         "relative_spread": spread.estimate / median.estimate if median.estimate else None,
         "sd_trials": _sd(cell.trial_values),
         "sd_workers": _mean_sd(cell.workers),
-        "sd_within": cell.within,
     }
+
+
+def _range(cell: Cell) -> dict[str, Any]:
+    low, high = p10_and_p90(cell.workers.ravel())
+    return {"spread": high - low if math.isfinite(high) else None}
 
 
 def _sd(values: np.ndarray) -> float | None:
@@ -129,13 +156,15 @@ def comparison_estimate(
     trials: Sequence[int],
 ) -> Estimate:
     """Turn a comparison into an estimate."""
+    ratio = ratio_cells(c)
     return Estimate(
         name=name,
         levels=dict(levels),
-        value=c.ratio,
+        value=ratio["ratio"],
         unit="1",
-        low=c.low,
-        high=c.high,
+        low=ratio["low"],
+        high=ratio["high"],
+        open=ratio.get("open", msgspec.UNSET),
         confidence=c.confidence,
         method=method,
         n=c.n,
@@ -167,14 +196,22 @@ def comparison_row(
     return {
         **{f: levels[f] for f in factors},
         "n": c.n,
-        "ratio": c.ratio,
-        "low": c.low,
-        "high": c.high,
+        **ratio_cells(c),
         "p": c.p_adjusted if c.low is not None else None,
         **verdict_cells(c.verdict, *kind),
         "detectable": c.detectable,
         "more": c.more_pairs,
     }
+
+
+def ratio_cells(c: Comparison | SpreadComparison) -> dict[str, Any]:
+    """Lay out a ratio with its interval; bounds that are open are None, and ``open`` says so."""
+    is_open = open_bounds(c.low, c.high)
+    if is_open is None:
+        return {"ratio": c.ratio, "low": c.low, "high": c.high}
+    ratio = None if c.ratio is None or math.isnan(c.ratio) else c.ratio
+    high = None if c.high == math.inf else c.high
+    return {"ratio": ratio, "low": c.low or None, "high": high, "open": is_open}
 
 
 def verdict_cells(verdict: Verdict, words: Words, margin: str) -> dict[str, Any]:
@@ -187,5 +224,8 @@ def verdict_cells(verdict: Verdict, words: Words, margin: str) -> dict[str, Any]
 
 
 def relative_spread(cell: Cell) -> float:
-    """Divide the p10–p90 range of single workers' values by the median."""
+    """Divide the p10–p90 range of single workers' values by the median; infinite: not known."""
+    if cell.killed:
+        low, high = p10_and_p90(cell.workers.ravel())
+        return (high - low) / cell.median.estimate if math.isfinite(high) else math.inf
     return float(p10_p90(cell.workers.ravel()) / np.median(cell.workers))

@@ -45,7 +45,7 @@ class Headline:
     basis : tuple of Said
         The metric, its source, trials per cell; what applications were run with.
     failed : tuple of str
-        What failed besides, and why.
+        What exceeded its time limit; what failed besides, and why.
     left_out : tuple of Said
         What was not measured.
     """
@@ -99,7 +99,7 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
         lead=lead,
         notes=tuple(notes),
         basis=(*_basis(results, found), *_conditions(found)),
-        failed=tuple(_failures(results)),
+        failed=(*_killed(results), *_failures(results)),
         left_out=tuple(results.notes),
     )
 
@@ -171,6 +171,27 @@ def _basis(results: Results, found: Sequence[Finding]) -> list[Message]:
 def _conditions(found: Sequence[Finding]) -> list[Said]:
     """Say what applications were run with."""
     return [one for f in found if f.name == "conditions" for one in each(f.answer)]
+
+
+def _killed(results: Results) -> list[Message]:
+    """Count the trials that exceeded their time limit, where no comparison counts them."""
+    killed = results.trial_table.where(status="killed")
+    if not killed or results.experiment.stopping.compare is not None:
+        return []
+    counts = Counter(zip(killed["workload"], killed["platform"], strict=True))
+    return [
+        message(
+            "headline.killed",
+            killed=len(killed),
+            trials=len(results.counted),
+            where=[
+                message(
+                    "headline.failed_of", failed=n, workload=str(workload), platform=str(platform)
+                )
+                for (workload, platform), n in counts.items()
+            ],
+        )
+    ]
 
 
 def _failures(results: Results) -> list[Message]:

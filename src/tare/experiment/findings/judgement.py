@@ -29,7 +29,7 @@ from tare.render.vocabulary import SPREADS, Words
 from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, message
 from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
 from tare.statistics.censored import has_killed
-from tare.statistics.comparison import Comparison, compare, further
+from tare.statistics.comparison import MAX_GROWTH, Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.pair_ratios import (
     mean_gate_refusal,
@@ -46,8 +46,6 @@ from tare.units import change_interval, factor, looks_unlike
 #: Difference in written bytes per trial, absolute and relative to the reference, from which on it
 #: is reported.
 _NOTABLE_BYTES, _NOTABLE_SHARE = 1 << 20, 0.1
-#: Largest factor by which more pairs are proposed; beyond it, another gate is.
-_MAX_GROWTH = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +106,8 @@ class Difference:
     #: The same of the means, for the hint that a gate on the median is blind to them.
     means: Shift | None = None
     paired: bool = True
+    #: What infinite values of both exceed; NaN elsewhere.
+    above: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
     #: What would decide it, where it is not more pairs.
     remedy: Message | None = None
     #: That the values are quantiles of too few requests: no number of pairs decides anything.
@@ -526,6 +526,7 @@ def _difference(
         spread=spread,
         first_values=first,
         second_values=second,
+        above=pair.above,
         trials=pair.trials,
         seconds=pair.seconds,
         basis=basis,
@@ -594,7 +595,7 @@ def _pairs_for_gate(
         return further(n, half_width, gate, tick)
     room = abs(log_ratio - math.log1p(gate)) - tick
     half = half_width - tick
-    if room <= 0 or (half / room) ** 2 > _MAX_GROWTH:
+    if room <= 0 or (half / room) ** 2 > MAX_GROWTH:
         return None
     return max(1, math.ceil(n * (half / room) ** 2) - n)
 

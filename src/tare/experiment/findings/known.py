@@ -14,7 +14,7 @@ from tare.experiment import metrics
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.specification import Stopping
 from tare.render.words import text
-from tare.results.message import Amount, Message, message
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.censored import interval_above
 from tare.statistics.interim_analysis import Target
 from tare.statistics.intervals import Interval, p10_and_p90
@@ -197,6 +197,17 @@ def figure(unit: str, i: Interval) -> str:
 def amount(unit: str, i: Interval) -> Amount:
     """Give an estimate with its interval as part of a message."""
     return Amount.of(i.estimate, unit, i.low, i.high, i.above)
+
+
+def exceeded(known: Known) -> Message:
+    """Count the runs that exceeded the time limit: "26 of 48 runs exceeded 60 ms"."""
+    above = known.interval.above
+    return message(
+        "known.exceeded",
+        killed=known.killed,
+        trials=known.interval.n,
+        limit=None if above is None else Chosen(above, "ns"),
+    )
 
 
 def relative_spread(values: FloatArray) -> str:

@@ -74,6 +74,8 @@ def find(results: Results) -> Finding | None:
     """Say which limit rarely misjudges, for each limit of the experiment."""
     if not results.experiment.limit:
         return None
+    # Trials that were killed at their limit are counted here as what a judge does with them.
+    results = results.without_killed
     found = [cells for cells in limit_cells(results) if isinstance(cells, LimitCells)]
     without = tuple(why for why in limit_cells(results) if isinstance(why, Message))
     if not found:
@@ -412,4 +414,4 @@ def _dependent(cells: LimitCells, results: Results) -> Iterator[Message]:
         )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find, takes_killed=True)

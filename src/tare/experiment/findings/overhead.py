@@ -12,6 +12,7 @@ from tare.experiment.findings.comparison_summary import (
     Telling,
     by_level,
     corrected,
+    distance,
     more,
     smallest_detectable,
 )
@@ -138,7 +139,10 @@ def compare_locations(
 ) -> Compared:
     """Compare trial values with those at the factor's reference; Holm over all comparisons."""
     pairs = cells.ratios(factor, reference)
-    found = compare_family([p.trial_values for p in pairs], margin, tick=cells.basis.tick)
+    found = compare_family(
+        [p.trial_values for p in pairs], margin, tick=cells.basis.tick,
+        limits=[p.above for p in pairs],
+    )  # fmt: skip
     return list(zip(pairs, found, strict=True))
 
 
@@ -161,11 +165,11 @@ def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Messa
     shown = [c for _, c in some if c.verdict in (HIGHER, LOWER)]
     if shown:
         slower = [c for c in shown if c.verdict == (LOWER if rate else HIGHER)]
-        c = max(slower or shown, key=lambda c: abs(math.log(c.ratio or 1)))
+        c = max(slower or shown, key=distance)
         return message(
             "overhead.differs",
             platform=platform,
-            ratio=Ratio(c.ratio or 1, c.low, c.high),
+            ratio=Ratio.of(c.ratio or 1, c.low, c.high),
             several=several,
             slower=bool(slower),
         )
@@ -174,17 +178,26 @@ def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Messa
     known = [c for _, c in some if c.low is not None and c.high is not None]
     if not known:
         return message("overhead.few", platform=platform)
+    if any(c.low == 0 if rate else c.high == math.inf for c in known):
+        return message("overhead.open", platform=platform)
     if rate:
         c = min(known, key=lambda c: c.low or 0)
         bound = Amount(max(1 - (c.low or 0), 0), "share")
-        ratio = Ratio(c.ratio or 1, c.low, c.high)
+        ratio = Ratio.of(c.ratio or 1, c.low, c.high)
         return message(
             "overhead.at_least", platform=platform, bound=bound, ratio=ratio, several=several
         )
     c = max(known, key=lambda c: c.high or 0)
     bound = Amount(max((c.high or 0) - 1, 0), "share")
-    ratio = Ratio(c.ratio or 1, c.low, c.high)
+    ratio = Ratio.of(c.ratio or 1, c.low, c.high)
     return message("overhead.at_most", platform=platform, bound=bound, ratio=ratio, several=several)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=30, find=find, of_rates=True, over_sessions=True)
+UNIT = FindingUnit(
+    description=_DESCRIPTION,
+    order=30,
+    find=find,
+    of_rates=True,
+    over_sessions=True,
+    takes_killed=True,
+)

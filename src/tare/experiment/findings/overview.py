@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -16,7 +17,13 @@ from tare.experiment.findings.cells import (
     verdict_words,
 )
 from tare.experiment.findings.comparison_summary import corrected
-from tare.experiment.findings.evidence import level_columns, relative_spread, verdict_cells
+from tare.experiment.findings.evidence import (
+    level_columns,
+    median_cells,
+    ratio_cells,
+    relative_spread,
+    verdict_cells,
+)
 from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.ladder import ladders
 from tare.experiment.findings.network_cells import Networks, networks_of
@@ -122,6 +129,7 @@ def _columns(
         Column(key="spread", title="p10–p90", unit="share"),
         *(crowded if most is not None else ()),
         *([Column(key="n", title="n")] if counted else []),
+        Column(key="killed", title="above the time limit"),
         Column(key="failed", title="failed"),
     )
 
@@ -135,18 +143,18 @@ def _row(
     results: Results,
 ) -> dict[str, Any]:
     median, key = cell.median, _key(cell.levels)
+    spread = relative_spread(cell) if cell.n > 1 and median.estimate else None
     row: dict[str, Any] = {
         **cell.levels,
         "n": cell.n,
-        "median": median.estimate,
-        "median_low": median.low,
-        "median_high": median.high,
-        "spread": relative_spread(cell) if cell.n > 1 and median.estimate else None,
+        "killed": cell.killed or None,
+        **median_cells(median),
+        "spread": spread if spread is not None and math.isfinite(spread) else None,
         "failed": failed.get(cell.cell),
     }
     if (c := compared.get(key)) is not None:
         margin = chosen(results.experiment.margin)
-        row |= {"ratio": c.ratio, "low": c.low, "high": c.high}
+        row |= ratio_cells(c)
         # What "equivalent" is within is said once, in the title.
         row |= verdict_cells(c.verdict, verdict_words(basis), margin if c.verdict.differs else "")
     if (c := crowded.get(key)) is not None:
@@ -186,6 +194,8 @@ def _crowded(cells: Cells, factor: str | None) -> dict[Key, Comparison]:
     """Return the shift of each cell of the fewest workers at the most; empty: not a column."""
     if factor in (None, "workers") or "workers" not in cells.varied:
         return {}
+    if any(cell.killed for cell in cells.all):
+        return {}  # its steps need the value of every trial
     return {
         _key({**ladder.levels, "workers": _fewest(cells)}): ladder.steps[-1].shift
         for ladder in ladders(cells)

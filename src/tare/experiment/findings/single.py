@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
+from msgspec import UNSET
+
 from tare.experiment import request_quantiles
 from tare.experiment.findings.cells import answer_metric
 from tare.experiment.findings.disturbance import disturbance, said
 from tare.experiment.findings.finding import FindingUnit
-from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know
+from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, amount, exceeded, know
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render import words
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import Amount, Message, message
+from tare.results.message import Message, message
 from tare.statistics.intervals import p10_and_p90
 from tare.units import percent, span
 
@@ -57,9 +61,13 @@ def known(results: Results) -> list[Known]:
     found = []
     for metric in (answer_metric(results), *stopping.also):
         for source in results.sources(metric)[:1]:
-            values = results.values(metric, source)["value"]
-            few = request_quantiles.few_in(results, metric)
-            found.append(know(metric, source, values, stopping, by_hand=results.by_hand, few=few))
+            values = results.values(metric, source)
+            found.append(
+                know(
+                    metric, source, values["value"], stopping, by_hand=results.by_hand,
+                    few=request_quantiles.few_in(results, metric), above=values["above"],
+                )
+            )  # fmt: skip
     return found
 
 
@@ -68,10 +76,11 @@ def _figure(one: Known) -> Message:
     return message(
         "single.figure",
         name=one.name,
-        figure=Amount(i.estimate, unit_of(one.metric), i.low, i.high),
+        figure=amount(unit_of(one.metric), i),
         interval=i.low is not None,
         early=i.early,
         n=i.n,
+        **({"exceeded": exceeded(one)} if one.killed else {}),
     )
 
 
@@ -83,9 +92,8 @@ def _range(one: Known, results: Results) -> list[Message]:
     several = len(values) >= FEWEST_FOR_QUANTILES
     ends = p10_and_p90(values) if several else (float(values.min()), float(values.max()))
     # Both ends in one unit, with as many decimals as they need to differ.
-    return [
-        message(f"single.{'range' if several else 'ends'}", span=span(unit_of(one.metric), *ends))
-    ]
+    told = span(unit_of(one.metric), *ends, one.interval.above)
+    return [message(f"single.{'range' if several else 'ends'}", span=told)]
 
 
 def _estimate(one: Known) -> Estimate:
@@ -93,10 +101,11 @@ def _estimate(one: Known) -> Estimate:
     return Estimate(
         name=words.text(one.name),
         levels={},
-        value=i.estimate,
+        value=None if math.isinf(i.estimate) else i.estimate,
         unit=unit_of(one.metric),
         low=i.low,
-        high=i.high,
+        high=None if one.is_open else i.high,
+        open="high" if one.is_open else UNSET,
         confidence=i.confidence,
         method=i.method,
         n=i.n,
@@ -130,4 +139,4 @@ def _table(found: list[Known]) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=2, find=find, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=2, find=find, of_rates=True, takes_killed=True)

@@ -67,8 +67,9 @@ def judged(results: Results) -> Judged:
     if isinstance(basis, Message) or swept(results) is not None:
         return Judged((), (), ())
     cells = cells_of(levels, basis)
+    # Changes and dependence show in the order of values, which limits leave as it is.
     found = [
-        (c, judge(c.trial_values, c.stopping, c.median, len(set(c.sessions.tolist())), c.tick))
+        (c, judge(c.least_values, c.stopping, c.median, len(set(c.sessions.tolist())), c.tick))
         for c in cells.all
     ]
     known = [(c, verdict) for c, verdict in found if verdict.verdict != "REJECT"]

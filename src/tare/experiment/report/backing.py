@@ -14,7 +14,7 @@ from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.failures import failures, reasons
 from tare.experiment.findings.instrument import own_error
 from tare.experiment.findings.level_names import fact
-from tare.experiment.results import Results
+from tare.experiment.results import COUNTED, Results
 from tare.results.columns import Columns
 from tare.results.finding import Column, Table
 from tare.results.message import Levels, Message, message
@@ -35,6 +35,7 @@ _REASONS = {
 _MOST_CELLS = 5
 _STOP_COLUMNS = {
     "n": "good trials",
+    "killed": "above the time limit",
     "failed": "failed",
     "why": "stop reason",
     "target": "target",
@@ -60,7 +61,8 @@ def stop_table(results: Results) -> Table:
         rows.append(
             {
                 **{f: str(some[f][0]) for f in factors},
-                "n": counts["ok"],
+                "n": counts["ok"] + counts["killed"],
+                "killed": counts["killed"] or None,
                 "failed": counts["failed"],
                 "why": _why(stop),
                 "target": None if stop is None else _share(stop["target"]),
@@ -98,6 +100,7 @@ def _known(results: Results) -> dict[Any, known.Known]:
             some["value"],
             stopping,
             by_hand=results.by_hand,
+            above=some["above"],
         )
         for cell, some in values.groups("cell")
     }
@@ -189,7 +192,7 @@ def _captured(trials: Columns) -> list[Message]:
     """Say how many good trials had a pipe for standard error since others failed."""
     if "error_captured" not in trials:
         return []
-    good = trials.where(status="ok")
+    good = trials.where(status=COUNTED)
     n = len(good.where(error_captured=True))
     if not n or n == len(good):
         return []

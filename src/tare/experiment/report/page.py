@@ -19,6 +19,7 @@ from tare.experiment.report.backing import doubts, machine_tables, stop_table
 from tare.experiment.results import Results
 from tare.render.words import paragraph
 from tare.results.finding import Finding
+from tare.results.message import message
 from tare.results.report import Figure, Origin, Report, Section
 from tare.units import counted, duration
 
@@ -97,9 +98,16 @@ def _figures(
     drawn = []
     for unit in (charts[name] for name in names if name in charts):
         shown = results.of_levels if unit.of_levels else results
+        killed = len(shown.trial_table.where(status="killed"))
+        if not unit.takes_killed:
+            shown = shown.without_killed
         chart: Any = unit.draw(shown, findings)
         if chart is not None:
-            alternative = paragraph(unit.alternative(shown, findings))
+            told = unit.alternative(shown, findings)
+            if killed:
+                drawn_at = "at_limit" if unit.takes_killed else "killed"
+                told = (*told, message(f"chart.{drawn_at}", killed=killed))
+            alternative = paragraph(told)
             drawn.append(Figure(unit.description.name, unit.description.title, chart, alternative))
     return tuple(drawn)
 

@@ -430,7 +430,7 @@ def _stored(found: Collector, table: str, conclude: Conclude) -> Typed:
     if table not in ("findings", "estimates"):
         return _typed(STORED[table], found.table(table))
     results = found.results()
-    rows = _FINDINGS[table](conclude(results) if results.good else ())
+    rows = _FINDINGS[table](conclude(results) if results.counted else ())
     return _typed(STORED[table], Columns.of_rows(STORED[table].names, rows))
 
 

@@ -112,7 +112,7 @@ def sweeps(results: Results) -> Iterator[Sweep]:
         return
     factor, by = found
     others = [f for f in results.factors if f != factor]
-    trials = results.trial_table.where(status={"ok", "failed"})
+    trials = results.without_killed.trial_table.where(status={"ok", "failed"})
     given = [_given(results.experiment, factor, str(level)) for level in trials[factor]]
     cpus = np.array([cpus for cpus, _ in given], dtype=float)
     memory = np.array([memory for _, memory in given], dtype=float)

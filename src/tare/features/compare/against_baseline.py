@@ -50,8 +50,11 @@ def against(
         # A new session is like the stored ones if it is as long as they are, but for an interval.
         prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
     with wanted.folder() as folder:
-        stored_trials = sum(len(next(iter(s.values.values()))) for s in found.sessions)
-        before = Side("the baseline", stored_trials)
+        above = [limit for s in found.sessions for limit in s.above]
+        before = Side(
+            "the baseline", sum(s.trials for s in found.sessions), (), len(above),
+            min(above, default=None),
+        )  # fmt: skip
 
         def measured() -> Results:
             # What was measured is held against other sessions, each by itself.

@@ -366,7 +366,7 @@ def _tell(
         console.write_json(
             {**data.builtins(told), "written": [str(path) for path in written]}, json
         )
-    if not results.good:
+    if not results.counted:
         raise TrialError(
             f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
             _longer(file, again) if resumed else None,

@@ -20,7 +20,13 @@ from tare.cli.again import FILES, again
 from tare.experiment import journal, plan, request_quantiles
 from tare.experiment.findings import disturbance
 from tare.experiment.findings.failures import Failure, failing_often, failures, reasons
-from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
+from tare.experiment.findings.known import (
+    FEWEST_FOR_QUANTILES,
+    Known,
+    exceeded,
+    know,
+    relative_spread,
+)
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import (
     DRIVER,
@@ -193,6 +199,11 @@ class Summary:
         """Return the limits that infinite values exceed; NaN elsewhere."""
         return self.of_levels.values(metric, source)["above"]
 
+    def least_values(self, metric: str, source: str) -> FloatArray:
+        """Return the values with the limit in place of what is above it, in the same order."""
+        values = self.values(metric, source)
+        return np.where(np.isposinf(values), self.above(metric, source), values)
+
     def common(self, metric: str) -> str | None:
         """Return the best source that all good trials have of a metric."""
         return next(iter(self.of_levels.sources(metric)), None)
@@ -234,11 +245,8 @@ class Summary:
 
         time = self.known(self.time_metric, 0.5)
         assert time is not None, "only results with values are shown"
-        values = self.values(time.metric, time.source)
-        # Of a value above a limit the order is known, which is what shows dependence and changes.
-        values = np.where(np.isposinf(values), self.above(time.metric, time.source), values)
         return judge(
-            values,
+            self.least_values(time.metric, time.source),
             self.stopping,
             time.interval,
             len(set(self.of_levels.counted["session"])),
@@ -335,16 +343,6 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
         "min_s": float(ns.min()) / 1e9,
         "max_s": float(ns.max()) / 1e9,
     }
-
-
-def exceeded(known: Known) -> Message:
-    """Count the runs that exceeded the time limit: "26 of 48 runs exceeded 60 ms"."""
-    return message(
-        "known.exceeded",
-        killed=known.killed,
-        trials=known.interval.n,
-        limit=None if known.interval.above is None else Chosen(known.interval.above, "ns"),
-    )
 
 
 def summarize(results: Results, ended: str, neighbours: float | None = None) -> Summary:

@@ -13,7 +13,8 @@ from tare.experiment.metrics import ranked, tick
 from tare.measure.baseline.stored import Baseline
 from tare.render.words import text
 from tare.results.message import Amount, Message, message
-from tare.statistics.intervals import quantile_interval
+from tare.statistics.censored import interval_above
+from tare.statistics.intervals import Interval, quantile_interval
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 from tare.statistics.statistic import FloatArray
 
@@ -46,9 +47,11 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
             text(message("baseline.no_source", metric=stored.metric)),
             "measure both versions here, interleaved: tare compare './old' './new'",
         )
-    sessions: list[FloatArray] = [np.array(s.values[source]) for s in stored.sessions]
-    values, before = np.array(session.values[source]), np.concatenate(sessions)
-    c = compare_with_sessions(sessions, values, margin)
+    series = [s.series(source) for s in stored.sessions]
+    sessions, limits = [values for values, _ in series], [above for _, above in series]
+    values, above = session.series(source)
+    before, before_above = np.concatenate(sessions), np.concatenate(limits)
+    c = compare_with_sessions(sessions, values, margin, limits=(limits, above))
     of = tick(stored.metric, source)
     return Difference(
         first="the baseline",
@@ -67,13 +70,23 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
         method="Student's prediction interval of one more session's log-median",
         counted=message("difference.sessions", sessions=len(sessions), trials=len(values)),
         level_values=(before, values),
-        medians=(quantile_interval(before, tick=of), quantile_interval(values, tick=of)),
+        above=(before_above, above),
+        medians=(
+            interval_above(_median, before, before_above, of),
+            interval_above(_median, values, above, of),
+        ),
         paired=False,
         remedy=_remedy(sessions, values, known=c.low is not None),
     )
 
 
+def _median(values: FloatArray, tick: float | None) -> Interval:
+    return quantile_interval(values, tick=tick)
+
+
 def _remedy(sessions: Sequence[FloatArray], values: FloatArray, *, known: bool) -> Message:
+    if not np.isfinite([np.median(s) for s in (*sessions, values)]).all():
+        return message("difference.longer_limit")
     interleave = message("difference.remedy.interleave")
     if len(sessions) < FEWEST_SESSIONS:
         return message(

@@ -63,8 +63,9 @@ def _check(found: Baseline, path: Path, metric: str) -> None:
             "baseline.version", path=named, layout=str(found.version), known=str(VERSION)
         )
         raise StoreError(text(told), "measure the baseline again")
-    values = [v for s in found.sessions for some in s.values.values() for v in some]
-    if not all(s.values and all(s.values.values()) for s in found.sessions) or not values:
+    values = [v for s in found.sessions for some in (*s.values.values(), s.above) for v in some]
+    full = (s.values and (s.above or all(s.values.values())) for s in found.sessions)
+    if not all(full) or not values:
         raise StoreError(
             text(message("baseline.no_trials", path=named)), "measure the baseline again"
         )

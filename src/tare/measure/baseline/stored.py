@@ -16,6 +16,7 @@ from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Experiment
 from tare.render.words import text
 from tare.results.message import message
+from tare.statistics.statistic import FloatArray
 
 #: Facts that say how a session was, not where: what is measured anew, and who was busy.
 _PASSING = frozenset({"load_average"})
@@ -81,10 +82,24 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     #: By name; those of a platform's instances as ``name (platform)``.
     facts: dict[str, bool | int | float | str]
     values: dict[str, tuple[float, ...]]
+    #: What the value of each trial that was killed at a time limit exceeds; it has no other value.
+    above: tuple[float, ...] = ()
     #: What probes found of the machine before and after, by metric.
     machine: dict[str, Probed] = {}
     #: What a fingerprint said of the network, by name of the fact.
     network: dict[str, bool | int | float | str] = {}
+
+    @property
+    def trials(self) -> int:
+        """Trials with a value, if only one above a limit."""
+        return len(next(iter(self.values.values()), ())) + len(self.above)
+
+    def series(self, source: str) -> tuple[FloatArray, FloatArray]:
+        """Return all values from a source, infinite above a limit, and what these exceed."""
+        ended = np.array(self.values[source], dtype=float)
+        above = np.array(self.above, dtype=float)
+        values = np.concatenate([ended, np.full(len(above), np.inf)])
+        return values, np.concatenate([np.full(len(ended), np.nan), above])
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +115,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def trials(self) -> int:
         """Trials of a typical session."""
-        return int(np.median([len(next(iter(s.values.values()))) for s in self.sessions]))
+        return int(np.median([s.trials for s in self.sessions]))
 
 
 def of(
@@ -122,7 +137,7 @@ def of(
     Raises
     ------
     StoreError
-        If it holds no such cell, several, or no good trial of it.
+        If it holds no such cell, several, or no trial of it with a value.
     """
     cells = [levels for levels, _ in results.cells(STATUSES)]
     fitting = [
@@ -179,6 +194,9 @@ def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -
         for source, values in found.items()
         if len(values) and not np.isnan(values).any()
     }
+    killed = results.killed(metric).where(session=number, cell=cell)
+    if killed and not len(own):
+        by_source = dict.fromkeys(found, ())
     if not by_source:
         return None
     facts = results.facts.where(session=number)
@@ -189,6 +207,7 @@ def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -
         agent=str(row.get("agent_digest", "")),
         facts=lasting(told),
         values=by_source,
+        above=tuple(killed["above"].tolist()),
         machine=_machine(results, int(number)),
         network=networked(told),
     )

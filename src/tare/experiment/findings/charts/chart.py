@@ -30,9 +30,13 @@ class ChartUnit:
     of_levels : bool
         Whether it draws levels, which are those of one session where the machine changed between
         sessions, even if the finding that it belongs to compares within blocks.
+    takes_killed : bool
+        Whether it draws trials that were killed at their time limit, or values that the findings
+        have of them. All others are drawn without these trials, and say so.
     """
 
     description: Description
     draw: Callable[[Results, Sequence[Finding]], Chart | None]
     alternative: Callable[[Results, Sequence[Finding]], tuple[Message, ...]]
     of_levels: bool = False
+    takes_killed: bool = False

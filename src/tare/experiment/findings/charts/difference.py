@@ -25,6 +25,7 @@ from tare.render.drawing import (
 )
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Message, message
+from tare.statistics.statistic import FloatArray
 
 _GUTTER, _LABELS = 78, 52
 #: Comparisons that one chart holds; the table has all.
@@ -52,18 +53,38 @@ def _margin(d: Difference, gate: float | None) -> float:
 
 def _inner(d: Difference) -> tuple[float, float]:
     """Return the ratios of pairs between which none is an outlier."""
-    least, largest = np.quantile(d.second_values / d.first_values, [0.01, 0.99])
+    least, largest = np.quantile(_ratios(d), [0.01, 0.99])
     return float(least), float(largest)
 
 
+def _ratios(d: Difference) -> FloatArray:
+    """Return the ratio of each pair, killed runs taken at their limit; 1 where both were killed."""
+    first, second = (
+        np.where(np.isposinf(values), above, values)
+        for values, above in zip((d.first_values, d.second_values), d.above, strict=True)
+    )
+    both = np.isposinf(d.first_values) & np.isposinf(d.second_values)
+    return np.where(both, 1.0, second / first)
+
+
+def _bounds(d: Difference) -> tuple[float | None, float | None]:
+    """Return the interval as drawn: an open bound is at the edge, where outliers are."""
+    least, largest = _inner(d)
+    low, high = d.comparison.low, d.comparison.high
+    return (
+        least if low == 0 else low,
+        largest if high == math.inf else high,
+    )
+
+
 def _ends(d: Difference) -> list[float | None]:
-    return [*_inner(d), d.comparison.low, d.comparison.high]
+    return [*_inner(d), *_bounds(d)]
 
 
 def _panel(d: Difference, gate: float | None, most: int, factors: bool) -> Chart:
     """Draw the ratios in order of time; behind them the margin, the interval and the gate."""
     c, n = d.comparison, len(d.first_values)
-    ratios = d.second_values / d.first_values
+    ratios, (low, high) = _ratios(d), _bounds(d)
     least, largest = _inner(d)
     records = [
         {"n": i + 1, "ratio": round(min(max(float(ratios[i]), least), largest), 6)}
@@ -72,8 +93,9 @@ def _panel(d: Difference, gate: float | None, most: int, factors: bool) -> Chart
     axis = ratio_axis(_ends(d), _margin(d, gate), extent=_LABELS, factors=factors)
     y: dict[str, Any] = {**axis, "title": None}
     place = {
-        "inner": 1 / (1 + d.margin), "outer": 1 + d.margin, "one": 1, "ratio": c.ratio,
-        "low": c.low, "high": c.high, "gate": None if gate is None else 1 + gate,
+        "inner": 1 / (1 + d.margin), "outer": 1 + d.margin, "one": 1,
+        "ratio": None if math.isnan(c.ratio) else c.ratio, "low": low, "high": high,
+        "gate": None if gate is None else 1 + gate,
     }  # fmt: skip
     margin = {"y": field("inner:Q", **y), "y2": field("outer")}
     interval = {"y": field("low:Q", **y), "y2": field("high")}
@@ -88,7 +110,7 @@ def _panel(d: Difference, gate: float | None, most: int, factors: bool) -> Chart
              color=colour("mark")),
         mark("point", {"x": x, **at}, records, size=16, filled=True, opacity=0.55,
              color=colour("s0")),
-        mark("rule", at, strokeWidth=1.4, color=colour("mark")),
+        mark("rule", at, where="isValid(datum.ratio)", strokeWidth=1.4, color=colour("mark")),
         rows=[place],
         width=panel_width(1, _GUTTER),
         height=150,
@@ -115,4 +137,5 @@ UNIT = ChartUnit(
     ),
     draw=draw,
     alternative=alternative,
+    takes_killed=True,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import UNSET
+
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of, tables_of, where
 from tare.experiment.results import Results
@@ -11,6 +13,7 @@ from tare.experiment.specification import Experiment
 from tare.registry import Description
 from tare.render.charts.forest import MOST_ROWS, Ratio, draw_ratios
 from tare.render.drawing import Chart
+from tare.results import message as messages
 from tare.results.finding import Finding, Table
 from tare.results.message import Message, message
 from tare.results.verdict import Verdict
@@ -46,7 +49,7 @@ def ratio_chart(
     def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
         return describe_ratios(ratios(results, findings))
 
-    return ChartUnit(description=description, draw=draw, alternative=alternative)
+    return ChartUnit(description=description, draw=draw, alternative=alternative, takes_killed=True)
 
 
 def _is_comparison(table: Table) -> bool:
@@ -54,21 +57,28 @@ def _is_comparison(table: Table) -> bool:
 
 
 def _ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
-    return [
-        Ratio(
-            level=str(row.get(factor)),
-            where=where(row, table, results, without=(factor,)),
-            ratio=row["ratio"],
-            low=row["low"],
-            high=row["high"],
-            verdict=Verdict(row["direction"], row["within_margin"]),
-            word=row["verdict"],
-            n=row["n"],
-            told=change_interval(row["ratio"], row["low"], row["high"]),
+    found = []
+    for row in table.rows:
+        ratio = messages.Ratio(row["ratio"], row["low"], row["high"], row.get("open", UNSET))
+        # Of a ratio that values above a limit leave open, the bound that is known is drawn.
+        drawn = next((x for x in (row["ratio"], row["low"], row["high"]) if x is not None), None)
+        if drawn is None:
+            continue
+        is_open = ratio.open is not UNSET
+        found.append(
+            Ratio(
+                level=str(row.get(factor)),
+                where=where(row, table, results, without=(factor,)),
+                ratio=drawn,
+                low=drawn if is_open and row["low"] is None else row["low"],
+                high=drawn if is_open and row["high"] is None else row["high"],
+                verdict=Verdict(row["direction"], row["within_margin"]),
+                word=row["verdict"],
+                n=row["n"],
+                told=change_interval(*ratio.parts),
+            )
         )
-        for row in table.rows
-        if row["ratio"] is not None
-    ]
+    return found
 
 
 def describe_ratios(some: Sequence[Ratio]) -> tuple[Message, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tare.experiment.findings import known
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of
@@ -28,6 +30,8 @@ from tare.render.drawing import (
 )
 from tare.results.finding import Finding
 from tare.results.message import Message, message
+from tare.statistics.intervals import Interval
+from tare.statistics.statistic import FloatArray
 from tare.units import scale_for
 
 #: Cells that one chart holds; the table has all.
@@ -77,11 +81,14 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     gutter = label + 20
     panels = []
     for workload, rows in by_workload.items():
-        scale, unit = scale_for([np.median(c.trial_values) for _, c in rows], cells.basis.unit)
+        middles = [np.median(_drawn(c)) for _, c in rows]
+        scale, unit = scale_for(middles, cells.basis.unit)
         names = list(dict.fromkeys(name for name, _ in rows))
         panel = _panel(names, platforms, unit, label)
         panel |= {
-            "data": {"values": [_record(name, c, scale, results) for name, c in rows]},
+            "data": {
+                "values": [_record(name, c, scale, cells.basis.unit, results) for name, c in rows]
+            },
             "title": workload if len(by_workload) > 1 else "",
             "width": panel_width(1, gutter),
             "height": len(names) * (_LANE * len(platforms) + 8),
@@ -118,13 +125,24 @@ def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Cha
     )  # fmt: skip
 
 
-def _record(name: str, cell: Cell, scale: float, results: Results) -> dict[str, Any]:
+def _drawn(cell: Cell) -> FloatArray:
+    """Return the values of a cell's workers, those above a time limit at the limit."""
+    return np.where(np.isposinf(cell.workers), cell.above[:, None], cell.workers)
+
+
+def _at_limit(value: float | None, median: Interval) -> float | None:
+    return median.above if value is not None and math.isinf(value) else value
+
+
+def _record(
+    name: str, cell: Cell, scale: float, unit_of_cells: str, results: Results
+) -> dict[str, Any]:
     median = cell.median
-    p10, p90 = np.quantile(cell.workers, [0.1, 0.9])
+    p10, p90 = np.quantile(_drawn(cell), [0.1, 0.9])
     ends = {
-        "middle": median.estimate,
+        "middle": _at_limit(median.estimate, median),
         "low": median.low,
-        "high": median.high,
+        "high": _at_limit(median.high, median),
         "p10": p10,
         "p90": p90,
     }
@@ -132,10 +150,13 @@ def _record(name: str, cell: Cell, scale: float, results: Results) -> dict[str, 
         key: None if value is None else float(f"{value / scale:.6g}") for key, value in ends.items()
     }
     interval = "no interval" if record["low"] is None else f"[{record['low']}, {record['high']}]"
+    told = f"{record['middle']} {interval}"
+    if cell.killed:
+        told = known.figure(unit_of_cells, median)
     return record | {
         "name": name,
         "platform": labelled(cell.levels["platform"], results),
-        "median": f"{record['middle']} {interval}",
+        "median": told,
         "spread": f"{record['p10']} – {record['p90']}",
         "n": cell.n,
     }
@@ -163,4 +184,5 @@ UNIT = ChartUnit(
     ),
     draw=draw,
     alternative=alternative,
+    takes_killed=True,
 )
