@@ -583,3 +583,53 @@ def test_failed_trials_are_told_to_a_ci() -> None:
     suite = Xml.fromstring(junit.render(document)).find("testsuite")
     assert suite is not None
     assert failed in (suite.findtext("system-err") or "")
+
+
+def few_pairs(*ratios: float, **changes: Any) -> Difference:
+    first = np.full(len(ratios), 1e7) + np.arange(len(ratios)) * 1e5
+    second = first * np.array(ratios)
+    c = comparison(
+        None, None, ratio=float(np.median(ratios)), n=len(ratios), more_pairs=None, tick=0.0
+    )
+    given = {"first_values": first, "second_values": second, "level_values": (first, second)}
+    return difference(c, **(given | changes))
+
+
+@pytest.mark.parametrize(
+    ("ratios", "level", "word"),
+    [
+        ((1.24, 1.31, 1.27), 0.75, "slower"),
+        ((0.9, 0.8, 0.95, 0.7), 0.875, "faster"),
+        ((1.24, 1.31, 0.99, 1.3, 1.2), 0.9375, None),
+    ],
+)
+def test_few_pairs_have_the_exact_interval_between_their_extremes_and_no_verdict(
+    ratios: tuple[float, ...], level: float, word: str | None
+) -> None:
+    d = few_pairs(*ratios)
+    said = d.answer.args
+    assert d.answer.id == "difference.extremes"
+    assert (said["level"], said["word"], said["n"]) == (Chosen(level), word, len(ratios))
+    assert said["ratio"].low == pytest.approx(min(ratios))
+    assert said["ratio"].high == pytest.approx(max(ratios))
+    assert d.each_pair is not None
+    assert [one.value for one in d.each_pair.args["ratios"]] == pytest.approx(list(ratios))
+    assert d.further is not None
+    assert (d.further.id, d.further.args["pairs"]) == ("difference.least", 7 - len(ratios))
+    # Neither a verdict nor a gate is decided by it.
+    assert d.comparison.verdict == INCONCLUSIVE
+    assert [d.gate(x) for x in (0.0, 0.1, 0.5)] == ["inconclusive"] * 3
+
+
+def test_other_numbers_of_pairs_have_no_such_interval() -> None:
+    assert few_pairs(1.1, 1.2).extremes is None
+    assert few_pairs(*[1.1] * 6).extremes is None
+    assert few_pairs(1.1, 1.2, 1.3, paired=False).extremes is None
+    coarse = few_pairs(1.1, 1.2, 1.3)
+    unknown = dataclasses.replace(coarse.comparison, tick=None)
+    assert dataclasses.replace(coarse, comparison=unknown).extremes is None
+    ticking = dataclasses.replace(coarse.comparison, tick=0.1)
+    wider = dataclasses.replace(coarse, comparison=ticking).extremes
+    assert wider is not None
+    assert wider.low == pytest.approx(1.0)
+    assert wider.high == pytest.approx(1.43)

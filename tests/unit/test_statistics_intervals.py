@@ -11,6 +11,7 @@ from scipy import stats
 
 from tare.results.message import message
 from tare.statistics.intervals import (
+    extremes_interval,
     p10_p90,
     quantile_interval,
     quantile_ranks,
@@ -108,3 +109,23 @@ def test_range_draws_trials_with_all_their_workers() -> None:
     assert one.low is not None
     assert ten.low is not None
     assert ten.half_width == pytest.approx(one.half_width, rel=0.15)
+
+
+@pytest.mark.parametrize(("n", "level"), [(3, 0.75), (4, 0.875), (5, 0.9375)])
+def test_the_extremes_of_few_values_cover_the_median_at_their_level(n: int, level: float) -> None:
+    rng, replicates = np.random.default_rng(n), 2000
+    covered = 0
+    for _ in range(replicates):
+        found = extremes_interval(rng.lognormal(0, 1, n))
+        assert found is not None
+        assert found.confidence == level
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= 1 <= found.high
+    low, high = stats.binom.ppf([0.005, 0.995], replicates, level)
+    assert low <= covered <= high
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 6])
+def test_other_numbers_of_values_have_no_interval_of_extremes(n: int) -> None:
+    assert extremes_interval(np.arange(float(n))) is None

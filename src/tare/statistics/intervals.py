@@ -25,6 +25,9 @@ FEWEST_FOR_RANGE = 20
 RESAMPLES = 1999
 #: Values resampled at once; bounds the memory of a bootstrap.
 _CHUNK = 4_000_000
+#: Numbers of values too few for a 95 % interval of the median, whose extremes are one at their own
+#: level.
+_EXTREMES = range(3, 6)
 #: Ratio of the sides of an interval up to which it is written with ±.
 _SYMMETRIC = 1.2
 
@@ -281,6 +284,28 @@ def quantile_interval(
     ordered = np.sort(values)
     low, high = float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1])
     return widened(Interval(estimate, low, high, confidence, method, n), values, tick)
+
+
+def extremes_interval(values: FloatArray) -> Interval | None:
+    """Interval of the median of 3 to 5 values, from the least to the largest.
+
+    The median lies outside only where all n values are on one side of it: its confidence is
+    1 − 2^(1 − n), which is 75, 87.5 and 93.75 %.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+
+    Returns
+    -------
+    Interval or None
+        None for other numbers of values.
+    """
+    n = len(values)
+    if n not in _EXTREMES:
+        return None
+    low, high = float(np.min(values)), float(np.max(values))
+    return Interval(float(np.median(values)), low, high, 1 - 2.0 ** (1 - n), "extremes", n)
 
 
 def p10_p90(values: FloatArray) -> FloatArray:

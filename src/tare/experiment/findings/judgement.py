@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from tare.results.message import Amount, Change, Chosen, Duration, Message, Rati
 from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
 from tare.statistics.censored import has_killed
 from tare.statistics.comparison import MAX_GROWTH, Comparison, compare, further
-from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
+from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, extremes_interval
 from tare.statistics.pair_ratios import (
     mean_gate_refusal,
     pair_ratio,
@@ -41,7 +41,7 @@ from tare.statistics.sequential import FIRST_LOOK, Look, Sequential, compare_seq
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray, exp
-from tare.units import change_interval, factor, looks_unlike
+from tare.units import change_interval, chosen, factor, looks_unlike
 
 #: Difference in written bytes per trial, absolute and relative to the reference, from which on it
 #: is reported.
@@ -125,8 +125,40 @@ class Difference:
     @property
     def ratio(self) -> str:
         """The ratio with its interval, as a change: "+3.1 % [+2.2, +4.0]"."""
+        c, extremes = self.comparison, self.extremes
+        if extremes is None:
+            return change_interval(c.ratio, c.low, c.high)
+        within = change_interval(c.ratio, extremes.low, extremes.high)
+        return f"{within} ({chosen(extremes.confidence)})"
+
+    @cached_property
+    def pair_ratios(self) -> FloatArray:
+        """Ratio of each pair, in order of time."""
+        return self.second_values / self.first_values
+
+    @cached_property
+    def extremes(self) -> Interval | None:
+        """The interval between the extremes of 3 to 5 pairs, which decides nothing.
+
+        None where there are other numbers of pairs, the clock does not show the ratio, or a value
+        is only known to exceed a time limit.
+        """
         c = self.comparison
-        return change_interval(c.ratio, c.low, c.high)
+        if not self.paired or self.few is not None or c.low is not None or c.tick is None:
+            return None
+        if any(c.killed):
+            return None
+        found = extremes_interval(self.pair_ratios)
+        if found is None or found.low is None or found.high is None:
+            return None
+        return replace(found, low=found.low / (1 + c.tick), high=found.high * (1 + c.tick))
+
+    @property
+    def each_pair(self) -> Message | None:
+        """The ratio of each pair, where they are too few for a verdict."""
+        if self.extremes is None:
+            return None
+        return message("difference.each_pair", ratios=[*map(Change, self.pair_ratios.tolist())])
 
     @property
     def words(self) -> Words:
@@ -156,12 +188,24 @@ class Difference:
                 ratio=self.estimate,
                 **self._exceeded,
             )
+        extremes = self.extremes
+        if extremes is None or extremes.low is None or extremes.high is None:
+            return message(
+                "difference.inconclusive",
+                second=self.second,
+                first=self.first,
+                ratio=self.estimate,
+                **self._exceeded,
+            )
+        higher, lower = extremes.low > 1, extremes.high < 1
         return message(
-            "difference.inconclusive",
+            "difference.extremes",
             second=self.second,
             first=self.first,
-            ratio=self.estimate,
-            **self._exceeded,
+            ratio=Ratio(self.comparison.ratio, extremes.low, extremes.high),
+            level=Chosen(extremes.confidence),
+            word=self.words.higher if higher else self.words.lower if lower else None,
+            n=extremes.n,
         )
 
     @property
@@ -195,11 +239,12 @@ class Difference:
             return None
         if self.remedy is not None:
             return self.remedy
-        more = self.comparison.more_pairs
-        if more is None:
-            few = "few" if not any(self.comparison.killed) else "longer_limit"
-            return message(f"difference.{few}")
-        return message("difference.more", pairs=more, time=_time(more * self.seconds))
+        more, least = self.comparison.more_pairs, FIRST_LOOK - self.comparison.n
+        killed = any(self.comparison.killed)
+        if more is None and (killed or least <= 0):
+            return message("difference.longer_limit" if killed else "difference.few")
+        about, pairs = ("least", least) if more is None else ("more", more)
+        return message(f"difference.{about}", pairs=pairs, time=_time(pairs * self.seconds))
 
     @property
     def medians_apart(self) -> Message | None:

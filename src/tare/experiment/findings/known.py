@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from tare.render.words import text
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.censored import interval_above
 from tare.statistics.interim_analysis import Target
-from tare.statistics.intervals import Interval, p10_and_p90
+from tare.statistics.intervals import Interval, extremes_interval, p10_and_p90
 from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray, median
 from tare.statistics.stopping import Why, clock, unsteady
@@ -208,6 +208,15 @@ def exceeded(known: Known) -> Message:
         trials=known.interval.n,
         limit=None if above is None else Chosen(above, "ns"),
     )
+
+
+def figure_of(unit: str, i: Interval, values: FloatArray) -> str:
+    """Write a median with its interval; of 3 to 5 values with their extremes and the level."""
+    extremes = extremes_interval(values) if i.low is None else None
+    if extremes is None:
+        return figure(unit, i)
+    shown = figure(unit, replace(extremes, above=i.above))
+    return f"{shown} ({units.chosen(extremes.confidence)})"
 
 
 def relative_spread(values: FloatArray) -> str:

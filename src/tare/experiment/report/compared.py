@@ -87,6 +87,7 @@ def _compared(d: Difference, gate: float | None) -> Compared:
         paired=d.paired,
         counted=d.counted,
         evidence=(
+            *([d.each_pair] if d.each_pair else []),
             message(
                 "compared.effect",
                 delta=round(c.cliffs_delta, 2),

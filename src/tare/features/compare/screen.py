@@ -11,15 +11,16 @@ from tare.cli import console
 from tare.cli.again import again
 from tare.experiment.findings.disturbance import switch_records
 from tare.experiment.findings.judgement import Difference, gate_answer, lost
-from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, figure
+from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, figure_of
 from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
 from tare.measure.comparison.session import Wanted, by_cpu_time, by_hand, gate_line, page
 from tare.measure.comparison.trust import trust
 from tare.render.words import sentence, text
 from tare.results.message import Chosen, Message, message
-from tare.statistics.intervals import Interval
+from tare.statistics.intervals import Interval, extremes_interval
 from tare.statistics.sequential import FIRST_LOOK
+from tare.statistics.statistic import FloatArray
 from tare.units import chosen
 
 #: Characters of the picture, and of what stands before every line.
@@ -35,18 +36,21 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
         _say("Verdict", text(d.answer) if c.verdict.conclusive else sentence(d.answer))
         rests = message(
             "compare.rests",
-            confidence=Chosen(c.confidence),
+            confidence=None if d.extremes else Chosen(c.confidence),
             sequential=bool(d.looks),
             counted=d.counted,
         )
         _say("", text(rests), style="dim")
+        if d.each_pair:
+            _say("", sentence(d.each_pair))
         if further:
             _say("", sentence(further))
         for line in picture(d):
             console.out.print(line, no_wrap=True, crop=False)
         name = max(len(d.first), len(d.second))
-        for label, known in zip((d.first, d.second), d.medians, strict=True):
-            _say("Median", f"{label:<{name}}  {_interval(known, d)}")
+        of_sides = zip((d.first, d.second), d.medians, d.level_values, strict=True)
+        for label, known, values in of_sides:
+            _say("Median", f"{label:<{name}}  {_interval(known, d, values)}")
         if d.failures is not None and (both := d.failures.two_sided):
             _say("Limit", text(both))
         if d.of_pairs:
@@ -69,9 +73,10 @@ def _say(label: str, said: str, style: str | None = None) -> None:
     console.labelled(label, said, _INDENT - 1, style)
 
 
-def _interval(known: Interval, d: Difference) -> str:
-    without = "  (no interval)" if known.low is None or known.high is None else ""
-    return figure(d.basis.unit, known) + without
+def _interval(known: Interval, d: Difference, values: FloatArray) -> str:
+    written = figure_of(d.basis.unit, known, values)
+    is_bounded = known.low is not None or extremes_interval(values) is not None
+    return written if is_bounded else f"{written}  (no interval)"
 
 
 def _effect(d: Difference) -> Message:

@@ -45,7 +45,7 @@ from tare.render import data
 from tare.render.words import sentences, text
 from tare.results.message import Amount, Atom, Chosen, Message, message
 from tare.statistics.interim_analysis import first_look
-from tare.statistics.intervals import p10_and_p90
+from tare.statistics.intervals import extremes_interval, p10_and_p90
 from tare.statistics.statistic import median
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ CONTAINERS = ("docker", "runc")
 RESERVE = 1.2
 #: Share of the CPUs from which on other programs explain that a target was not reached.
 NOTABLE_NEIGHBOURS = 0.05
-#: Numbers of trials too few for a 95 % interval, whose extremes are one at their own level.
-_EXTREMES = range(3, 6)
 #: Numbers of processes, by which the same warning would be another one each time.
 _PIDS = re.compile(r" \(\d+\)")
 #: Sources of a wall time of which it is said what is timed (``run.timed``).
@@ -465,9 +463,8 @@ def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
     if len(values) > 1:
         several = len(values) >= FEWEST_FOR_QUANTILES
         ends = p10_and_p90(values) if several else (float(values.min()), float(values.max()))
-        # The median is between the extremes of n trials but for all n on one side of it.
-        level = Chosen(1 - 2.0 ** (1 - len(values))) if len(values) in _EXTREMES else None
-        name = "range" if several else "ends"
+        name, extremes = "range" if several else "ends", extremes_interval(values)
+        level = None if extremes is None else Chosen(extremes.confidence)
         span = units.span("ns", *ends, time.interval.above)
         spread = message(f"run.{name}", range=span, level=level)
     return message(

@@ -11,7 +11,7 @@ from tare import units
 from tare.cli import console
 from tare.cli.again import again
 from tare.errors import ExperimentError, TrialError
-from tare.experiment.findings.known import figure, relative_spread
+from tare.experiment.findings.known import figure_of, relative_spread
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
@@ -264,7 +264,7 @@ def _rows(found: Sequence[Difference]) -> Iterator[Row]:
 def _own(
     median: Interval, values: FloatArray, unit: str, versus: str | None
 ) -> tuple[str, str | None, str, str]:
-    return figure(unit, median), versus, relative_spread(values), str(len(values))
+    return figure_of(unit, median, values), versus, relative_spread(values), str(len(values))
 
 
 def _word(d: Difference) -> str:

@@ -81,6 +81,7 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         "ratio_ci": [c.low or None, c.high],
         "ratio_open": open_bounds(c.low, c.high),
         "confidence": c.confidence,
+        "extremes": _extremes_json(d),
         "method": d.method,
         "margin": d.margin,
         "n": c.n,
@@ -107,6 +108,13 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         ],
         "values": [d.first_values.tolist(), d.second_values.tolist()],
     }
+
+
+def _extremes_json(d: Difference) -> dict[str, Any] | None:
+    found = d.extremes
+    if found is None:
+        return None
+    return {"ratio_ci": [found.low, found.high], "confidence": found.confidence}
 
 
 def _trials_json(of: SideFailures) -> list[dict[str, Any]]:
