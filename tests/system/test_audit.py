@@ -87,18 +87,18 @@ def test_all_published_cells_come_out_of_the_json(stability: dict[str, Any]) -> 
 
 def test_the_first_line_says_that_a_precision_was_missed(tmp_path: Path) -> None:
     file = table(tmp_path, np.random.default_rng(4).lognormal(0, 0.6, 20))
-    for words, code in (((), 0), (("--precision", "1%"), 1), (("--precision", "50%"), 0)):
+    for words, code in (((), 1), (("--precision", "1%"), 1), (("--precision", "50%"), 0)):
         done = in_process(file, "--trial", "run", *words)
         assert done.returncode == code
         first, second, *rest = done.stdout.splitlines()
         assert second.startswith("         results.csv (table) ")
         if words == ("--precision", "50%"):
-            assert first.startswith("TRUST ")
-            assert "≈" not in first
+            assert first.startswith("TRUST    to ± 35 % in this session")
         else:
-            runs = first.split("≈ ")[1].split(" runs")[0]
-            assert "± 35 %" in first
-            assert any(f"≈ {runs}  TRUST" in line for line in rest)
+            more = int(first.split("about ")[1].split(" more runs")[0].replace(",", ""))
+            assert first.startswith("DOUBT    ± 35 %: about ")
+            (runs,) = (line.split("≈ ")[1].split()[0] for line in rest if "  DOUBT" in line)
+            assert more == pytest.approx(int(runs.replace(",", "")) - 20, rel=0.1)
 
 
 def test_what_is_compared_and_explained_is_all_there(stability: dict[str, Any]) -> None:

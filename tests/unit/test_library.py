@@ -226,6 +226,7 @@ def test_audit_writes_the_bytes_of_the_command(tmp_path: Path) -> None:
         assert list(one.interval or ()) == told["median_ci"]
         assert np.median(one.values) == pytest.approx(one.median)
     assert found.verdict == found.audit.verdict
+    assert found.extent == max(one.extent for one in found.series if one.extent is not None)
 
 
 def test_a_notebook_shows_names_as_text(tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ def render(report: Report, *, is_ci: bool = False) -> str:
         element.set("time", _seconds(sum(one.seconds for one in report.compared)))
     lines = [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
     lines += [f"Failed: {paragraph(report.failed)}"] if report.failed else []
+    if report.notes:
+        Xml.SubElement(suite, "system-out").text = possible(paragraph(report.notes))
     if lines:
         Xml.SubElement(suite, "system-err").text = possible("\n".join(lines))
     root.append(suite)
