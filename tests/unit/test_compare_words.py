@@ -625,6 +625,8 @@ def test_other_numbers_of_pairs_have_no_such_interval() -> None:
     assert few_pairs(1.1, 1.2).extremes is None
     assert few_pairs(*[1.1] * 6).extremes is None
     assert few_pairs(1.1, 1.2, 1.3, paired=False).extremes is None
+    # One that was killed at its limit has no ratio.
+    assert few_pairs(1.1, math.inf, 1.3).extremes is None
     coarse = few_pairs(1.1, 1.2, 1.3)
     unknown = dataclasses.replace(coarse.comparison, tick=None)
     assert dataclasses.replace(coarse, comparison=unknown).extremes is None

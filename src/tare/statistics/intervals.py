@@ -299,10 +299,10 @@ def extremes_interval(values: FloatArray) -> Interval | None:
     Returns
     -------
     Interval or None
-        None for other numbers of values.
+        None for other numbers of values, and where one is only known to be above a limit.
     """
     n = len(values)
-    if n not in _EXTREMES:
+    if n not in _EXTREMES or not np.all(np.isfinite(values)):
         return None
     low, high = float(np.min(values)), float(np.max(values))
     return Interval(float(np.median(values)), low, high, 1 - 2.0 ** (1 - n), "extremes", n)

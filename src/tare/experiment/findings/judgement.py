@@ -133,8 +133,9 @@ class Difference:
 
     @cached_property
     def pair_ratios(self) -> FloatArray:
-        """Ratio of each pair, in order of time."""
-        return self.second_values / self.first_values
+        """Ratio of each pair, in order of time; NaN where both were killed at a limit."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.second_values / self.first_values)
 
     @cached_property
     def extremes(self) -> Interval | None:
