@@ -57,7 +57,7 @@ def test_a_trial_counts_by_its_mean_in_order_of_time() -> None:
 def test_values_that_became_means_are_told() -> None:
     values = RNG.normal(1, 0.01, 15)
     found = audited(values, trial=np.repeat(np.arange(5), 3))
-    assert found.notes == (message("audit.trust.means", values=15, trials=5),)
+    assert found.notes == (message("audit.trust.means", values=15, trials=5, first=1, last=3),)
     assert audited(values).notes == ()
 
 

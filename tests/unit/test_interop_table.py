@@ -181,6 +181,35 @@ def test_every_row_may_be_a_trial(tmp_path: Path) -> None:
     assert series.trial.tolist() == [7, 7]
 
 
+GROUPS = "".join(f"{fork},{i},{fork + i}.5\n" for fork in (1, 2, 3) for i in (1, 2))
+
+
+def test_rows_that_come_in_groups_are_told_where_each_is_to_be_a_trial(tmp_path: Path) -> None:
+    series = only(tmp_path, f"fork,iteration,time_s\n{GROUPS}", value="time_s", trial="row")
+    assert series.grouped == message(
+        "interop.table.grouped", column="fork", n=3, rows=6, option="fork"
+    )
+    without = "".join(f"{line.split(',', 1)[1]}\n" for line in GROUPS.splitlines())
+    series = only(tmp_path, f"iteration,time_s\n{without}", value="time_s", trial="row")
+    assert series.grouped == message(
+        "interop.table.grouped", column="iteration", n=3, rows=6, option="iteration"
+    )
+    # Rows of a block are pairs that are meant.
+    series = only(tmp_path, f"run,i,t_s\n{GROUPS}", value="t_s", trial="row", block="run")
+    assert series.grouped is None
+
+
+def test_executions_begin_where_iterations_begin_anew(tmp_path: Path) -> None:
+    text = "iteration,time_s\n1,5\n2,6\n3,7\n1,5\n2,4\n1,3\n"
+    series = only(tmp_path, text, value="time_s", trial="iteration")
+    assert series.trial is not None
+    assert series.trial.tolist() == [0, 0, 0, 1, 1, 2]
+    # Without a restart, a number is an execution.
+    series = only(tmp_path, "round,t_s\n1,5\n1,6\n2,7\n2,5\n", value="t_s", trial="round")
+    assert series.trial is not None
+    assert series.trial.tolist() == [1, 1, 2, 2]
+
+
 @pytest.mark.parametrize("unit", ["", " ms"])
 def test_missing_values_may_be_left_out(unit: str, tmp_path: Path) -> None:
     cells = [f"1{unit}", "NA", f"2{unit}", "-", "nan" if not unit else "junk"]

@@ -15,8 +15,8 @@ INDENT = 26
 #: Headings to the options below them, in any command: an option of one name means the same in all.
 GROUPS = {
     "What": (
-        "application", "name", "build", "base", "head", "metric", "quantile", "margin", "gate",
-        "baseline", "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms",
+        "application", "name", "build", "base", "head", "metric", "quantile", "steady", "margin",
+        "gate", "baseline", "inputs", "by", "kernel", "settings", "fix", "purpose", "false_alarms",
         "pattern", "sweep", "identify", "spend", "kappa", "finding", "table", "cpus", "session",
         "limit", "direction", "streams", "memory", "workload", "slope", "intercept", "range",
         "r_squared", "maximum", "predictions",

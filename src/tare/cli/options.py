@@ -118,6 +118,10 @@ Markdown = Annotated[
     typer.Option(metavar="FILE|-", help="Write a table as Markdown; -: standard output."),
 ]
 JUnit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write verdicts as JUnit XML.")]
+Steady = Annotated[
+    bool,
+    typer.Option("--steady", help="Use the steady part alone: without warm-up."),
+]
 Json = Annotated[
     str | None, typer.Option(metavar="FILE|-", help="Write results as JSON; -: standard output.")
 ]

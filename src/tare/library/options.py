@@ -103,6 +103,7 @@ class AuditOptions(TypedDict, total=False):
     quantile: float | str | Sequence[float | str]
     time_unit: Duration
     seed: int
+    steady: bool
 
 
 def _refused(name: str, value: object, wanted: str) -> UsageError:
@@ -237,6 +238,7 @@ _CONVERT: Mapping[str, Callable[[str, object], Any]] = {
             "context_switches",
             "drop_missing",
             "fingerprint",
+            "steady",
             "strict",
         ),
         _flag,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -247,17 +248,40 @@ class LongTable:
             at_s=self._times.since_1970(columns[1]) if roles.order is not None else None,
             defects=(*self._corrupt(one, len(columns[0])), *defects),
             notes=self._left_out(one, len(columns[0])),
+            grouped=self._grouped(rest),
         )
 
     def _trials(self, rest: list[NDArray[Any]], n: int) -> IntArray | None:
-        if self._roles.rows_are_trials:
-            return np.arange(n)
+        return np.arange(n) if self._roles.rows_are_trials else self._numbered_trials(rest)
+
+    def _numbered_trials(self, rest: list[NDArray[Any]]) -> IntArray | None:
+        """Return the execution of each row by the column that numbers them, if one does."""
         if self._roles.trial is None:
             return None
         trial = rest[0]
-        if self._roles.recognised and _recurs(trial):
+        if self._roles.restarts and (executions := _number_between_restarts(trial)) is not None:
+            return executions
+        return None if self._roles.recognised and _recurs(trial) else trial
+
+    def _grouped(self, rest: list[NDArray[Any]]) -> Message | None:
+        """Say that rows, which count as trials, belong to executions of several rows each."""
+        roles = self._roles
+        if not roles.rows_are_trials or roles.trial is None or roles.block is not None:
             return None
-        return trial
+        trial = self._numbered_trials(rest)
+        if trial is not None and _recurs(trial):
+            return None
+        groups = 0 if trial is None else len(np.unique(trial))
+        if trial is None or groups == len(trial):
+            return None
+        column = label(self._rows.names[roles.trial])
+        return message(
+            "interop.table.grouped",
+            column=column,
+            n=groups,
+            rows=len(trial),
+            option=shlex.quote(column),
+        )
 
     def _codes_of(self, one: int) -> list[int]:
         return [code for series, code in sorted(self._with_unit) if series == one]
@@ -329,6 +353,20 @@ def _recurs(trial: IntArray) -> bool:
     """Whether a number comes again after others, so that it stands for several executions."""
     runs = 1 + int(np.count_nonzero(np.diff(trial)))
     return len(trial) > 0 and runs > len(np.unique(trial))
+
+
+def _number_between_restarts(iteration: IntArray) -> IntArray | None:
+    """Return the number of each row's execution, which begins where iterations begin anew.
+
+    None: there is only one, or its iterations are not numbered one by one.
+    """
+    if len(iteration) == 0:
+        return None
+    begins = iteration == iteration.min()
+    is_next = np.diff(iteration) == 1
+    if not 1 < begins.sum() < len(begins) or not begins[0] or not (begins[1:] | is_next).all():
+        return None
+    return np.cumsum(begins) - 1
 
 
 def _shown(unit: units.Unit) -> str:

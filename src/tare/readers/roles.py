@@ -122,12 +122,14 @@ class Roles:
         Whether the column of the values was not named.
     recognised : bool
         Whether ``trial`` was not named, but is called and numbered as executions are.
+    restarts : bool
+        Whether ``trial`` numbers what is inside executions, which begin where it begins anew.
     apart : tuple of int
         Those of ``keys`` that nobody named: text, of which some levels recur.
     pooled : tuple of int
         Such columns that are no keys, since others were named.
     rows_are_trials : bool
-        Whether every row is an execution of its own.
+        Whether every row is an execution of its own, whatever a recognised ``trial`` shows.
     drop_missing : bool
         Whether cells of the values that hold nothing are no defect.
     """
@@ -139,6 +141,7 @@ class Roles:
     block: int | None = None
     guessed: bool = False
     recognised: bool = False
+    restarts: bool = False
     apart: tuple[int, ...] = ()
     pooled: tuple[int, ...] = ()
     rows_are_trials: bool = False
@@ -195,18 +198,25 @@ def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
     _check_trial(file, rows, index.get(trial or ""))
     value = index[columns.value] if columns.value else _only_numeric(file, rows, taken | counters)
     executions = [i for i in counters - {value} if _words(rows.names[i]) & _EXECUTIONS]
-    recognised = columns.trial is None and len(executions) == 1
     levels = tuple(_of_levels(rows, {value, *taken}))
     separate = tuple(index[name] for name in keys) or levels
     rounds = (i for i in sorted(counters - {value}) if _are_rounds(rows, i, separate))
+    parameters = tuple(sorted(_parameters(rows, {value, *taken, *counters}, separate)))
+    recognised = columns.trial is None and len(executions) == 1
+    inside = [i for i in counters - {value} if _words(rows.names[i]) & _INSIDE]
+    # Iterations begin anew for each level of a parameter, too.
+    grouping = executions or ([] if parameters else inside)
+    trials = [index[trial]] if trial else grouping if recognised or each_row else []
+    numbers_trials = len(trials) == 1
     return Roles(
         value=value,
         keys=separate,
         order=index[columns.order] if columns.order else None,
-        trial=index[trial] if trial else executions[0] if recognised else None,
+        trial=trials[0] if numbers_trials else None,
         block=index[columns.block] if columns.block else None,
         guessed=columns.value is None,
         recognised=recognised,
+        restarts=numbers_trials and bool(_words(rows.names[trials[0]]) & _INSIDE),
         apart=() if keys else levels,
         pooled=tuple(i for i in levels if len({*rows.sample()[i]}) > 1) if keys else (),
         rows_are_trials=each_row,
@@ -214,7 +224,7 @@ def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
         status=status,
         codes=status is not None,
         success=success,
-        parameters=tuple(sorted(_parameters(rows, {value, *taken, *counters}, separate))),
+        parameters=parameters,
         rounds=next(rounds, None),
         labels=tuple(_labels(rows, {value, *taken, *levels})),
     )

@@ -51,7 +51,7 @@ class Defect:
 
     Attributes
     ----------
-    kind : {"corrupt", "mixed units", "summary only", "few requests"}
+    kind : {"corrupt", "mixed units", "summary only", "few requests", "no steady part"}
         ``corrupt``: not a number, infinite, or negative where that cannot be.
     message : Said
         With the place in the file (line, row, or path inside it) and how many.
@@ -171,6 +171,8 @@ class Series:
     defects : tuple of Defect
     notes : tuple of Message
         What else a reader must know: values of warm-up left out, failed runs.
+    grouped : Message or None
+        That values count as trials although several are of one execution.
     timelines : tuple of Timeline
         Of the only execution, where its values are known; otherwise none.
     """
@@ -189,6 +191,7 @@ class Series:
     task: TaskRuns | None = None
     defects: tuple[Defect, ...] = ()
     notes: tuple[Message, ...] = ()
+    grouped: Message | None = None
     timelines: tuple[Timeline, ...] = ()
 
 

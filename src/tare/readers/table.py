@@ -44,10 +44,15 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     if roles.guessed:
         (column,) = _quoted(rows, [roles.value])
         notes.insert(0, message("interop.table.guessed", column=column))
-    if roles.recognised and roles.trial is not None:
+    if (
+        (roles.recognised or roles.restarts)
+        and roles.trial is not None
+        and not roles.rows_are_trials
+    ):
         (column,) = _quoted(rows, [roles.trial])
         used = all(one.trial is not None for one in series)
-        notes.append(message(f"interop.table.{'executions' if used else 'recurs'}", column=column))
+        said = "restarts" if roles.restarts else "executions" if used else "recurs"
+        notes.append(message(f"interop.table.{said}", column=column))
     if roles.apart and len(series) > 1:
         notes.append(message("interop.table.apart", columns=_quoted(rows, roles.apart)))
     unnamed = sorted((*roles.pooled, *roles.parameters))

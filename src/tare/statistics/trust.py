@@ -23,8 +23,10 @@ from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
 from tare.statistics.periodicity import without_period
 from tare.statistics.quantiles import quantiles
+from tare.statistics.shared_timeline import SharedTimeline
 from tare.statistics.statistic import FloatArray, IndexArray
 from tare.statistics.ticks import tick_of
+from tare.statistics.warmup import cold_start
 
 if TYPE_CHECKING:
     from tare.statistics.time_of_day import TimeOfDay
@@ -50,7 +52,7 @@ class Defect(Protocol):
 
     @property
     def kind(self) -> str:
-        """``corrupt``, ``mixed units``, ``summary only`` or ``few requests``."""
+        """``corrupt``, ``mixed units``, ``summary only``, ``few requests``, ``no steady part``."""
 
     @property
     def message(self) -> Said:
@@ -59,14 +61,24 @@ class Defect(Protocol):
 
 @dataclass(frozen=True)
 class OrderDoubt:
-    """Evidence of a doubt that rests on the order of the values alone, which may be chance."""
+    """Evidence of a doubt that rests on the order of the values alone, which may be chance.
+
+    Attributes
+    ----------
+    order : Order
+    copy : Copy or None
+    timeline : SharedTimeline or None
+        Of a series that is doubtful for it.
+    """
 
     order: Order
     copy: Copy | None
+    timeline: SharedTimeline | None = None
 
     def holds_among(self, series: int) -> bool:
         """Whether at most 5 % of so many sound series show such evidence in any of them."""
-        if self.copy is not None and self.copy.p * series <= _BY_CHANCE:
+        by_chance = [one.p for one in (self.copy, self.timeline) if one is not None]
+        if any(p * series <= _BY_CHANCE for p in by_chance):
             return True
         return self.order.holds_among(series)
 
@@ -133,15 +145,18 @@ def trust(
     failed: Said | None = None,
     partly_failed: Said | None = None,
     sorter: IndexArray | None = None,
+    timeline: SharedTimeline | None = None,
+    grouped: Said | None = None,
 ) -> Trust:
     """Judge one series.
 
     REJECT: every run failed, fewer than 6 trials, corrupt values, mixed units (also where only the
     size of the values shows them), quantiles of too few requests. DOUBT: autocorrelation (a
     dependence time above 1.5, or neighbours that alternate), periods, copied stretches, a drift or
-    a change of level larger than the target, a spread that changes, a factor that may be one of
-    units, a resolution that is unknown because (nearly) all values are equal, values that are not
-    known to be trials, runs that failed, a median that is known less precisely than the target.
+    a change of level larger than the target, a spread that changes, a timeline that executions
+    share inside and that makes their mean misleading, a factor that may be one of units, a
+    resolution that is unknown because (nearly) all values are equal, values that are not known to
+    be trials, runs that failed, a median that is known less precisely than the target.
     Shape, modes and outliers never lower a verdict.
 
     Parameters
@@ -176,6 +191,10 @@ def trust(
         How many runs failed, where they are more than can be neglected.
     sorter : int array, shape (n,), optional
         Indices that sort the values, where they are known.
+    timeline : SharedTimeline, optional
+        What executions have in common over their iterations, whose means the values are.
+    grouped : Said, optional
+        That several values are of one execution, although each counts as a trial.
 
     Returns
     -------
@@ -214,23 +233,29 @@ def trust(
     if rejections:
         return Trust("REJECT", tuple(rejections))
     doubts, remarks, evidence = _look(values, precision, tick, order, found, left, sorter)
-    if units is not None or not trials_known or partly_failed is not None:
-        evidence = None
-    if partly_failed is not None:
-        doubts.insert(0, message("trust.some_failed", said=partly_failed))
-    if units is not None:
-        doubts.append(_units(units))
+    median = median or quantiles(values, (0.5,), tick=tick)[0]
+    inside = _look_inside(timeline, precision, median.half_width)
+    if inside and evidence is not None:
+        evidence = replace(evidence, timeline=timeline)
+    if timeline is not None and not inside:
+        remarks.append(timeline.sentence)
+    certain = _certain_doubts(units, grouped, partly_failed)
+    cold = cold_start(values, precision)
+    if cold is not None and abs(cold.shift) > precision:
+        certain.append(message("trust.cold", said=cold.sentence))
+    elif cold is not None:
+        remarks.append(cold.sentence)
+    reasons = [*certain, *doubts, *inside]
     if not trials_known:
         why = executions and message("trust.executions", said=executions)
-        doubts.append(why or message("trust.trials"))
+        reasons.append(why or message("trust.trials"))
     judged = Trust(
-        "DOUBT" if doubts else "TRUST",
-        tuple(doubts),
+        "DOUBT" if reasons else "TRUST",
+        tuple(reasons),
         tuple(remarks),
-        evidence if doubts else None,
+        None if certain or not trials_known else evidence,
         sessions=sessions,
     )
-    median = median or quantiles(values, (0.5,), tick=tick)[0]
     return with_extent(judged, median, precision, narrows=narrows)
 
 
@@ -272,6 +297,29 @@ def with_extent(found: Trust, median: Interval, precision: float, *, narrows: bo
 def extent_of_all(some: Sequence[Trust]) -> float | None:
     """Return the widest extent of several series; None where none has one."""
     return max((one.extent for one in some if one.extent is not None), default=None)
+
+
+def _look_inside(
+    timeline: SharedTimeline | None, precision: float, half_width: float | None
+) -> list[Message]:
+    """Return the doubt that the timeline of executions is; empty: their means do not mislead."""
+    if timeline is None or not timeline.is_doubtful(precision, half_width):
+        return []
+    return [message("trust.timeline", said=timeline.sentence, kind=timeline.kind)]
+
+
+def _certain_doubts(
+    units: MixedUnits | None, grouped: Said | None, partly_failed: Said | None
+) -> list[Message]:
+    """Return the doubts that do not rest on the order of the values."""
+    found = []
+    if partly_failed is not None:
+        found.append(message("trust.some_failed", said=partly_failed))
+    if grouped is not None:
+        found.append(message("trust.grouped", said=grouped))
+    if units is not None:
+        found.append(_units(units))
+    return found
 
 
 def beside_cycles(
@@ -371,7 +419,9 @@ def _units(units: MixedUnits) -> Message:
 
 
 def _rejection(defect: Defect) -> Message:
-    kind = {"mixed units": "units", "few requests": "requests"}.get(defect.kind, "corrupt")
+    kind = {"mixed units": "units", "few requests": "requests", "no steady part": "unsteady"}.get(
+        defect.kind, "corrupt"
+    )
     return message(f"trust.defect.{kind}", said=defect.message)
 
 

@@ -5,6 +5,7 @@ Source: STABILITY; Barrett 2017; Jackson and others 2005.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,11 +14,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tare.results.message import Deviation, Message, message
+from tare.results.message import Change, Deviation, Message, message
 from tare.statistics import checked
 from tare.statistics.changes import Changes, change_points, changes
 from tare.statistics.downsample import MOST, fences, sample
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, median
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
 
@@ -111,7 +112,10 @@ def settle(values: FloatArray, tolerance: float = 0.01) -> WarmUp:
     if len(values) < FEWEST:
         level = (float(np.mean(values)),) if len(values) else ()
         return _shaped("too short", (), level)
-    return _classify(values, change_points(values), tolerance)
+    settled = _classify(values, change_points(values), tolerance)
+    if settled.shape == "flat" and cold_start(values, tolerance) is not None:
+        settled = _classify(values, (1,), tolerance)
+    return settled
 
 
 def warm_up(values: ArrayLike, precision: float = 0.01, found: Changes | None = None) -> WarmUp:
@@ -144,15 +148,47 @@ def warm_up(values: ArrayLike, precision: float = 0.01, found: Changes | None = 
         sentence = message("series.warmup.drift", size=Deviation(found.drift, "share"))
         return WarmUp("no steady state", (), (float(np.mean(values)),), None, False, sentence)
     settled = _classify(values, found.points, precision)
-    if settled.shape == "flat" and n >= FEWEST and _cold_start(values, precision):
+    if settled.shape == "flat" and cold_start(values, precision) is not None:
         settled = _classify(values, (1,), precision)
     return settled
 
 
-def _cold_start(values: FloatArray, precision: float) -> bool:
+@dataclass(frozen=True)
+class ColdRun:
+    """A first run that took much longer than all others.
+
+    Attributes
+    ----------
+    ratio : float
+        Of the first run to the median of the others; infinite where that is 0.
+    shift : float
+        Relative change of the median by the first run.
+    """
+
+    ratio: float
+    shift: float
+
+    @property
+    def sentence(self) -> Message:
+        """Say how much longer the first run took."""
+        return message("series.warmup.cold", times=Change(self.ratio))
+
+
+def cold_start(values: FloatArray, precision: float = 0.01) -> ColdRun | None:
+    """Return the first of at least 20 runs where it is a cold start; otherwise None.
+
+    It exceeds all others and Tukey's far fence; in steady series, the first of n runs is the
+    longest in 1 of n.
+    """
+    if len(values) < FEWEST:
+        return None
     first, rest = float(values[0]), np.asarray(values[1:MOST])
-    middle = float(np.median(rest))
-    return bool(first > max(rest.max(), fences(rest)[1], middle + precision * abs(middle)))
+    middle = median(rest)
+    if not first > max(rest.max(), fences(rest)[1], middle + precision * abs(middle)):
+        return None
+    if middle <= 0:
+        return ColdRun(math.inf, 0.0)
+    return ColdRun(first / middle, median(np.asarray(values[:MOST])) / middle - 1)
 
 
 def _shaped(

@@ -32,6 +32,7 @@ def ask(
     quantile: Sequence[str] | None,
     time_unit: str,
     seed: int,
+    steady: bool,
 ) -> Question:
     """Return the question that options describe, as they are typed.
 
@@ -61,6 +62,7 @@ def ask(
         if quantile
         else QUANTILES,
         seed=seed,
+        steady=steady,
         finding=finding,
         unit_s=quantities.wait("--time-unit", time_unit),
         sizing=Sizing(cores, pinning, reference, host_cores),

@@ -81,6 +81,7 @@ def audit(
             help="Unit of time that medians are taken of, 5 min to 1 d (daily cycle: up to 4 h).",
         ),
     ] = "1h",
+    steady: options.Steady = False,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of resampling.")] = 1,
     report: options.Report = None,
     json: options.Json = None,
@@ -110,6 +111,7 @@ def audit(
         trial=trial, block=block, drop_missing=drop_missing, cores=cores,
         pinning=pinning_column, reference=reference, host_cores=host_cores, precision=precision,
         confidence=confidence, quantile=quantile, time_unit=time_unit, seed=seed,
+        steady=steady,
     )  # fmt: skip
     with Progress() as progress:
         found = look(files, question, progress)

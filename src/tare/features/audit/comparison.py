@@ -46,6 +46,8 @@ MOST_POOLED = 20_000
 MOST_PAIRED_SPREAD = 200
 #: Comparisons of one audit.
 MOST_PAIRS = 5000
+#: Share of the margin from which a difference of warm-ups may change the verdict.
+_UNLIKE = 0.25
 #: Relative growth of the p10–p90 range that matters.
 SPREAD_MARGIN = 0.5
 
@@ -274,7 +276,8 @@ def _compare(
         matched = _of_processes(matched)
     location, refusal = locate(a, b, matched, question)
     said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
-    matched = replace(matched, because=(*matched.because, *_confounded(a, b, columns)))
+    weak = (*_confounded(a, b, columns), *_unlike_inside(a, b, question))
+    matched = replace(matched, because=(*matched.because, *weak))
     key = _common(a.key, b.key, columns)
     return ComparisonAudit(
         key=key,
@@ -304,6 +307,18 @@ def _confounded(a: SeriesAudit, b: SeriesAudit, columns: Sequence[str]) -> Itera
     for key in sorted((a.key.keys() & b.key.keys()) - left_out):
         if a.key[key] != b.key[key]:
             yield message("audit.paired.confounded", key=key, first=a.key[key], second=b.key[key])
+
+
+def _unlike_inside(a: SeriesAudit, b: SeriesAudit, question: Question) -> Iterator[Message]:
+    """Say that iterations inside the trials of one change otherwise than in the other."""
+    if question.steady or a.timeline is b.timeline is None:
+        return
+    shifts = [0.0 if s.timeline is None else s.timeline.shift for s in (a, b)]
+    if abs(shifts[1] - shifts[0]) > _UNLIKE * question.margin:
+        name, timeline = next((s.name, t) for s in (b, a) if (t := s.timeline) is not None)
+        yield message(
+            "audit.paired.timeline", name=name, said=timeline.sentence, kind=timeline.kind
+        )
 
 
 def _common(a: Mapping[str, str], b: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
@@ -367,6 +382,8 @@ def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> Message | None
         return message("audit.refusal.failed", names=failed)
     if min(len(matched.first), len(matched.second)) == 0:
         return message("audit.refusal.empty")
+    if unsteady := [s.name for s in (a, b) if s.steady is not None and s.steady.refusal]:
+        return message("audit.refusal.unsteady", names=unsteady)
     unfit = [s.name for s in (a, b) if s.series.defects]
     if unfit:
         return message("audit.refusal.corrupt", names=unfit)

@@ -120,6 +120,9 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "used": s.used,
         "reported": s.series.reported,
         "notes": sentences(s.series.notes),
+        "inside": s.timeline
+        and _fields(s.timeline, "kind", "size", "shift", "steady_from", "period"),
+        "steady_from": s.steady and s.steady.begin,
         "timelines": [
             {"metric": t.metric, "unit": t.unit, "values": t.values, "sentence": sentence(said)}
             for t, said in inside(s)

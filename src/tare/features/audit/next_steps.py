@@ -251,7 +251,7 @@ def _cure(audit: Audit) -> Message | None:
         few = found["trust.defect.requests"].args["said"]
         assert isinstance(few, Message)
         return _next("requests", again("audit", {"--value": str(few.args["instead"])}))
-    if (cure := _moving(audit, found)) is not None:
+    if (cure := _inside(found) or _moving(audit, found)) is not None:
         return cure
     cautions = {one.id for c in audit.comparisons for one in c.matched.cautions}
     # The audit cannot see that files were measured alternately, as Next proposes.
@@ -261,6 +261,18 @@ def _cure(audit: Audit) -> Message | None:
         and not settled
     ):
         return _rounds(audit) or _pairs("paired", audit)
+    return None
+
+
+def _inside(found: Mapping[str, Message]) -> Message | None:
+    """Return what takes executions whole, or without their warm-up; None: neither is doubtful."""
+    grouped, timeline = found.get("trust.grouped"), found.get("trust.timeline")
+    if grouped is not None:
+        said = grouped.args["said"]
+        assert isinstance(said, Message)
+        return _next("grouped", again("audit", {"--trial": str(said.args["column"])}))
+    if timeline is not None and timeline.args["kind"] == "warm-up":
+        return _next("steady", again("audit", {"--steady": None}))
     return None
 
 

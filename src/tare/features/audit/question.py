@@ -70,6 +70,8 @@ class Question:
         Length of the units of time that medians are taken of, in seconds.
     sizing : Sizing
         What makes a study of platforms.
+    steady : bool
+        Whether values are means of the steady part of each trial, or steady trials alone.
     """
 
     columns: ColumnOptions = field(default_factory=ColumnOptions)
@@ -82,6 +84,7 @@ class Question:
     finding: str | None = None
     unit_s: float = HOUR_S
     sizing: Sizing = field(default_factory=Sizing)
+    steady: bool = False
 
     def __post_init__(self) -> None:
         for name, value in (("precision", self.precision), ("confidence", self.confidence)):

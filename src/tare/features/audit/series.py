@@ -15,6 +15,7 @@ from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
 from tare.readers import Series
 from tare.readers.readings import all_failed, failures, number
+from tare.readers.series import Defect
 from tare.readers.units import may_be_count, says_nothing
 from tare.results.columns import group_means
 from tare.results.message import Message, Said, message
@@ -26,10 +27,12 @@ from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.statistics.order import Order, order_of
 from tare.statistics.quantiles import quantiles
 from tare.statistics.robust import robust_sd
+from tare.statistics.shared_timeline import SharedTimeline, places_inside, shared_timeline
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 from tare.statistics.time_of_day import TimeOfDay
-from tare.statistics.trust import Trust, Verdict, beside_cycles, trust, with_extent
+from tare.statistics.trust import PRECISION, Trust, Verdict, beside_cycles, trust, with_extent
+from tare.statistics.warmup import warm_up
 
 if TYPE_CHECKING:
     from tare.statistics.assumptions import Assumptions
@@ -117,6 +120,64 @@ def trials_of(series: Series) -> Trials:
 
 
 @dataclass(frozen=True, eq=False)
+class SteadyPart:
+    """The values of a series without warm-up.
+
+    Attributes
+    ----------
+    series : Series
+        With these values alone; as it was where there is no steady part.
+    begin : int
+        Index of the first iteration in each trial, or of the first trial where each is one value.
+    refusal : Said or None
+        Why there is no steady part.
+    """
+
+    series: Series
+    begin: int = 0
+    refusal: Said | None = None
+
+
+def steady_part(
+    series: Series, timeline: SharedTimeline | None, precision: float = PRECISION
+) -> SteadyPart:
+    """Leave out the warm-up of a series: of each trial, or the first trials of one value each.
+
+    Parameters
+    ----------
+    series : Series
+    timeline : SharedTimeline or None
+        What trials have in common over their iterations.
+    precision : float
+        Relative difference of levels that matters.
+    """
+    if has_iterations(series):
+        begin = 0 if timeline is None else timeline.steady_from
+        refusal = None if timeline is None else timeline.sentence
+        assert series.trial is not None
+        places = places_inside(series.trial)
+    else:
+        found = warm_up(series.values, precision)
+        begin = 0 if found.shape == "too short" else found.steady_from
+        refusal, places = found.sentence, np.arange(len(series.values))
+    if begin is None:
+        return SteadyPart(series, refusal=refusal)
+    return SteadyPart(_rows(series, places >= begin), begin)
+
+
+def _rows(series: Series, kept: np.ndarray) -> Series:
+    """Keep some of the values of a series."""
+    columns = ("values", "trial", "block", "position", "at_s")
+    given = {name: getattr(series, name) for name in columns}
+    return replace(series, **{n: one[kept] for n, one in given.items() if one is not None})
+
+
+def has_iterations(series: Series) -> bool:
+    """Whether trials have several values."""
+    return series.trial is not None and len(np.unique(series.trial)) < len(series.values)
+
+
+@dataclass(frozen=True, eq=False)
 class SeriesAudit:
     """What an audit says of one series.
 
@@ -152,6 +213,10 @@ class SeriesAudit:
         Host or processor that all files name; empty where they name none, or several.
     ordered : array, shape (n,), or None
         The values of the trials in ascending order; None of a long series.
+    timeline : SharedTimeline or None
+        What trials have in common over their iterations, warm-up included.
+    steady : SteadyPart or None
+        Where only the steady part counts.
     over_time : TimeOfDay or None
         Medians per unit of time; None without times of values, and for fewer than 6 units. Daily
         cycles of all series of a metric and unit are tested together.
@@ -173,19 +238,34 @@ class SeriesAudit:
     others: tuple[Path, ...] = ()
     machine: str = ""
     ordered: FloatArray | None = None
+    timeline: SharedTimeline | None = None
+    steady: SteadyPart | None = None
     over_time: TimeOfDay | None = None
     without_cycles: FloatArray | None = None
 
     @property
     def notes(self) -> tuple[Said, ...]:
         """What is to be known besides the verdict: of the trials, and of how they were read."""
-        values = len(self.series.values)
-        means = (
-            (message("audit.trust.means", values=values, trials=self.n),) if self.n < values else ()
-        )
+        means = () if (said := self.value_of_trial) is None else (said,)
         reasons = [reason.args.get("said") for reason in self.trust.reasons]
         notes = (note for note in self.series.notes if note not in reasons)
         return (*self.trust.remarks, *means, *notes)
+
+    @property
+    def value_of_trial(self) -> Message | None:
+        """Say which values a trial's value is the mean of; None where each is one value."""
+        begin = 0 if self.steady is None else self.steady.begin
+        if self.series.trial is None or not has_iterations(self.series):
+            # Trials of one iteration each may be what is left of several.
+            return message("audit.trust.steady", n=begin) if begin else None
+        counts = np.unique(self.series.trial, return_counts=True)[1]
+        return message(
+            "audit.trust.means",
+            values=len(self.series.values),
+            trials=self.n,
+            first=begin + 1,
+            last=begin + int(counts[0]) if np.ptp(counts) == 0 else None,
+        )
 
     @property
     def failed(self) -> bool:
@@ -501,6 +581,12 @@ def audit_series(
     executions : Message or None
         Why the values are not executions of their own, where the format explains it.
     """
+    timeline, steady = None, None
+    if series.trial is not None and has_iterations(series):
+        timeline = shared_timeline(series.values, series.trial)
+    if question.steady:
+        steady = steady_part(series, timeline, question.precision)
+        series = steady.series
     trials = trials_of(series)
     values, wanted = trials.values, tuple(dict.fromkeys((0.5, *question.quantiles)))
     sorter = np.argsort(values) if len(values) <= _MOST_SORTED else None
@@ -531,6 +617,8 @@ def audit_series(
         left=left,
         trust=Trust("TRUST", ()),
         ordered=ordered,
+        timeline=timeline,
+        steady=steady,
     )
     return replace(
         made,
@@ -538,7 +626,7 @@ def audit_series(
             values,
             trials_known=trials.known,
             precision=question.precision,
-            defects=series.defects,
+            defects=[*series.defects, *_unsteady(steady)],
             tick=tick,
             median=made.median,
             narrows=made.reached is not False or made.more_runs_help,
@@ -550,6 +638,8 @@ def audit_series(
             failed=all_failed(series.notes),
             partly_failed=_partly_failed(series),
             sorter=sorter,
+            timeline=timeline if steady is None else None,
+            grouped=series.grouped,
         ),
     )
 
@@ -568,6 +658,11 @@ def _sessions_of(series: Series, trials: Trials, files: Sequence[Path]) -> int:
         in_turn = np.count_nonzero(np.diff(trials.block)) == len(blocks) - 1
         found.append(len(blocks) if sizes.min() > 1 and in_turn else 1)
     return max(found)
+
+
+def _unsteady(steady: SteadyPart | None) -> Iterator[Defect]:
+    if steady is not None and steady.refusal is not None:
+        yield Defect("no steady part", steady.refusal)
 
 
 def over_time(s: SeriesAudit, found: TimeOfDay | None) -> SeriesAudit:
