@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,14 @@ def test_a_median_beyond_the_target_is_doubted_for_that_alone() -> None:
     assert ids(drifting.reasons) == ["trust.drift", "trust.imprecise"]
     assert args(drifting.reasons, "trust.imprecise")["more"] is None
     assert not drifting.is_sound
+
+
+def test_an_interval_that_a_limit_leaves_open_has_no_extent_and_is_doubted() -> None:
+    open_ended = replace(quantile_interval(steady(30)), high=np.inf)
+    found = trust(steady(30), trials_known=True, median=open_ended)
+    assert (found.verdict, found.extent, found.is_sound) == ("DOUBT", None, True)
+    said = args(found.reasons, "trust.imprecise")
+    assert (said["half"], said["more"], said["coarse"]) == (None, None, False)
 
 
 def test_one_imprecise_series_makes_the_whole_doubtful_and_the_widest_is_its_extent() -> None:

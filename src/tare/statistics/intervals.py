@@ -133,11 +133,12 @@ def trials_for(interval: Interval, precision: float) -> int | None:
     Returns
     -------
     int or None
-        None without bounds, where the tick alone is wider, and around an estimate of 0.
+        None without bounds or with an open one, where the tick alone is wider, and around an
+        estimate of 0.
     """
     low, high, middle, tick = interval.low, interval.high, interval.estimate, interval.tick
     room = precision * abs(middle)
-    if low is None or high is None or room <= tick:
+    if low is None or high is None or not math.isfinite(high) or room <= tick:
         return None
     below = (middle - low - tick / 2) / (room - tick / 2)
     above = (high - middle - tick) / (room - tick)

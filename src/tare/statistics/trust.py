@@ -5,6 +5,7 @@ Source: thresholds and error budget chosen by simulation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -97,8 +98,8 @@ class Trust:
     order_doubt : OrderDoubt or None
         Where nothing but the order of the values is doubtful.
     extent : float or None
-        Longer side of the median's interval, relative to the median; None without an interval, and
-        where the median is 0.
+        Longer side of the median's interval, relative to the median; None without an interval, of
+        one that is open, and where the median is 0.
     sessions : int
         Sessions in which the values were measured, as far as known.
     imprecision : Message or None
@@ -272,17 +273,19 @@ def with_extent(found: Trust, median: Interval, precision: float, *, narrows: bo
     narrows : bool
         Whether the interval narrows with more values.
     """
-    extent = median.half_width
+    half = median.half_width
+    is_open = median.high is not None and not math.isfinite(median.high)
+    extent = None if is_open else half
     reasons = [reason for reason in found.reasons if reason is not found.imprecision]
     imprecision = None
-    if extent is not None and extent > precision:
+    if is_open or (half is not None and half > precision):
         more = more_trials_for(median, precision)
         imprecision = message(
             "trust.imprecise",
-            half=Amount(extent, "share"),
+            half=None if extent is None else Amount(extent, "share"),
             target=Chosen(precision),
             more=more if narrows and not reasons else None,
-            coarse=more is None,
+            coarse=more is None and not is_open,
         )
         reasons.append(imprecision)
     return replace(
