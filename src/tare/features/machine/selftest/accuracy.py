@@ -98,8 +98,7 @@ def _failures(results: Results) -> list[Message]:
     told = []
     trials = results.trial_table
     for (name, platform), some in trials.groups("workload", "platform"):
-        wanted = "failed" if BY_NAME[str(name)].known else "ok"
-        wrong = some.rows(some["status"] != wanted)
+        wrong = some.rows(some["status"] != BY_NAME[str(name)].expected_status)
         if wrong:
             reasons = [r for r in wrong["reason"] if isinstance(r, str)]
             told.append(

@@ -34,7 +34,9 @@ class Program:
     parallel : bool
         Whether it is worth its time at several degrees of parallelism.
     known : dict
-        Truths that are known beforehand. Such a trial fails, as was asked of it.
+        Truths that are known beforehand, of programs that do not end with exit code 0.
+    timeout_s : float or None
+        Time limit, at which the program is killed.
     """
 
     name: str
@@ -43,6 +45,13 @@ class Program:
     parallel: bool = False
     known: dict[str, int] = field(default_factory=dict)
     timeout_s: float | None = None
+
+    @property
+    def expected_status(self) -> str:
+        """Status of its trials where everything works."""
+        if self.timeout_s is not None:
+            return "killed"
+        return "failed" if self.known else "ok"
 
 
 PROGRAMS = (
