@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tare.errors import ValuesError
 from tare.statistics.censored import interval_above
@@ -188,3 +192,30 @@ def test_an_infinite_value_without_a_limit_is_refused(limits: object) -> None:
     for how in (compare, compare_unpaired, compare_sequentially, pair_ratio):
         with pytest.raises(ValuesError):
             how(values, values, limits=limits)  # type: ignore[operator]
+
+
+@pytest.fixture(scope="module")
+def simulation() -> ModuleType:
+    path = Path(__file__).parents[2] / "benchmarks/killed_runs.py"
+    spec = importlib.util.spec_from_file_location("killed_runs_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("kind", ["lognormal", "bimodal", "one side", "blocks"])
+def test_coverage_holds_and_no_verdict_is_reversed(simulation: ModuleType, kind: str) -> None:
+    """With the gate at the true ratio every answer is wrong; at most 2.5 % pass, or fail."""
+    draw = simulation.KINDS[kind]
+    limit = simulation.limit_of(draw, 0.2)
+    simulation.check(draw, limit)
+    replicates = 100
+    covers, _, passes, fails, *_ = simulation.paired(draw, limit, replicates)
+    assert covers * replicates >= stats.binom.ppf(0.005, replicates, 0.95)
+    for wrong in (passes, fails):
+        assert wrong * replicates <= stats.binom.ppf(0.995, replicates, 0.025)
+    covers, _, median, p90 = simulation.alone(draw, limit, replicates)
+    for share_covered in (covers, median, p90):
+        assert share_covered * replicates >= stats.binom.ppf(0.005, replicates, 0.94)

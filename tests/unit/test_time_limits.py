@@ -99,5 +99,11 @@ def test_what_needs_all_values_says_that_killed_trials_are_left_out(results: Res
     for name, one in found.items():
         told = [c for c in one.caveats if isinstance(c, Message)]
         left_out = [c for c in told if c.id == "findings.killed_left_out"]
-        assert len(left_out) == (not units[name].takes_killed)
+        assert len(left_out) == (units[name].killed == "left out")
         assert all(c.args["killed"] == killed for c in left_out)
+        refused = isinstance(one.answer, Message) and one.answer.id == "findings.killed_refused"
+        assert refused == (units[name].killed == "refused")
+        if refused:
+            assert one.verdict == "nothing to compare"
+    assert "stability" in found
+    assert "overhead" in found

@@ -109,7 +109,7 @@ def lay(table: Table, *, each_unit: bool = False) -> Laid:
         if len(group) == 3:
             head, texts = _interval(group, rows, table.confidence)
         else:
-            head, texts = _single(group[0], rows, each_unit=each_unit)
+            head, texts = _limited(group[0], rows) or _single(group[0], rows, each_unit=each_unit)
         if texts and all(text == ABSENT for text in texts):
             continue
         heads.append(head)
@@ -191,6 +191,20 @@ def _ratio(columns: Sequence[Column], row: dict[str, Any]) -> str:
     if "open" in row and columns[0].key == "ratio":
         return change_interval(*Ratio(ratio, low, high, row["open"]).parts)
     return ABSENT if ratio is None else change_interval(ratio, low, high)
+
+
+def _limited(column: Column, rows: Sequence[dict[str, Any]]) -> tuple[Head, list[str]] | None:
+    """Write numbers of which some are above a time limit; None: none is."""
+    some = [(row.get(column.key), row.get(f"{column.key}_above")) for row in rows]
+    if column.unit is None or all(limit is None for _, limit in some):
+        return None
+    texts = [
+        ABSENT
+        if value is limit is None
+        else units.known(column.unit, math.inf if value is None else value, None, None, limit)
+        for value, limit in some
+    ]
+    return Head(column.title, "", numeric=True), texts
 
 
 def _single(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from tare.experiment.findings.cells import answer_metric, more_is_better
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
 from tare.results.finding import Finding
@@ -58,10 +58,13 @@ def _answer(unit: FindingUnit, results: Results) -> Finding | None:
 def _of_all(unit: FindingUnit, results: Results) -> Finding | None:
     """Ask one question of all trials, or, saying so, of those that ended by themselves."""
     killed = len(results.trial_table.where(status="killed"))
-    if unit.takes_killed or not killed:
+    if unit.killed == "used" or not killed:
         return unit.find(results)
     found = unit.find(results.without_killed)
     if found is None:
         return None
-    left_out = message("findings.killed_left_out", killed=killed, trials=len(results.counted))
+    counts = {"killed": killed, "trials": len(results.counted)}
+    if unit.killed == "refused":
+        return uncompared(unit.description, message("findings.killed_refused", **counts))
+    left_out = message("findings.killed_left_out", **counts)
     return msgspec.structs.replace(found, caveats=(left_out, *found.caveats))

@@ -192,4 +192,4 @@ def _caveats(results: Results) -> Iterator[Message]:
         yield message("calibrated.caveat.kernel", changed=changed)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=120, find=find, takes_killed=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=120, find=find, killed="used")

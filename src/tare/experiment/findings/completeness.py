@@ -263,5 +263,5 @@ def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
 
 
 UNIT = FindingUnit(
-    description=_DESCRIPTION, order=-20, find=find, of_sweeps=True, of_rates=True, takes_killed=True
+    description=_DESCRIPTION, order=-20, find=find, of_sweeps=True, of_rates=True, killed="used"
 )

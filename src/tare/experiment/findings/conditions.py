@@ -144,6 +144,6 @@ def _table(found: list[dict[str, Any]]) -> Table:
 
 
 UNIT = FindingUnit(
-    description=_DESCRIPTION, order=130, find=find, takes_killed=True, of_sweeps=True,
-    of_rates=True, over_sessions=True,
+    description=_DESCRIPTION, order=130, find=find, of_sweeps=True, of_rates=True,
+    over_sessions=True, killed="used",
 )  # fmt: skip

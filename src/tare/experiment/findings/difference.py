@@ -193,5 +193,5 @@ UNIT = FindingUnit(
     find=find,
     of_sweeps=True,
     over_sessions=True,
-    takes_killed=True,
+    killed="used",
 )

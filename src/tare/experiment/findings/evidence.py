@@ -70,7 +70,7 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
     columns = (
         *level_columns(factors),
         Column(key="n", title="trials"),
-        Column(key="killed", title="above the time limit"),
+        *([Column(key="killed", title="over limit")] if any(c.killed for c in cells) else []),
         *interval_columns("median", "median", u, "median_"),
         *interval_columns("spread", "p10–p90 range", u, "spread_"),
         Column(key="relative_spread", title="range / median", unit="1"),
@@ -92,7 +92,7 @@ def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
     return {
         **{f: cell.levels[f] for f in factors},
         "n": cell.n,
-        "killed": cell.killed or None,
+        **({"killed": cell.killed} if cell.killed else {}),
         **median_cells(cell.median),
         # With values above a limit there is no SD, and a range only where both ends are known.
         **(_spreads(cell) if not cell.killed else {**dict.fromkeys(_SPREADS), **_range(cell)}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 from tare.render.vocabulary import Words
 from tare.results.finding import Answer, Finding
@@ -38,9 +38,10 @@ class FindingUnit:
     over_sessions : bool
         Whether it compares within blocks, or sessions themselves, so that it holds over sessions of
         a machine that changed between them. All others are then asked of one session.
-    takes_killed : bool
-        Whether it uses values of which only a lower bound is known, of trials that were killed at
-        their time limit. All others are asked without these trials, and say so.
+    killed : {"used", "left out", "refused"}
+        What it makes of trials that were killed at their time limit, of whose values only a lower
+        bound is known: it uses the bound; it is asked without them, and says so; or it has no
+        answer, since it is about the slowest runs.
     """
 
     description: Description
@@ -49,7 +50,7 @@ class FindingUnit:
     of_sweeps: bool = False
     of_rates: bool = False
     over_sessions: bool = False
-    takes_killed: bool = False
+    killed: Literal["used", "left out", "refused"] = "left out"
 
 
 class Judged(TypedDict):

@@ -414,4 +414,4 @@ def _dependent(cells: LimitCells, results: Results) -> Iterator[Message]:
         )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find, takes_killed=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find, killed="used")

@@ -199,5 +199,5 @@ UNIT = FindingUnit(
     find=find,
     of_rates=True,
     over_sessions=True,
-    takes_killed=True,
+    killed="used",
 )

@@ -94,6 +94,7 @@ def overview(results: Results) -> Table | None:
             names.get(reference, reference),
             _most(cells) if crowded else None,
             counted=len({row["n"] for row in rows}) > 1,
+            killed=any(cell.killed for cell in levels.all),
         ),
         rows=tuple(rows),
         note=(note, *reasons) if reasons else note,
@@ -116,6 +117,7 @@ def _columns(
     most: str | None,
     *,
     counted: bool,
+    killed: bool,
 ) -> tuple[Column, ...]:
     ratio = (
         *interval_columns("ratio", f"vs. {reference} (paired)", "ratio"),
@@ -129,7 +131,7 @@ def _columns(
         Column(key="spread", title="p10–p90", unit="share"),
         *(crowded if most is not None else ()),
         *([Column(key="n", title="n")] if counted else []),
-        Column(key="killed", title="above the time limit"),
+        *([Column(key="killed", title="over limit")] if killed else []),
         Column(key="failed", title="failed"),
     )
 
@@ -147,7 +149,7 @@ def _row(
     row: dict[str, Any] = {
         **cell.levels,
         "n": cell.n,
-        "killed": cell.killed or None,
+        **({"killed": cell.killed} if cell.killed else {}),
         **median_cells(median),
         "spread": spread if spread is not None and math.isfinite(spread) else None,
         "failed": failed.get(cell.cell),

@@ -252,4 +252,6 @@ def _caveats(results: Results) -> tuple[Message, ...]:
     return (message("parallelism.more_than_cpus", cpus=int(cpus)),)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=20, find=find, over_sessions=True)
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=20, find=find, killed="refused", over_sessions=True
+)

@@ -137,4 +137,6 @@ def _verdict(spreads: Compared) -> Verdict:
     return first_of(order, (c.verdict for _, c in spreads))
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=50, find=find, over_sessions=True)
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=50, find=find, killed="refused", over_sessions=True
+)

@@ -248,4 +248,6 @@ def _pinned(name: str, pair: Pair, c: Comparison, varied: Sequence[str]) -> Mess
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=5, find=find, over_sessions=True)
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=5, find=find, killed="refused", over_sessions=True
+)

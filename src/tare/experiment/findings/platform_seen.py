@@ -112,4 +112,4 @@ def _key(row: dict[str, Any]) -> tuple[str, str]:
     return str(row["platform"]), row["pinning"] or FREE
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=34, find=find, takes_killed=True, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=34, find=find, killed="used", of_rates=True)

@@ -155,7 +155,7 @@ UNIT = FindingUnit(
     description=_DESCRIPTION,
     order=110,
     find=find,
-    takes_killed=True,
+    killed="used",
     of_sweeps=True,
     over_sessions=True,
 )

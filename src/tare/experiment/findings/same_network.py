@@ -167,6 +167,6 @@ def _table(sessions: Mapping[int, Told]) -> Table:
 
 
 UNIT = FindingUnit(
-    description=_DESCRIPTION, order=112, find=find, takes_killed=True, of_sweeps=True,
-    of_rates=True, over_sessions=True,
+    description=_DESCRIPTION, order=112, find=find, of_sweeps=True, of_rates=True,
+    over_sessions=True, killed="used",
 )  # fmt: skip

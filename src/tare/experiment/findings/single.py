@@ -139,4 +139,4 @@ def _table(found: list[Known]) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=2, find=find, of_rates=True, takes_killed=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=2, find=find, of_rates=True, killed="used")

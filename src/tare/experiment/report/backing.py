@@ -35,7 +35,7 @@ _REASONS = {
 _MOST_CELLS = 5
 _STOP_COLUMNS = {
     "n": "good trials",
-    "killed": "above the time limit",
+    "killed": "over limit",
     "failed": "failed",
     "why": "stop reason",
     "target": "target",
