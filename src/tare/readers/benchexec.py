@@ -8,12 +8,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from tare.errors import InputError
 from tare.experiment.task_sets.outcomes import SOLVED, Result
 from tare.readers import units, xml_file
 from tare.readers.cells import split
 from tare.readers.format import Format
-from tare.readers.readings import Readings, each_of, failed, failed_with, readings
+from tare.readers.readings import Readings, each_of, exceeded, failed, failed_with, readings
 from tare.readers.series import ColumnOptions, Imported, Series, TaskRuns
 from tare.readers.text_file import label
 from tare.readers.xml_file import Element
@@ -36,6 +38,8 @@ _TERMINATED: dict[str, Result] = {
     "memory": "out_of_memory", "files-size": "output", "files-count": "output",
     "processes": "processes", "killed": "killed", "failed": "lost",
 }  # fmt: skip
+#: Metric whose limit ended a run, by its result.
+_BOUNDED = {"cpu_time": "cputime", "timeout": "walltime"}
 #: Attributes of the root with the limit of a metric.
 _LIMITS = {"cputime": ("softtimelimit", "timelimit"), "walltime": ("walltimelimit",),
            "memory": ("memlimit",)}  # fmt: skip
@@ -49,64 +53,51 @@ _POINTS: dict[tuple[Result, str], float] = {
 _NO_OPTIONS = "no options"
 
 
+@dataclass(frozen=True)
+class _Run:
+    """One run as the file has it; ``why``: how it ended that has no proper time, else None."""
+
+    line: int
+    columns: Mapping[str, str]
+    result: Result
+    why: str | None
+
+    def cell(self, titles: Collection[str]) -> str | None:
+        """Return the first value of some columns as written; None: there is none."""
+        return next((self.columns[t] for t in titles if self.columns.get(t)), None)
+
+
 @dataclass
 class _Task:
     """The runs of one task so far."""
 
     name: str
     options: str
-    lines: list[int] = field(default_factory=list)
-    #: Values as written, by metric, one a good run; None where a run has none.
-    cells: dict[str, list[str | None]] = field(default_factory=dict)
-    failed: dict[str, int] = field(default_factory=dict)
-    #: The columns and the result of each run.
-    columns: list[Mapping[str, str]] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
+    runs: list[_Run] = field(default_factory=list)
     expected: str | None = None
 
-    @property
-    def runs(self) -> int:
-        return len(self.results)
-
-    def add(self, run: Element, metrics: Mapping[str, str]) -> None:
+    def add(self, run: Element) -> None:
         found = {
             column.attributes.get("title", ""): column.attributes.get("value", "").strip()
             for column in run.each("column")
         }
-        self.columns.append(found)
-        self.results.append(_result(found))
         expected = run.attributes.get("expectedVerdict", "").partition("(")[0]
         self.expected = expected if expected in ("true", "false") else None
-        why = _why_failed(found)
-        if why is not None:
-            self.failed[why] = self.failed.get(why, 0) + 1
-            return
-        self.lines.append(run.line)
-        for title, metric in metrics.items():
-            if found.get(title):
-                cells = self.cells.setdefault(metric, [])
-                cells += [None] * (len(self.lines) - 1 - len(cells))
-                cells.append(found[title])
+        self.runs.append(_Run(run.line, found, _result(found), _why_failed(found)))
 
     def of_metric(self, titles: Collection[str], unit: str, limit: float | None) -> TaskRuns:
         """Return all runs with the values of a metric, which the columns of ``titles`` hold."""
-        cells = [next((c[t] for t in titles if c.get(t)), "") for c in self.columns]
-        numbers = [_number(cell, unit) for cell in cells]
-        ends = zip(self.results, self.columns, strict=True)
-        points = [_points(*one, self.expected) for one in ends]
-        unsolved = [
-            column.get("status") or None
-            for column, result in zip(self.columns, self.results, strict=True)
-            if result not in SOLVED
-        ]
+        numbers = [_number(run.cell(titles) or "", unit) for run in self.runs]
+        points = [_points(run, self.expected) for run in self.runs]
+        unsolved = [run.columns.get("status") for run in self.runs if run.result not in SOLVED]
         scored = [one for one in points if one is not None]
         return TaskRuns(
-            tuple(self.results),
+            tuple(run.result for run in self.runs),
             tuple(one if isinstance(one, float) else math.nan for one in numbers),
             limit,
             label(unsolved[-1]) if unsolved and unsolved[-1] else None,
             self.expected,
-            None if len(scored) < self.runs else tuple(scored),
+            None if len(scored) < len(self.runs) else tuple(scored),
         )
 
 
@@ -127,14 +118,15 @@ def _result(found: Mapping[str, str]) -> Result:
     return "done" if _why_failed(found) is None else "crashed"
 
 
-def _points(result: Result, found: Mapping[str, str], expected: str | None) -> float | None:
+def _points(run: _Run, expected: str | None) -> float | None:
     """Return a run's score: as the file states it, else by the rules; None: it has none."""
+    found = run.columns
     stated = split(found["score"])[0] if found.get("score") else math.nan
     if math.isfinite(stated):
         return stated
     if expected is None or "category" not in found:
         return None
-    return _POINTS.get((result, expected), 0.0)
+    return _POINTS.get((run.result, expected), 0.0)
 
 
 def _why_failed(found: Mapping[str, str]) -> str | None:
@@ -179,7 +171,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         elif element.name == "run":
             name = element.attributes.get("name", "")
             options = element.attributes.get("options", "")
-            tasks.setdefault((name, options), _Task(name, options)).add(element, metrics)
+            tasks.setdefault((name, options), _Task(name, options)).add(element)
     assert root is not None
     if not tasks:
         raise InputError(f"{file} has no <run>: nothing was executed", "look at BenchExec's log")
@@ -190,10 +182,10 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         file=file,
         series=tuple(series),
         specification=replace(
-            each_of((task.runs for task in tasks.values()), "run", "task"),
+            each_of((len(task.runs) for task in tasks.values()), "run", "task"),
             environment=_environment(systems),
         ),
-        notes=tuple(_notes(root, tasks.values())),
+        notes=tuple(_notes(root, tasks.values(), {m for m, one in limits.items() if one})),
     )
 
 
@@ -223,33 +215,49 @@ def _series(
         **({"tool": label(tool)} if tool else {}),
         "options": label(options) or _NO_OPTIONS,
     }
-    notes = _failed([task])
-    stated = {metrics[title] for found in task.columns for title in metrics if found.get(title)}
+    stated = {metrics[t] for run in task.runs for t in metrics if run.columns.get(t)}
     made = []
     for metric in sorted(stated or {always}):
-        cells, unit = task.cells.get(metric, []), _unit(metric)
+        unit, limit = _unit(metric), limits[metric]
         titles = [title for title, of in metrics.items() if of == metric]
-        found = _values(cells, task.lines, unit)
+        found = _values(task.runs, titles, unit, metric, limit)
+        bounded = {metric} if limit is not None else set()
         made.append(
             Series(
                 key=key,
                 values=found.values,
+                above=found.above,
                 metric=metric,
                 unit=unit,
                 lower_is_better=True,
                 trial=found.kept,
-                task=task.of_metric(titles, unit, limits[metric]),
+                task=task.of_metric(titles, unit, limit),
                 defects=found.defects,
-                notes=notes,
+                notes=(*_failed([task], bounded), *exceeded(found, unit, "run")),
             )
         )
     return made
 
 
-def _values(cells: Sequence[str | None], lines: Sequence[int], unit: str) -> Readings:
+def _is_above(run: _Run, bounded: Collection[str]) -> bool:
+    """Whether a run was killed at the limit of one of some metrics, which it thus exceeds."""
+    return run.why is not None and _BOUNDED.get(run.result) in bounded
+
+
+def _values(
+    runs: Sequence[_Run], titles: Collection[str], unit: str, metric: str, limit: float | None
+) -> Readings:
+    """Return the values of runs that ended well, and of those killed at the metric's limit."""
+    bounded = {metric} if limit is not None else set()
+    kept = [run for run in runs if run.why is None or _is_above(run, bounded)]
+    cells = [run.cell(titles) for run in kept]
     raw = [None if cell is None else _number(cell, unit) for cell in cells]
-    raw += [None] * (len(lines) - len(raw))
-    return readings(raw, lambda index: message("interop.benchexec.run", line=lines[index]))
+    above = [limit if _is_above(run, bounded) else math.nan for run in kept]
+    return readings(
+        raw,
+        lambda index: message("interop.benchexec.run", line=kept[index].line),
+        above=np.array(above, dtype=float),
+    )
 
 
 def _number(cell: str, unit: str) -> float | str:
@@ -261,12 +269,17 @@ def _number(cell: str, unit: str) -> float | str:
     return number * known.factor if known else number
 
 
-def _failed(tasks: Iterable[_Task]) -> tuple[Message, ...]:
-    """Count the failed runs of tasks, the most frequent reasons first."""
+def _failed(tasks: Iterable[_Task], bounded: Collection[str]) -> tuple[Message, ...]:
+    """Count the failed runs of tasks, the most frequent reasons first.
+
+    ``bounded``: metrics whose limits are known; runs killed at them have values.
+    """
     total, reasons = 0, Counter[str]()
     for task in tasks:
-        total += task.runs
-        reasons.update(task.failed)
+        total += len(task.runs)
+        reasons.update(
+            run.why for run in task.runs if run.why is not None and not _is_above(run, bounded)
+        )
     return (failed(reasons.total(), total, "run", failed_with(reasons, label)),) if reasons else ()
 
 
@@ -281,11 +294,11 @@ def _environment(systems: Sequence[Element]) -> Message | None:
     return message("interop.benchexec.environment", parts=parts, hosts=len(systems))
 
 
-def _notes(root: Element, tasks: Iterable[_Task]) -> list[Message]:
+def _notes(root: Element, tasks: Iterable[_Task], bounded: Collection[str]) -> list[Message]:
     notes = []
     if root.attributes.get("error"):
         notes.append(message("interop.benchexec.error", error=label(root.attributes["error"])))
-    return [*notes, *_failed(tasks)]
+    return [*notes, *_failed(tasks, bounded)]
 
 
 UNIT = Format(

@@ -16,7 +16,7 @@ from tare.readers import units
 from tare.readers.json_file import Node
 from tare.readers.series import Defect, FloatArray, IntArray, Series, Specification
 from tare.readers.text_file import shown
-from tare.results.message import Message, Said, message
+from tare.results.message import Amount, Message, Said, message
 
 Note = TypeVar("Note", bound=Said)
 T = TypeVar("T")
@@ -37,16 +37,19 @@ class Readings:
     Attributes
     ----------
     values : array, shape (n,)
-        Finite, and not negative unless that was allowed.
+        Finite, and not negative unless that was allowed; infinite where it exceeds a limit.
     kept : int array, shape (n,)
         The place of each in the list that was read.
     defects : tuple of Defect
         What was left out, by kind of fault.
+    above : array, shape (n,), or None
+        Limit that each infinite value exceeds, NaN of others; None: all values are finite.
     """
 
     values: FloatArray
     kept: IntArray
     defects: tuple[Defect, ...]
+    above: FloatArray | None = None
 
 
 def immeasurable(values: FloatArray) -> NDArray[np.bool_]:
@@ -60,6 +63,7 @@ def readings(
     where: str | Callable[[int], Said],
     scale: float | FloatArray = 1.0,
     negative: bool = False,
+    above: FloatArray | None = None,
 ) -> Readings:
     """Take what are numbers from a list that should hold nothing else.
 
@@ -73,14 +77,20 @@ def readings(
         What to multiply by, such as 1e-9 for nanoseconds.
     negative : bool
         Whether values below 0 can be.
+    above : array, shape (n,), optional
+        Limits, as the list has its numbers, that executions exceeded which were killed at them;
+        NaN of others. The values of killed ones are infinite, whatever the list has.
     """
     at = where if callable(where) else (lambda index: f"{where}[{index}]")
     numbers = [number(value) for value in raw]
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.array(numbers, dtype=float) * scale
+        limits = np.full(len(values), np.nan) if above is None else above * scale
+    killed = np.isfinite(limits) & (limits > 0)
+    values[killed] = np.inf
     faults = {
         "not_a_number": np.isnan(values),
-        "infinite": np.isinf(values),
+        "infinite": np.isinf(values) & ~killed,
         "immeasurable": immeasurable(values),
         "negative": (values < 0) & np.isfinite(values) & (not negative),
     }
@@ -91,15 +101,32 @@ def readings(
             found = message("interop.place", place=at(first), found=shown(raw[first]))
             defects.append(left_out(int(those.sum()), len(raw), fault, found))
     kept = np.flatnonzero(~np.logical_or.reduce(list(faults.values())))
-    return Readings(values[kept], kept.astype(np.int64), tuple(defects))
+    limits = np.where(killed, limits, np.nan)[kept]
+    return Readings(
+        values[kept], kept.astype(np.int64), tuple(defects), limits if killed.any() else None
+    )
+
+
+def exceeded(found: Readings, unit: str, what: str) -> tuple[Message, ...]:
+    """Count the runs, or the like, that were killed at a limit; nothing where none were."""
+    if found.above is None:
+        return ()
+    killed = np.isinf(found.values)
+    limits = found.above[killed]
+    limit = Amount(float(limits[0]), unit) if len(np.unique(limits)) == 1 else None
+    n, total = int(killed.sum()), len(found.values)
+    return (message("interop.exceeded", n=n, total=total, what=what, limit=limit),)
 
 
 def readings_of(
-    nodes: Sequence[Node], scale: float | FloatArray = 1.0, negative: bool = False
+    nodes: Sequence[Node],
+    scale: float | FloatArray = 1.0,
+    negative: bool = False,
+    above: FloatArray | None = None,
 ) -> Readings:
     """Take what are numbers from nodes of a JSON file; as ``readings``."""
     raw = [node.value for node in nodes]
-    return readings(raw, lambda index: nodes[index].path, scale, negative)
+    return readings(raw, lambda index: nodes[index].path, scale, negative, above)
 
 
 def left_out(n: int, total: int, fault: str, at: Message) -> Defect:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tare.experiment.task_sets.outcomes import SOLVED, Result
 from tare.results.message import Message, Said
+from tare.statistics.censored import at_least
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -142,8 +143,9 @@ class Series:
     key : mapping of str to str
         What tells this series from the others of its file, such as ``{"command": "sleep 1"}``.
     values : array, shape (n,)
-        Finite, in order of time, in ``unit``; may be a memory map. What was not finite is left
-        out and told as a defect.
+        In order of time, in ``unit``; may be a memory map. Infinite: of an execution that was
+        killed at a limit, which its value is known to exceed. What else was not finite is left out
+        and told as a defect.
     metric : str
         What is measured: ``time``, ``bandwidth``, the name of a column.
     unit : str or None
@@ -154,6 +156,8 @@ class Series:
     trial : int array, shape (n,), or None
         Which execution each value comes from (a hyperfine run, a pyperf process, a JMH fork);
         None: the file does not tell executions apart, so that values may be iterations of one.
+    above : array, shape (n,), or None
+        Limit that each infinite value exceeds, NaN of others; None: all values are finite.
     block : int array, shape (n,), or None
         Block of each value; series that share blocks are compared in pairs.
     position : array, shape (n,), or None
@@ -193,6 +197,17 @@ class Series:
     notes: tuple[Message, ...] = ()
     grouped: Message | None = None
     timelines: tuple[Timeline, ...] = ()
+    above: FloatArray | None = None
+
+    @property
+    def least(self) -> FloatArray:
+        """Finite values: the limit of each value that exceeds one."""
+        return self.values if self.above is None else at_least(self.values, self.above)
+
+    @property
+    def ended(self) -> FloatArray:
+        """Values that are known, of executions that no limit ended."""
+        return self.values if self.above is None else self.values[np.isfinite(self.values)]
 
 
 @dataclass(frozen=True)

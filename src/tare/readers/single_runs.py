@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tare.readers.readings import FAILED, FAILED_WITH, each_once, failed, failed_with
-from tare.readers.series import Series
+from tare.readers.series import FloatArray, Series
 from tare.results.message import Amount, Message, Said, Value
 
 #: Arguments of a note that say in how many of how many runs it holds.
@@ -33,15 +33,20 @@ def join(series: Sequence[Series]) -> Series:
     positions = [one.position for one in series if one.position is not None]
     values = np.concatenate([one.values for one in series])
     trial = np.repeat(np.arange(len(series)), [len(one.values) for one in series])
+    above = None
+    if any(one.above is not None for one in series):
+        above = np.concatenate([_above(one) for one in series])
     position = None
     if len(positions) == len(series):
         position = np.concatenate(positions)
         order = np.argsort(position, kind="stable")
         values, trial, position = values[order], trial[order], position[order]
+        above = None if above is None else above[order]
     return replace(
         series[0],
         values=values,
         trial=trial,
+        above=above,
         block=None,
         position=position,
         reported={},
@@ -49,6 +54,10 @@ def join(series: Sequence[Series]) -> Series:
         notes=_joined([one.notes for one in series]),
         timelines=(),
     )
+
+
+def _above(one: Series) -> FloatArray:
+    return np.full(len(one.values), np.nan) if one.above is None else one.above
 
 
 def _joined(notes: Sequence[Iterable[Message]]) -> tuple[Message, ...]:

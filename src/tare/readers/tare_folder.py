@@ -20,7 +20,7 @@ from tare.experiment.results import Results
 from tare.readers import units
 from tare.readers.format import Format
 from tare.readers.gathering import MOST_SERIES
-from tare.readers.readings import counted, each_once, failed, few_requests, readings
+from tare.readers.readings import counted, each_once, exceeded, failed, few_requests, readings
 from tare.readers.series import ColumnOptions, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
@@ -170,7 +170,8 @@ def _read_one(file: Path, columns: ColumnOptions) -> tuple[Imported, tuple[int, 
         ),
         notes=(*results.notes, _source(results, metric)),
     )
-    return found, (int((statuses != "ok").sum()), len(statuses))
+    bad = len(statuses) - len(results.counted if results.killed(metric) else results.good)
+    return found, (bad, len(statuses))
 
 
 def _repetitions(series: Sequence[Series]) -> Message:
@@ -208,7 +209,9 @@ def _series(
         lambda index: f"trial {trials[index]}",
         scale=unit.factor if unit is not None and in_seconds else 1.0,
         negative=units.may_be_negative(name, unit),
+        above=rows["above"],
     )
+    stored = "1" if unit is None else "s" if in_seconds else unit.name
     kept = rows.rows(found.kept)
     begun = [begun_s.get(trial) for trial in kept["trial"].tolist()]
     return Series(
@@ -222,7 +225,9 @@ def _series(
         position=trials[found.kept].astype(float),
         at_s=None if None in begun else np.array(begun, dtype=float),
         sessions=len(np.unique(kept["session"])),
+        above=found.above,
         defects=(*found.defects, *few_requests(metric, requests)),
+        notes=exceeded(found, stored, "trial"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,15 @@ from tare.experiment import metrics
 from tare.readers import json_file, units
 from tare.readers.format import Format
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, failed, few_requests, readings_of, told_apart
+from tare.readers.readings import (
+    counted,
+    exceeded,
+    failed,
+    few_requests,
+    number,
+    readings_of,
+    told_apart,
+)
 from tare.readers.series import ColumnOptions, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
@@ -40,10 +49,12 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         if not series:
             raise root.at("comparisons").wrong("nothing was compared")
     else:
-        good = [one for one in trials if one.at("status").value == "ok"]
+        asked = _asked(root)
+        metric = columns.value or asked
+        killed = ("ok", "killed") if metric == asked else ("ok",)
+        good = [one for one in trials if one.at("status").value in killed]
         if not good:
             raise root.wrong("no trial ended well")
-        metric = columns.value or _asked(root)
         series = told_apart(_tried(file, good, metric))
         bad = len(trials) - len(good)
         if bad:
@@ -74,16 +85,21 @@ def _asked(root: Node) -> str:
 def _tried(file: Path, trials: Sequence[Node], metric: str) -> Iterator[Series]:
     """Make a series of each command and platform, on the best source that all trials have."""
     found = [one.at("sources").find(metric) for one in trials]
-    common = set.intersection(*(set(dict(one.pairs())) if one else set() for one in found))
+    above = [_above_s(one) for one in trials]
+    ended = [one for one, limit in zip(found, above, strict=True) if limit is None]
+    common = set.intersection(*(set(dict(one.pairs())) if one else set() for one in ended or found))
     source = next(iter(metrics.ranked(metric, common)), None)
-    if source is None:
+    if source is None and ended:
         have = sorted({name for one in trials for name, _ in one.at("sources").pairs()})
         raise InputError(
             f"{file} has no {label(metric)} that all its good trials have from one source",
             f"--value names another metric: {', '.join(map(label, have))}",
         )
     keys = [{k: v.text() for k in _KEYS if (v := one.find(k)) and v.value} for one in trials]
-    values = [one.at(source) for one in found if one is not None]
+    values = [
+        one.at("status") if limit is not None or of is None or source is None else of.at(source)
+        for one, of, limit in zip(trials, found, above, strict=True)
+    ]
     numbers = [one.at("trial") for one in trials]
     if not all(isinstance(one.value, int) and abs(one.value) < 1 << 53 for one in numbers):
         raise numbers[0].wrong("a trial has no number")
@@ -92,10 +108,20 @@ def _tried(file: Path, trials: Sequence[Node], metric: str) -> Iterator[Series]:
     for key in {tuple(key.items()): key for key in keys}.values():
         own = [i for i, other in enumerate(keys) if other == key]
         made = _series(
-            key, metric, [values[i] for i in own], np.array([numbers[i].value for i in own])
+            key,
+            metric,
+            [values[i] for i in own],
+            np.array([numbers[i].value for i in own]),
+            above_s=[above[i] for i in own],
         )
         few = few_requests(metric, readings_of([n for i in own if (n := counts[i])]).values)
         yield replace(made, defects=(*made.defects, *few))
+
+
+def _above_s(trial: Node) -> float | None:
+    """Return what the time of a killed trial exceeds, of the metric that was asked for."""
+    above = trial.find("above_s") if trial.at("status").value == "killed" else None
+    return None if above is None else number(above.value)
 
 
 def _compared(root: Node, metric: str | None) -> Iterator[Series]:
@@ -123,21 +149,27 @@ def _series(
     values: Sequence[Node],
     trial: np.ndarray[tuple[int], np.dtype[np.int64]] | None,
     paired: bool = False,
+    above_s: Sequence[float | None] = (),
 ) -> Series:
     name, unit = units.of_column(label(metric))
     in_seconds = unit is not None and unit.base == "s"
     scale = unit.factor if unit is not None and in_seconds else 1.0
-    found = readings_of(values, scale, units.may_be_negative(name, unit))
+    limits = np.array([math.nan if one is None else one / scale for one in above_s])
+    above = limits if len(limits) else None
+    found = readings_of(values, scale, units.may_be_negative(name, unit), above)
+    stored = None if unit is None else "s" if in_seconds else unit.name
     return Series(
         key=key,
         values=found.values,
         metric=name,
-        unit=None if unit is None else "s" if in_seconds else unit.name,
+        unit=stored,
+        above=found.above,
         lower_is_better=units.lower_is_better(name, unit),
         trial=found.kept if trial is None else trial[found.kept],
         block=found.kept if paired else None,
         position=None if trial is None else trial[found.kept].astype(float),
         defects=found.defects,
+        notes=exceeded(found, stored or "1", "trial"),
     )
 
 

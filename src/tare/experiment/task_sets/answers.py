@@ -473,7 +473,9 @@ def _faster(versus: Sequence[Versus]) -> Finding:
             )
         )
         rows += _ratio_rows(one)
-    told = tuple(answer[i] for i in _said_of(sizes))
+    chosen = _said_of(sizes)
+    killed = [said for i in chosen if (said := _with_killed(versus[i])) is not None]
+    told = (*(answer[i] for i in chosen), *killed)
     table = Table(
         id="ratios",
         title=message("tasks.table.ratios"),
@@ -486,6 +488,11 @@ def _faster(versus: Sequence[Versus]) -> Finding:
             *interval_columns("these", "on these inputs", "ratio", "these_"),
             Column(key="n", title="tasks", unit="1"),
             Column(key="left_out", title="left out", unit="1"),
+            *(
+                [Column(key="with_killed", title="with those out of time")]
+                if any(row["with_killed"] is not None for row in rows)
+                else []
+            ),
         ),
         rows=tuple(rows),
         note=message("tasks.note.ratios"),
@@ -497,14 +504,30 @@ def _faster(versus: Sequence[Versus]) -> Finding:
         verdict="none",
         answer=told,
         # Of a single pair, the first sentence of all has it.
-        summary=told if len(versus) > 1 else None,
+        summary=(told if len(versus) > 1 else tuple(killed)) or None,
         tables=(table,),
+    )
+
+
+def _with_killed(one: Versus) -> Message | None:
+    """Compare the scored time over tasks that one of two solves, the other out of time or not."""
+    found = one.ratios[0].with_killed
+    if found is None:
+        return None
+    return message(
+        "tasks.with_killed",
+        first=one.pair.first.label,
+        second=one.pair.second.label,
+        time=one.pair.second.time.title,
+        ratio=Ratio.of(found.ratio, found.low, found.high),
+        killed=sum(found.killed),
+        n=found.n,
     )
 
 
 def _ratio_rows(one: Versus) -> Iterator[dict[str, object]]:
     for of in one.ratios:
-        ratio = of.found
+        ratio, killed = of.found, of.with_killed
         like, these = ratio.ratio.like_these, ratio.ratio.these
         known = not np.isnan(like.estimate)
         if known or of is one.ratios[0]:
@@ -521,6 +544,9 @@ def _ratio_rows(one: Versus) -> Iterator[dict[str, object]]:
                 "these_high": these.high,
                 "n": like.n,
                 "left_out": ratio.left_out,
+                "with_killed": None
+                if killed is None
+                else Ratio.of(killed.ratio, killed.low, killed.high),
             }
 
 

@@ -53,12 +53,15 @@ class Measure:
         As stored: ``ns``, ``s``, ``bytes``.
     limit : float or None
         The value beyond which no run solves its task, in the same unit; None: no such limit.
+    killed : str or None
+        Result of runs that were killed at this limit, whose values would have been larger.
     """
 
     key: str
     title: str
     unit: str
     limit: float | None = None
+    killed: Result | None = None
 
     @property
     def is_time(self) -> bool:
@@ -148,6 +151,29 @@ class Scored:
         value = self.values.get(measure.key, np.full(self.result.shape, np.nan))
         # Where CPU time is counted in steps, as in gVisor, short runs have none: it is not known.
         return Outcomes(np.where(value > 0, value, np.nan), solved, ran)
+
+    def with_killed(self, measure: Measure) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what each task takes in all of its runs, also of those killed at the limit.
+
+        Returns
+        -------
+        values : array, shape (tasks,)
+            Geometric mean over the runs; infinite where one of them was killed at the limit. NaN
+            where one ended otherwise without solving the task, or a value is not known.
+        least : array, shape (tasks,)
+            The same with the limit in place of the values of killed runs.
+        """
+        outcomes = self.outcomes_by(measure)
+        is_killed = np.zeros(self.result.shape, dtype=bool)
+        if measure.killed is not None and measure.limit is not None:
+            is_killed = self.result == RESULTS.index(measure.killed)
+        values = np.where(outcomes.solved, outcomes.time, np.nan)
+        found = []
+        for above in (np.inf, measure.limit or np.nan):
+            logs = np.log(np.where(is_killed, above, values))
+            sums = np.where(outcomes.counted, logs, 0.0).sum(axis=1)
+            found.append(np.exp(sums / np.where(outcomes.runs > 0, outcomes.runs, np.nan)))
+        return found[0], found[1]
 
     @cached_property
     def judged(self) -> NDArray[np.int16]:

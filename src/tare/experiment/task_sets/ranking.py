@@ -15,8 +15,9 @@ import numpy as np
 
 from tare.experiment.task_sets.outcomes import RESULTS, Measure, Pair, Scored, all_pairs, pairs
 from tare.results.verdict import Verdict, judge
+from tare.statistics.comparison import Comparison, compare
 from tare.statistics.holm import holm
-from tare.statistics.misjudgement import CONFIDENCE
+from tare.statistics.misjudgement import CONFIDENCE, FEWEST
 from tare.statistics.scores import (
     IntArray,
     Ratio,
@@ -28,6 +29,8 @@ from tare.statistics.scores import (
 )
 from tare.statistics.statistic import FloatArray
 
+#: Relative difference below which two times are the same for all practical purposes.
+MARGIN = 0.02
 #: p-values below it make a difference.
 ALPHA = 1 - CONFIDENCE
 
@@ -43,11 +46,15 @@ class MeasureRatio:
         Second over first, over tasks that both solve.
     p : float
         That it is 1, adjusted by Holm's method over the pairs of a ranking; 1 without an interval.
+    with_killed : Comparison or None
+        Median of the tasks' ratios, also of tasks that one of the two was killed at the limit of;
+        None where there are no such tasks, or too few.
     """
 
     measure: Measure
     found: Ratio
     p: float
+    with_killed: Comparison | None = None
 
     def verdict(self, margin: float) -> Verdict:
         """Judge the second, relative to the first."""
@@ -206,11 +213,28 @@ def versus(pair: Pair, *, by_score: bool = False) -> Versus:
         pair,
         solved,
         tuple(
-            MeasureRatio(one, found, 1.0 if found.p is None else found.p) for one, found in ratios
+            MeasureRatio(one, of, 1.0 if of.p is None else of.p, _with_killed(pair, one))
+            for one, of in ratios
         ),
         scores,
         p if lead else 1.0,
     )
+
+
+def _with_killed(pair: Pair, measure: Measure) -> Comparison | None:
+    """Compare what tasks take that each of two solves or is killed at the limit of, not both."""
+    own = next(one for one in pair.first.measures if one.key == measure.key)
+    (first, least), (second, other) = (
+        pair.first.with_killed(own),
+        pair.second.with_killed(measure),
+    )
+    used = pair.both & ~np.isnan(first) & ~np.isnan(second)
+    # Where both were killed, nothing is known of the ratio.
+    used &= np.isfinite(first) | np.isfinite(second)
+    killed = np.isinf(first[used]) | np.isinf(second[used])
+    if not killed.any() or used.sum() < FEWEST:
+        return None
+    return compare(first[used], second[used], MARGIN, CONFIDENCE, limits=(least[used], other[used]))
 
 
 def _adjusted(some: Sequence[Versus]) -> tuple[Versus, ...]:

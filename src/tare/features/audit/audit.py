@@ -235,10 +235,11 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
 def _over_time(series: Sequence[SeriesAudit], question: Question) -> list[SeriesAudit]:
     """Analyse series that carry times; those of one metric and unit are tested together."""
     found: dict[tuple[str, str | None], dict[int, TimeOfDay]] = {}
-    for i, one in enumerate(s.series for s in series):
+    for i, s in enumerate(series):
+        one = s.series
         if one.at_s is not None and (
             analysis := time_of_day(
-                one.at_s, one.values, question.precision, question.confidence, question.unit_s
+                one.at_s, one.least, question.precision, question.confidence, question.unit_s
             )
         ):
             found.setdefault((one.metric, one.unit), {})[i] = analysis

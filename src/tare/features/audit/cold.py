@@ -107,12 +107,12 @@ def _fit(s: SeriesAudit) -> bool:
         s.n >= FEWEST
         and s.series.lower_is_better is not False
         and not s.series.defects
-        and float(s.trials.values.min()) > 0
+        and float(s.trials.least.min()) > 0
     )
 
 
 def _first(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> First:
-    values, rest = s.trials.values, _median_of_rest(s)
+    values, rest = s.trials.least, _median_of_rest(s)
     later = _later(s, all_of_them)
     return First(
         series=s,
@@ -125,7 +125,7 @@ def _first(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> First:
 
 def _median_of_rest(s: SeriesAudit) -> float:
     """Return the median of all values but the first."""
-    values = s.trials.values
+    values = s.trials.least
     if s.ordered is None:
         return median(values[1:])
     return median_of_ordered(np.delete(s.ordered, np.searchsorted(s.ordered, values[0])))
@@ -143,7 +143,7 @@ def _later(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> float | None:
             continue
         at = np.flatnonzero(blocks == block)
         if len(at):
-            values = other.trials.values
+            values = other.trials.least
             found.append(float(values[at].mean() / np.median(values[1:])))
     return float(np.median(found)) if found else None
 

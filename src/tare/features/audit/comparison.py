@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -29,6 +30,7 @@ from tare.statistics.spread import (
     resamples_for,
 )
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
+from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick, ticks_of
 from tare.units import chosen, factor
 
@@ -136,7 +138,8 @@ class ComparisonAudit:
         if self.first.series.unit is not None and self.second.series.unit is not None:
             return None
         one, other = abs(self.first.median.estimate), abs(self.second.median.estimate)
-        ratio = max(one, other) / min(one, other) if min(one, other) > 0 else 1.0
+        known = min(one, other) > 0 and math.isfinite(max(one, other))
+        ratio = max(one, other) / min(one, other) if known else 1.0
         if not any(unit / _CLOSE <= ratio <= unit * _CLOSE for unit in _UNITS):
             return None
         return message("audit.headline.units", first=self.a, second=self.b, times=round(ratio))
@@ -251,7 +254,7 @@ def _stability_intervals(
     return {
         i: percentile_intervals(s.series.values, np.random.default_rng([question.seed, number]))
         for number, (i, s) in enumerate(involved.items())
-        if 2 <= len(s.series.values) <= MOST_POOLED
+        if 2 <= len(s.series.values) <= MOST_POOLED and s.series.above is None
     }
 
 
@@ -335,7 +338,8 @@ def _where(a: SeriesAudit, key: Mapping[str, str], family: _Family) -> str:
 def _of_processes(matched: Matched) -> Matched:
     """Reduce the values of each process to their mean: two processes differ without a cause."""
     first, second = (np.array([values.mean()]) for values in (matched.first, matched.second))
-    return Matched(first, second, "not", (message("audit.paired.process"),))
+    one, two = (np.array([values.mean()]) for values in matched.limits)
+    return Matched(first, second, "not", (message("audit.paired.process"),), (one, two))
 
 
 def locate(
@@ -346,12 +350,19 @@ def locate(
     if refusal is not None:
         return None, refusal
     first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
-    tick = _tick(a, b)
+    tick, limits = _tick(a, b), _limits(matched)
     how = question.margin, question.confidence
     if matched.paired:
-        return compare(first, second, *how, dependence=matched.dependence, tick=tick), None
+        dependence = matched.dependence
+        return compare(first, second, *how, dependence=dependence, tick=tick, limits=limits), None
     dependence = max(a.dependence, b.dependence)
-    return compare_unpaired(first, second, *how, dependence, tick), None
+    return compare_unpaired(first, second, *how, dependence, tick, limits), None
+
+
+def _limits(matched: Matched) -> tuple[FloatArray, FloatArray]:
+    """Return what infinite values exceed, thinned as the values are."""
+    first, second = matched.limits
+    return thinned(first, MOST_COMPARED), thinned(second, MOST_COMPARED)
 
 
 def _difference(
@@ -363,17 +374,18 @@ def _difference(
     first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
     if has_ratio(first, second):
         return None
-    of, tick = question.confidence, _tick(a, b)
+    of, tick, limits = question.confidence, _tick(a, b), _limits(matched)
     if matched.paired:
-        return paired_shift(first, second, of, dependence=matched.dependence, tick=tick)
+        dependence = matched.dependence
+        return paired_shift(first, second, of, dependence=dependence, tick=tick, limits=limits)
     dependence = max(a.dependence, b.dependence)
-    return unpaired_shift(first, second, of, dependence=dependence, tick=tick)
+    return unpaired_shift(first, second, of, dependence=dependence, tick=tick, limits=limits)
 
 
 def _tick(a: SeriesAudit, b: SeriesAudit) -> Tick:
     """Find the ticks of both, before trials were averaged; None where one is not known."""
     known = (a.tick, b.tick)
-    return ticks_of(sample(a.series.values), sample(b.series.values), known) or known
+    return ticks_of(sample(a.series.ended), sample(b.series.ended), known) or known
 
 
 def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> Message | None:
@@ -403,9 +415,11 @@ def _word(
 def _spread(
     matched: Matched, question: Question, family: int, tick: Tick
 ) -> SpreadComparison | None:
-    if min(len(matched.first), len(matched.second)) < 2:
-        return None
     first, second = matched.first, matched.second
+    # A range of which an end exceeds a limit is not known.
+    known = np.isfinite(first).all() and np.isfinite(second).all()
+    if min(len(first), len(second)) < 2 or not known:
+        return None
     paired = matched.paired and len(first) <= MOST_PAIRED_SPREAD
     compared = compare_spread if paired else compare_spread_unpaired
     return compared(

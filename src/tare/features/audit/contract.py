@@ -25,8 +25,10 @@ from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import TaskSet, TaskSets
 from tare.render.vocabulary import SIZES, SPREADS, TIMES, VALUES
 from tare.render.words import paragraph, sentence, sentences, text
-from tare.results.message import Message, message
+from tare.results.message import Message, message, open_bounds
+from tare.statistics.comparison import Comparison
 from tare.statistics.confirm import Repetitions
+from tare.statistics.intervals import Interval
 from tare.statistics.platform_size import PlatformSize
 from tare.statistics.scores import penalised_mean, share_solved
 from tare.statistics.time_of_day import CycleTest, Level, TimeOfDay
@@ -41,7 +43,7 @@ _MOST_POINTS = 60
 
 def as_json(audit: Audit) -> dict[str, Any]:
     """Return an audit as what ``--json`` writes; absent values are None."""
-    ranking = audit.tasks and audit.tasks.ranking
+    ranking = audit.tasks.ranking if audit.tasks and audit.tasks.are_enough else None
     versus = ranking.versus if ranking else ()
     found = {
         "version": VERSION,
@@ -94,11 +96,14 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "trials_known": s.trials.known,
         "median": s.median.estimate,
         "median_ci": _bounds(s.median),
+        "median_above": _above(s.median),
+        "killed": s.trials.killed,
         "quantiles": [
             {
                 "q": q,
                 "estimate": i.estimate,
                 "ci": _bounds(i),
+                "above": _above(i),
                 "refusal": i.refusal and text(i.refusal),
             }
             for q, i in s.quantiles
@@ -147,6 +152,8 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
         **_fields(found, "ratio", "ratio_ci", "cliffs_delta"),
         "p_adjusted": c.p_adjusted if found or difference else None,
         **_fields(found, "median_ratio", "detectable"),
+        "open": found and open_bounds(found.low, found.high),
+        "killed": found and found.killed,
         "more": found and found.more_pairs,
         **_fields(found, "n"),
         "paired": c.matched.how,
@@ -181,6 +188,8 @@ def _of_tasks(one: Versus, of: MeasureRatio, question: Question) -> dict[str, An
         "p_adjusted": of.p if of.found.p is not None else None,
         "median_ratio": None,
         "detectable": None,
+        "open": None,
+        "killed": None,
         "more": None,
         "n": found.n,
         "paired": "by task",
@@ -188,6 +197,11 @@ def _of_tasks(one: Versus, of: MeasureRatio, question: Question) -> dict[str, An
         "refusal": found.refusal and text(found.refusal),
         "difference": None,
         "spread": None,
+        "with_killed": of.with_killed
+        and {
+            **_fields(of.with_killed, "ratio", "ratio_ci", "n", "killed"),
+            "open": open_bounds(of.with_killed.low, of.with_killed.high),
+        },
     }
 
 
@@ -354,6 +368,12 @@ def _model(line: Line, m: PlatformSize) -> dict[str, Any]:
     }
 
 
+def _above(i: Interval) -> float | None:
+    """Return the limit that an estimate or its upper bound exceeds; None: both are known."""
+    is_open = math.isinf(i.estimate) or (i.high is not None and math.isinf(i.high))
+    return i.above if is_open else None
+
+
 def _fields(of: object, *names: str) -> dict[str, Any]:
     """Return attributes by name, and as ``…_ci`` the bounds; None of what is absent."""
     return {
@@ -361,9 +381,13 @@ def _fields(of: object, *names: str) -> dict[str, Any]:
     }
 
 
-def _bounds(of: Any) -> list[float] | None:
-    """Return the bounds of what has an interval; None where it has none."""
-    return None if of is None or of.low is None or of.high is None else [of.low, of.high]
+def _bounds(of: Any) -> list[float | None] | None:
+    """Return the bounds of what has an interval; None where it has none, and of an open one."""
+    if of is None or of.low is None or of.high is None:
+        return None
+    # No ratio is 0.
+    is_open = isinstance(of, Comparison) and of.low == 0
+    return [None if is_open else of.low, of.high]
 
 
 def plain(value: Any) -> Any:

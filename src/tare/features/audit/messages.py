@@ -64,6 +64,9 @@ def median(s: SeriesAudit) -> Message:
 def estimate(i: Interval, unit: str) -> Message:
     """Write a quantile: "241.8 ms ± 0.2 %", or both bounds where the interval's sides differ."""
     half = i.half_width
+    if i.above is not None and (math.isinf(i.estimate) or i.high == math.inf):
+        amount = Amount.of(i.estimate, unit, i.low, i.high, i.above)
+        return message("audit.median.interval", value=amount)
     if i.low is not None and (half is None or (i.is_asymmetric and half >= _LEAST_HALF)):
         return message("audit.median.interval", value=Amount(i.estimate, unit, i.low, i.high))
     return message(
@@ -285,6 +288,15 @@ def best(tasks: TaskSets) -> tuple[Said, ...]:
     return each(first.answer)
 
 
+def task_answers(tasks: TaskSets) -> tuple[Said, ...]:
+    """Return the first answers of a set, and of the other questions what is worth a line each."""
+    found = task_sets.findings(tasks.scored, tasks.names, tasks.ranking, tasks.compared)
+    # Of many pairs, the page has the ratios.
+    alone = len(tasks.compared) == 1
+    others = [said for one in found if one.name == "faster" and alone for said in each(one.summary)]
+    return (*each(found[0].answer), *others)
+
+
 def task_caveats(tasks: TaskSets) -> list[Message]:
     """Say what weakens a comparison over tasks: broken configurations, files, other conditions."""
     alike: dict[str, list[str]] = {}
@@ -397,7 +409,7 @@ def pair(c: ComparisonAudit) -> Message:
 def ratio(c: ComparisonAudit) -> Ratio | None:
     """Return the ratio with its interval; None where there is none."""
     found = c.location
-    return None if found is None else Ratio(found.ratio, found.low, found.high)
+    return None if found is None else Ratio.of(found.ratio, found.low, found.high)
 
 
 def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit]:
@@ -407,7 +419,7 @@ def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit
         found = some[i].location
         if found is None or not found.verdict.differs:
             return True, 0.0
-        return False, -abs(math.log(found.ratio))
+        return False, -abs(math.log(found.ratio)) if found.ratio > 0 else -math.inf
 
     kept = sorted(sorted(range(len(some)), key=weight)[:most])
     return in_order([some[i] for i in kept], lambda c: c.key)

@@ -275,6 +275,7 @@ def _warm(trials: Trials, *, cold: bool) -> Trials:
         values=trials.values[1:],
         block=None if trials.block is None else trials.block[1:],
         position=None if trials.position is None else trials.position[1:],
+        above=None if trials.above is None else trials.above[1:],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from tare.render.charts.forest import MOST_ROWS
 from tare.render.words import paragraph, sentence, text
 from tare.results.message import Amount, Chosen, Message, Said, message
 from tare.results.report import Figure
+from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import Interval
 from tare.units import scale_for
 
@@ -77,14 +79,15 @@ def _medians_of(
     if not some:
         return None
     shown = worst(some, _MOST_MEDIANS)
-    medians = [s.median.estimate for s in shown]
+    # What exceeds a limit is drawn at it.
+    medians = [_drawn(s.median.estimate, s.median) for s in shown]
     scale, shown_unit = scale_for(medians, unit or "1")
     ranges = [np.quantile(s.part, [0.1, 0.9]) for s in shown]
     chart = charts.interval_rows(
         [s.name for s in shown],
         [m / scale for m in medians],
         [_scaled(s.median.low, scale) for s in shown],
-        [_scaled(s.median.high, scale) for s in shown],
+        [None if s.median.high is None else _drawn(s.median.high, s.median) / scale for s in shown],
         [(float(low) / scale, float(high) / scale) for low, high in ranges],
         [s.trust.verdict for s in shown],
         shown_unit,
@@ -107,11 +110,15 @@ def _ends(some: Iterable[T], of: Callable[[T], Any]) -> list[T]:
 
 
 def _middle(s: SeriesAudit) -> float:
-    return s.median.estimate
+    return _drawn(s.median.estimate, s.median)
 
 
 def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value / scale
+
+
+def _drawn(value: float, i: Interval) -> float:
+    return i.above if math.isinf(value) and i.above is not None else value
 
 
 def _left_out(some: Sequence[SeriesAudit], shown: Sequence[SeriesAudit]) -> tuple[Message, ...]:
@@ -146,7 +153,7 @@ def _shapes(audit: Audit) -> tuple[Figure, ...]:
         if not known:
             continue
         shown = worst(known, _MOST_PANELS)
-        scale, unit = scale_for([s.median.estimate for s in shown], stored or "1")
+        scale, unit = scale_for([_middle(s) for s in shown], stored or "1")
         values = _named((s, s.part / scale) for s in shown)
         # Where a series is thinned, its changes of level lie at thinned places.
         points = [[at * s.used // s.n for at in s.changes.points] for s in shown]
@@ -188,7 +195,7 @@ def _course(shown: Sequence[SeriesAudit]) -> Message:
 
 
 def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...]:
-    known = [(c, c.location) for c in some if c.location is not None]
+    known = [(c, c.location) for c in some if c.location is not None and _is_bounded(c.location)]
     if not known:
         return ()
     drawn = words.clearest([c for c, _ in known], MOST_ROWS)
@@ -214,6 +221,12 @@ def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...
         drawn=len(shown) if len(known) > len(shown) else None,
     )
     return (_figure("comparisons", "Comparisons", chart, said),)
+
+
+def _is_bounded(found: Comparison) -> bool:
+    """Whether a ratio and its bounds are numbers; one that values above a limit leave open is not."""
+    ends = (found.ratio, found.low or 1.0, found.high or 1.0)
+    return all(math.isfinite(end) for end in ends) and found.low != 0
 
 
 def _apart(names: Iterable[str]) -> list[str]:

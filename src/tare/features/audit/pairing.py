@@ -29,6 +29,8 @@ class Matched:
         Why so.
     blocks : array or None
         Of each pair, in order of time, where paired by block.
+    limits : (array, array)
+        What infinite values of the first and of the second exceed; of others any number.
     dependence : float or None
         Pairs that are worth one independent pair, where paired: nobody knows here whether coins
         were flipped for the order within blocks, so that what neighbours share does not cancel.
@@ -38,6 +40,7 @@ class Matched:
     second: FloatArray
     how: str
     because: tuple[Message, ...]
+    limits: tuple[FloatArray, FloatArray]
     blocks: np.ndarray | None = None
     dependence: float | None = None
 
@@ -67,7 +70,9 @@ def match(first: Trials, second: Trials) -> Matched:
 
 
 def _not(first: Trials, second: Trials, why: Message) -> Matched:
-    return Matched(first.values, second.values, "not", (message("audit.paired.not", why=why),))
+    because = (message("audit.paired.not", why=why),)
+    limits = first.least, second.least
+    return Matched(first.values, second.values, "not", because, limits)
 
 
 def _by_block(first: Trials, second: Trials) -> Matched:
@@ -77,27 +82,30 @@ def _by_block(first: Trials, second: Trials) -> Matched:
     if len(common) < FEWEST:
         return _not(first, second, message("audit.paired.common", blocks=len(common)))
     left_out = len(np.union1d(first.block, second.block)) - len(common)
-    (x, one), (y, two) = (_of_blocks(trials, common) for trials in (first, second))
+    (x, least_x, one), (y, least_y, two) = (_of_blocks(t, common) for t in (first, second))
     # Neighbours in time are alike, whatever they are called; where the two had the blocks in
     # another order, either may be what makes the differences alike.
     orders = [one] if np.array_equal(one, two) else [one, two]
-    dependence = max(pair_dependence(x[order], y[order]) for order in orders)
+    dependence = max(pair_dependence(least_x[order], least_y[order]) for order in orders)
     because = [message("audit.paired.block", left_out=left_out)]
-    return _paired(x[one], y[one], "by block", because, common[one], dependence)
+    limits = least_x[one], least_y[one]
+    return _paired((x[one], y[one]), limits, "by block", because, common[one], dependence)
 
 
-def _of_blocks(trials: Trials, common: np.ndarray) -> tuple[FloatArray, np.ndarray]:
-    """Mean of the trials in each common block, and the order of these blocks.
+def _of_blocks(trials: Trials, common: np.ndarray) -> tuple[FloatArray, FloatArray, np.ndarray]:
+    """Return the mean of each common block's trials, its least value, and the blocks' order.
 
     That is the order in which the series first had them: by ``--order``, or row by row.
     """
     assert trials.block is not None
     kept = np.flatnonzero(np.isin(trials.block, common))
     at = np.searchsorted(common, trials.block[kept])
-    means = np.bincount(at, trials.values[kept]) / np.bincount(at)
+    means, least = (
+        np.bincount(at, values[kept]) / np.bincount(at) for values in (trials.values, trials.least)
+    )
     first = np.full(len(common), np.inf)
     np.minimum.at(first, at, kept if trials.position is None else trials.position[kept])
-    return means, np.argsort(first, kind="stable")
+    return means, least, np.argsort(first, kind="stable")
 
 
 def _by_order(first: Trials, second: Trials) -> Matched:
@@ -114,21 +122,22 @@ def _by_order(first: Trials, second: Trials) -> Matched:
         return _not(first, second, message("audit.paired.separate"))
     same = bool(np.all(x < y) or np.all(y < x))
     values = first.values[one], second.values[two]
+    limits = first.least[one], second.least[two]
     because = [message("audit.paired.order"), *([message("audit.paired.drift")] if same else [])]
-    return _paired(*values, "by order", because, None, pair_dependence(*values))
+    return _paired(values, limits, "by order", because, None, pair_dependence(*limits))
 
 
 def _paired(
-    first: FloatArray,
-    second: FloatArray,
+    values: tuple[FloatArray, FloatArray],
+    limits: tuple[FloatArray, FloatArray],
     how: str,
     because: list[Message],
     blocks: np.ndarray | None,
     dependence: float,
 ) -> Matched:
     """Say whether the pairs are enough for what they share with the pairs before them."""
-    n, fewest = len(first), pairs_for_ranks(dependence)
+    n, fewest = len(values[0]), pairs_for_ranks(dependence)
     if n < fewest:
         effective = round(n / dependence)
         because.append(message("audit.paired.few", pairs=n, effective=effective, needed=fewest))
-    return Matched(first, second, how, tuple(because), blocks, dependence)
+    return Matched(*values, how, tuple(because), limits, blocks, dependence)

@@ -173,7 +173,7 @@ def _show_tasks(tasks: TaskSets) -> None:
     for line in table(overview, console.out.width, of="configuration")[1:]:
         console.out.print(line, soft_wrap=True)
     console.out.print()
-    for one in words.best(tasks)[1:]:
+    for one in words.task_answers(tasks)[1:]:
         _line("", sentence(one))
     for one in words.task_caveats(tasks)[:_MOST_CAVEATS]:
         _line("Note", sentence(one), "dim")
@@ -199,8 +199,11 @@ def _show_reasons(audit: Audit, whole: str) -> None:
 
 def _of_compared(s: SeriesAudit) -> list[Said]:
     """Return the notes on failures, and on files that were pooled."""
-    pooled = [n for n in s.notes if isinstance(n, Message) and n.id == "audit.trust.pooled"]
-    return [*failures(s.notes), *pooled]
+    others = ("audit.trust.pooled", "interop.exceeded")
+    return [
+        *failures(s.notes),
+        *(n for n in s.notes if isinstance(n, Message) and n.id in others),
+    ]
 
 
 def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:

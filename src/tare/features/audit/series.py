@@ -19,6 +19,7 @@ from tare.readers.series import Defect
 from tare.readers.units import may_be_count, says_nothing
 from tare.results.columns import group_means
 from tare.results.message import Message, Said, message
+from tare.statistics.censored import at_least, interval_above
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.confirm import Repetitions, converges, repetitions
 from tare.statistics.downsample import sample
@@ -68,6 +69,8 @@ class Trials:
         Whether trials are told apart; otherwise each value is taken for one.
     at_s : array, shape (n,), or None
         When each began, seconds since 1970.
+    above : array, shape (n,), or None
+        Limit that each infinite value exceeds; None: all values are finite.
     """
 
     values: FloatArray
@@ -75,6 +78,20 @@ class Trials:
     position: np.ndarray | None
     known: bool
     at_s: FloatArray | None = None
+    above: FloatArray | None = None
+
+    @cached_property
+    def least(self) -> FloatArray:
+        """Finite values: the limit of each that exceeds one, which ranks it below the true value.
+
+        The order of the trials and their dependence are looked for in these.
+        """
+        return self.values if self.above is None else at_least(self.values, self.above)
+
+    @property
+    def killed(self) -> int:
+        """Number of trials of which only a limit is known that they exceed."""
+        return 0 if self.above is None else int(np.isinf(self.values).sum())
 
 
 def recorded_tick(series: Series) -> float | None:
@@ -84,7 +101,7 @@ def recorded_tick(series: Series) -> float | None:
     Bytes that are all whole pages were counted in pages. Counts are exact, but what a name leaves
     open is taken for ticks: the interval is too wide then rather than too narrow.
     """
-    values = series.values
+    values = series.ended
     counts = may_be_count(series.metric, series.unit) and not says_nothing(series.metric)
     if counts and _are_counts(values):
         return 0.0
@@ -104,19 +121,29 @@ def trials_of(series: Series) -> Trials:
     """Reduce a series to the values of its trials."""
     position = series.position
     if series.trial is None:
-        return Trials(series.values, series.block, position, known=False, at_s=series.at_s)
+        return _each_value(series, known=False)
     first, means = group_means(series.trial, series.values)
     if len(first) == len(series.values):
-        return Trials(series.values, series.block, position, known=True, at_s=series.at_s)
+        return _each_value(series, known=True)
     order = np.argsort(first)
     at = first[order]
+    above = None
+    if series.above is not None:
+        # A mean is at least that of the limits in place of the values that exceed them.
+        above = group_means(series.trial, at_least(series.values, series.above))[1][order]
     return Trials(
         means[order],
         None if series.block is None else series.block[at],
         None if position is None else position[at],
         known=True,
         at_s=None if series.at_s is None else series.at_s[at],
+        above=above,
     )
+
+
+def _each_value(series: Series, *, known: bool) -> Trials:
+    """Take each value for a trial of its own."""
+    return Trials(series.values, series.block, series.position, known, series.at_s, series.above)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +184,7 @@ def steady_part(
         assert series.trial is not None
         places = places_inside(series.trial)
     else:
-        found = warm_up(series.values, precision)
+        found = warm_up(series.least, precision)
         begin = 0 if found.shape == "too short" else found.steady_from
         refusal, places = found.sentence, np.arange(len(series.values))
     if begin is None:
@@ -167,7 +194,7 @@ def steady_part(
 
 def _rows(series: Series, kept: np.ndarray) -> Series:
     """Keep some of the values of a series."""
-    columns = ("values", "trial", "block", "position", "at_s")
+    columns = ("values", "above", "trial", "block", "position", "at_s")
     given = {name: getattr(series, name) for name in columns}
     return replace(series, **{n: one[kept] for n, one in given.items() if one is not None})
 
@@ -312,7 +339,7 @@ class SeriesAudit:
     @property
     def may_be_counts(self) -> bool:
         """Whether whole numbers may be counts, so that their steps need not be a clock's ticks."""
-        whole = not any(np.any(np.mod(p, 1)) for p in _pieces(self.series.values))
+        whole = not any(np.any(np.mod(p, 1)) for p in _pieces(self.series.ended))
         return whole and may_be_count(self.series.metric, self.series.unit)
 
     @property
@@ -339,7 +366,7 @@ class SeriesAudit:
         CONFIRM's where the precision was reached, times the dependence time. Otherwise widths are
         taken to fall as the root of the number of runs.
         """
-        if self.median.low is None or self.clock_too_coarse or not self.more_runs_help:
+        if self.reached is None or self.clock_too_coarse or not self.more_runs_help:
             return None
         if self.reached and self.repetitions.n is not None:
             return math.ceil(self.repetitions.n * self.dependence)
@@ -352,7 +379,9 @@ class SeriesAudit:
 
     @cached_property
     def mean_estimate(self) -> float:
-        """Mean of all values."""
+        """Mean of all values; not known where one exceeds a limit."""
+        if self.trials.killed:
+            return math.nan
         pieces = _pieces(self.trials.values)
         return sum(float(np.sum(p)) for p in pieces) / self.n if self.n else math.nan
 
@@ -383,6 +412,10 @@ class SeriesAudit:
         question, part, n = self.question, self.part, self.n
         if n == 0:
             return self.median, self.median
+        if self.trials.killed:
+            refusal = message("audit.refusal.killed", n=self.trials.killed)
+            unknown = Interval(math.nan, None, None, question.confidence, "none", n, refusal)
+            return unknown, unknown
         found = mean_and_sd(part, question.confidence, question.seed, tick=self.tick)
         if len(part) == n:
             return found
@@ -406,7 +439,9 @@ class SeriesAudit:
     def coverage(self) -> tuple[float, float] | None:
         """Simulated coverage of the intervals of mean and SD for values like these."""
         question = self.question
-        return coverage_like(self.part, question.confidence, question.seed) if self.n else None
+        if self.n == 0 or self.trials.killed:
+            return None
+        return coverage_like(self.part, question.confidence, question.seed)
 
     @cached_property
     def assumptions(self) -> Assumptions:
@@ -415,7 +450,7 @@ class SeriesAudit:
         from tare.statistics.assumptions import assumptions
 
         return assumptions(
-            self.trials.values, self.question.precision, self.order, self.changes, self.left
+            self.trials.least, self.question.precision, self.order, self.changes, self.left
         )
 
     @cached_property
@@ -464,7 +499,7 @@ class SeriesAudit:
     @cached_property
     def cov(self) -> float | None:
         """Coefficient of variation: SD / mean; None where it has no meaning."""
-        if self.n < 2 or self.mean_estimate <= 0:
+        if self.n < 2 or self.trials.killed or self.mean_estimate <= 0:
             return None
         return self.sd_estimate / self.mean_estimate
 
@@ -472,14 +507,14 @@ class SeriesAudit:
     def cov_robust(self) -> float | None:
         """1.4826 × the median absolute deviation / median."""
         middle = self.median.estimate
-        if self.n < 2 or middle <= 0:
+        if self.n < 2 or self.trials.killed or middle <= 0:
             return None
         return robust_sd(self.ordered_part, middle, ordered=True) / middle
 
     @cached_property
     def part(self) -> FloatArray:
-        """The trials' values, thinned evenly where there are very many."""
-        return thinned(self.trials.values)
+        """The trials' values, thinned evenly where there are very many; limits for larger ones."""
+        return thinned(self.trials.least)
 
     @cached_property
     def ordered_part(self) -> FloatArray:
@@ -528,9 +563,25 @@ def widened_quantiles(
     dependence: float,
     tick: float | None = None,
     ordered: FloatArray | None = None,
+    trials: Trials | None = None,
 ) -> list[Interval]:
-    """Quantiles with intervals adjusted for autocorrelation; refusals say what it costs."""
-    found = quantiles(values, qs, confidence, math.sqrt(dependence), tick, ordered)
+    """Quantiles with intervals adjusted for autocorrelation; refusals say what it costs.
+
+    ``trials``: of these values, where some of them are limits that trials exceed.
+    """
+    widening = math.sqrt(dependence)
+    if trials is not None and trials.killed and trials.above is not None:
+        above = trials.above
+
+        def among(q: float) -> Interval:
+            def compute(some: FloatArray, known: float | None) -> Interval:
+                return quantiles(some, [q], confidence, widening, known)[0]
+
+            return interval_above(compute, trials.values, above, tick)
+
+        found = [among(q) for q in qs]
+    else:
+        found = quantiles(values, qs, confidence, widening, tick, ordered)
     if dependence == 1:
         return found
     n = len(values)
@@ -583,12 +634,12 @@ def audit_series(
     """
     timeline, steady = None, None
     if series.trial is not None and has_iterations(series):
-        timeline = shared_timeline(series.values, series.trial)
+        timeline = shared_timeline(series.least, series.trial)
     if question.steady:
         steady = steady_part(series, timeline, question.precision)
         series = steady.series
     trials = trials_of(series)
-    values, wanted = trials.values, tuple(dict.fromkeys((0.5, *question.quantiles)))
+    values, wanted = trials.least, tuple(dict.fromkeys((0.5, *question.quantiles)))
     sorter = np.argsort(values) if len(values) <= _MOST_SORTED else None
     ordered = None if sorter is None else values[sorter]
     order = order_of(values, sorter) if len(values) else None
@@ -598,7 +649,7 @@ def audit_series(
     if len(values):
         tick = recorded_tick(series)
         intervals = widened_quantiles(
-            values, wanted, question.confidence, dependence_of(left), tick, ordered
+            values, wanted, question.confidence, dependence_of(left), tick, ordered, trials
         )
     else:
         refusal = message("audit.refusal.empty")
@@ -675,13 +726,19 @@ def over_time(s: SeriesAudit, found: TimeOfDay | None) -> SeriesAudit:
     is_doubtful = s.changes.ok is False or (s.left is not None and s.left.kind is not None)
     if found is None or not found.cycles or not is_doubtful or s.trials.at_s is None:
         return s
-    values, precision = found.without_cycles(s.trials.at_s, s.trials.values), s.question.precision
+    values, precision = found.without_cycles(s.trials.at_s, s.trials.least), s.question.precision
     order = order_of(values)
     moved = changes(values, precision, order)
     left = None if order is None else remaining(order, moved)
     wanted = [q for q, _ in s.quantiles]
     intervals = widened_quantiles(
-        s.trials.values, wanted, s.question.confidence, dependence_of(left), s.tick, s.ordered
+        s.trials.least,
+        wanted,
+        s.question.confidence,
+        dependence_of(left),
+        s.tick,
+        s.ordered,
+        s.trials,
     )
     s = replace(
         s,

@@ -40,6 +40,8 @@ TASK = "task"
 TASKS = (TASK, "instance", "problem", "benchmark", "input", "query", "case", "testcase", "test")
 #: Titles of metrics, and which of them scores are about, the first that there is.
 _TITLES = {"cputime": "CPU time", "walltime": "wall time"}
+#: Results of runs that were killed at the limit of a metric.
+_KILLED: dict[str, Result] = {"cputime": "cpu_time", "walltime": "timeout"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +248,8 @@ def _task_set(
         result[places[task], : runs.runs] = [RESULTS.index(one) for one in runs.results]
         why[places[task]] = runs.why
     measures = tuple(
-        Measure(one, _TITLES.get(one, one), units[one], _limit(by_metric[one])) for one in order
+        Measure(one, _TITLES.get(one, one), units[one], _limit(by_metric[one]), _KILLED.get(one))
+        for one in order
     )
     scored = Scored(
         number=number_,

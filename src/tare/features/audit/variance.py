@@ -18,7 +18,10 @@ MOST = 200_000
 def explain_each(
     series: Sequence[SeriesAudit], factors: Sequence[str], seed: int
 ) -> tuple[Explained, ...]:
-    """Decompose the variance of each metric over the columns that were named."""
+    """Decompose the variance of each metric over the columns that were named.
+
+    Where a value is only known to exceed a limit, the variance is not known.
+    """
     by_metric: dict[tuple[str, str | None], list[SeriesAudit]] = {}
     for s in series:
         if all(f in s.key for f in factors) and s.n:
@@ -27,6 +30,7 @@ def explain_each(
     found = (
         explain(_rows(some, factors), factors, names[kind], seed)
         for kind, some in by_metric.items()
+        if not any(s.trials.killed for s in some)
     )
     return tuple(one for one in found if one is not None)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tare.experiment.task_sets.outcomes import RESULTS, SESSION, Measure, Scored
+from tare.experiment.task_sets.outcomes import RESULTS, SESSION, Measure, Result, Scored
 from tare.features.tasks.file import FACTORS
 from tare.features.tasks.runs import Configuration, Runs
 from tare.results.columns import Columns
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Metric = Literal["cpu", "wall"]
 #: Titles of the metrics.
 TIMES: dict[Metric, str] = {"cpu": "CPU time", "wall": "wall time"}
+#: Results of runs that were killed at the limit of a time.
+_KILLED: dict[Metric, Result] = {"cpu": "cpu_time", "wall": "timeout"}
 METRICS: tuple[Metric, ...] = tuple(TIMES)
 
 
@@ -55,7 +57,8 @@ def _scored(number: int, label: str, runs: Runs, table: Columns, metric: Metric)
     result = np.full(shape, -1, dtype=np.int16)
     result[at] = [RESULTS.index(one) for one in table["result"]]
     measures = [
-        Measure(f"{one}_ns", title, "ns", _limit_ns(own, one)) for one, title in TIMES.items()
+        Measure(f"{one}_ns", title, "ns", _limit_ns(own, one), _KILLED[one])
+        for one, title in TIMES.items()
     ]
     measures.sort(key=lambda one: one.key != f"{metric}_ns")
     measures.append(Measure("memory_bytes", "memory", "bytes"))
