@@ -75,7 +75,7 @@ def cells(results: Results) -> tuple[Cell, ...]:
             others={name: row[name] for name in results.factors if name not in KNOWN_FACTORS},
             **{name: row[name] for name in known},
         )
-        for row, _ in results.cells(("ok", "failed"))
+        for row, _ in results.cells(("ok", "killed", "failed"))
     )
 
 
@@ -123,7 +123,9 @@ def _trial(
             **{name: trial[name] for name in ("block", "position", "cell", "seed")},
         )
     ]
-    for row in [] if samples is None else samples.records():
+    # A run that is killed has no time.
+    is_killed = trial["status"] == "killed"
+    for row in [] if samples is None or is_killed else samples.records():
         lines.append(
             record.Sample(
                 id=number,
@@ -139,10 +141,14 @@ def _trial(
     if trial["status"] == "failed":
         fault = record.Fault(id=number, trial=number, kind="exit", message="exit 1")
         lines.append(fault)
+    if is_killed:
+        kind, why = trial["limit_kind"], "it exceeded its limit"
+        fault = record.Fault(id=number, trial=number, kind=kind, message=why, iteration=0)
+        lines.append(fault)
     lines.append(
         journal.TrialEnd(
             trial=number,
-            status=trial["status"],
+            status="failed" if is_killed else trial["status"],
             reason=trial["reason"],
             monotonic_ns=BEGIN + (number + 1) * LASTS - 1,
         )

@@ -134,13 +134,21 @@ def _compared(root: Node, metric: str | None) -> Iterator[Series]:
         sides = list(one.at("values").each())
         if len(sides) != 2:
             raise one.at("values").wrong("expected the values of a and of b")
-        paired = one.find("spread") is not None and len({len(s.elements()) for s in sides}) == 1
-        for name, side in zip(("a", "b"), sides, strict=True):
+        counts = [*found.each()] if (found := one.find("trials")) else [None, None]
+        looks = one.find("looks")
+        # Pairs are looked at while they are measured; a baseline is not.
+        is_paired = one.find("spread") is not None or (looks and next(looks.each(), None))
+        paired = bool(is_paired) and len({len(s.elements()) for s in sides}) == 1
+        for name, side, count in zip(("a", "b"), sides, counts, strict=True):
             command = one.at(name).text()
             # The reference stands in every comparison.
             if command not in seen:
                 seen.add(command)
-                yield _series({"workload": command}, measured, list(side.each()), None, paired)
+                values = list(side.each())
+                limit = count and count.find("above_s")
+                above = None if not limit or limit.value is None else number(limit.value)
+                above_s = [above if value.value is None else None for value in values]
+                yield _series({"workload": command}, measured, values, None, paired, above_s)
 
 
 def _series(

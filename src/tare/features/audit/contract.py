@@ -152,7 +152,7 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
         **_fields(found, "ratio", "ratio_ci", "cliffs_delta"),
         "p_adjusted": c.p_adjusted if found or difference else None,
         **_fields(found, "median_ratio", "detectable"),
-        "open": found and open_bounds(found.low, found.high),
+        "ratio_open": found and open_bounds(found.low, found.high),
         "killed": found and found.killed,
         "more": found and found.more_pairs,
         **_fields(found, "n"),
@@ -188,7 +188,7 @@ def _of_tasks(one: Versus, of: MeasureRatio, question: Question) -> dict[str, An
         "p_adjusted": of.p if of.found.p is not None else None,
         "median_ratio": None,
         "detectable": None,
-        "open": None,
+        "ratio_open": None,
         "killed": None,
         "more": None,
         "n": found.n,
@@ -200,7 +200,7 @@ def _of_tasks(one: Versus, of: MeasureRatio, question: Question) -> dict[str, An
         "with_killed": of.with_killed
         and {
             **_fields(of.with_killed, "ratio", "ratio_ci", "n", "killed"),
-            "open": open_bounds(of.with_killed.low, of.with_killed.high),
+            "ratio_open": open_bounds(of.with_killed.low, of.with_killed.high),
         },
     }
 

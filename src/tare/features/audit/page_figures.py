@@ -224,7 +224,7 @@ def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...
 
 
 def _is_bounded(found: Comparison) -> bool:
-    """Whether a ratio and its bounds are numbers; one that values above a limit leave open is not."""
+    """Whether a ratio and its bounds are numbers: values above a limit may leave them open."""
     ends = (found.ratio, found.low or 1.0, found.high or 1.0)
     return all(math.isfinite(end) for end in ends) and found.low != 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from tare.features.fleet import core_ratio
 from tare.features.fleet.host import CellLevels, What
 from tare.features.fleet.results import Fleet, Series
+from tare.render.vocabulary import TIMES
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Amount, Duration, Levels, Message, Ratio, Value, message
 from tare.statistics.holm import holm
@@ -47,6 +49,8 @@ def findings(fleet: Fleet) -> list[Finding]:
         found.append(_differ(fleet, some))
         if fleet.odd:
             found.append(_odd(fleet))
+    if fleet.above:
+        found.append(_above(fleet))
     enough = several or [one for one in some if len(one.hosts) >= FEWEST_HOSTS]
     if enough:
         found.append(_enough(fleet, enough))
@@ -197,6 +201,78 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
         answer=tuple(answer),
         summary=tuple(answer),
         tables=(_ratios(fleet, some, found), _by_host(fleet, some)),
+    )
+
+
+def _above(fleet: Fleet) -> Finding:
+    """Say on which hosts trials exceeded their time limit, and what is known of these cells."""
+    answer = []
+    for what, by_host in fleet.above.items():
+        some = by_host.values()
+        known = [one.ratio for one in some if one.ratio is not None]
+        counts = Counter(TIMES.of(one.verdict) for one in known)
+        answer.append(
+            message(
+                "fleet.above",
+                cell=called(fleet, what.levels),
+                reference=what.reference,
+                killed=sum(one.killed for one in some),
+                n=sum(one.n for one in some),
+                limit=Amount(min(one.limit_ns for one in some), "ns"),
+                hosts=len(by_host),
+                verdicts=[
+                    message("fleet.verdict", word=word, n=count)
+                    for word, count in counts.most_common()
+                ],
+            )
+        )
+    # Those relative to a reference answer what was asked.
+    order = [*fleet.above]
+    said = sorted(range(len(order)), key=lambda i: order[i].reference is None)
+    return Finding(
+        name="above",
+        basis=basis_said(fleet),
+        question=message("fleet.question.above"),
+        closed=False,
+        verdict="none",
+        answer=tuple(answer[i] for i in said),
+        summary=tuple(answer[i] for i in said[:_MOST_SAID]),
+        tables=(_above_table(fleet),),
+        caveats=(message("fleet.above_caveat"),),
+    )
+
+
+def _above_table(fleet: Fleet) -> Table:
+    return Table(
+        id="above",
+        title=message("fleet.table.above"),
+        columns=(
+            Column(key="host", title="host"),
+            Column(key="cell", title="cell"),
+            Column(key="to", title="relative to"),
+            Column(key="n", title="trials", unit="1"),
+            Column(key="killed", title="exceeded the limit", unit="1"),
+            Column(key="median", title="median"),
+            Column(key="ratio", title="ratio"),
+            Column(key="verdict", title="verdict"),
+        ),
+        rows=tuple(
+            {
+                "host": fleet.hosts[place],
+                "cell": called(fleet, what.levels),
+                "to": what.reference,
+                "n": one.n,
+                "killed": one.killed,
+                "median": one.median
+                and Amount.of(
+                    one.median.estimate, "ns", one.median.low, one.median.high, one.median.above
+                ),
+                "ratio": one.ratio and Ratio.of(one.ratio.ratio, one.ratio.low, one.ratio.high),
+                "verdict": None if one.ratio is None else TIMES.of(one.ratio.verdict),
+            }
+            for what, by_host in fleet.above.items()
+            for place, one in by_host.items()
+        ),
     )
 
 

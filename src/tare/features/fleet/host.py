@@ -24,7 +24,9 @@ from tare.experiment.findings.platform_cells import cost_basis, host_cpus
 from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
 from tare.results.message import Message
+from tare.statistics.comparison import Comparison, compare
 from tare.statistics.hosts import IntArray
+from tare.statistics.intervals import Interval
 from tare.statistics.statistic import FloatArray
 
 #: A cell's levels in the order of the factors.
@@ -50,6 +52,28 @@ class Summed(NamedTuple):
     fourth: FloatArray
 
 
+class Above(NamedTuple):
+    """A quantity on one host of which trials were killed at a time limit: its mean is not known.
+
+    Attributes
+    ----------
+    n, killed : int
+        Trials, or common blocks, and how many of these have a killed trial.
+    limit_ns : float
+        The smallest limit that they exceed.
+    median : Interval or None
+        Of a cell.
+    ratio : Comparison or None
+        Relative to the reference.
+    """
+
+    n: int
+    killed: int
+    limit_ns: float
+    median: Interval | None = None
+    ratio: Comparison | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Host:
     """What one host has measured.
@@ -61,7 +85,7 @@ class Host:
     ended : bool
         Whether its journal says how the last session ended.
     trials, failures : int
-        Good trials, and others.
+        Trials with a value, if only one above a time limit, and others.
     basis : Basis or Message
         What is judged on this host alone, or why nothing is.
     sources : tuple of str
@@ -74,6 +98,8 @@ class Host:
         What could be summed up.
     sums : mapping
         Of each source, the quantities of which every trial has a logarithm.
+    above : mapping
+        Of each source, the quantities with trials that were killed at a time limit.
     experiment : Experiment
         As this host has it.
     boot_id : str
@@ -102,6 +128,7 @@ class Host:
     failed: Mapping[CellLevels, int] = dataclasses.field(default_factory=dict)
     quantities: tuple[What, ...] = ()
     sums: Mapping[str, Mapping[What, Summed]] = dataclasses.field(default_factory=dict)
+    above: Mapping[str, Mapping[What, Above]] = dataclasses.field(default_factory=dict)
     boot_id: str = ""
     session_digests: frozenset[str] = frozenset()
     cpus: float | None = None
@@ -130,10 +157,10 @@ def of(results: Results) -> Host:
         cpus=host_cpus(results),
         chr_basis=chr_basis,
         chr_lines=tuple(chr_ranges.lines(results, chr_basis)),
-        sessions=len(results.good.distinct("session")),
+        sessions=len(results.counted.distinct("session")),
         ended=all(ended is not None for ended in results.sessions["ended"][-1:]),
-        trials=len(results.good),
-        failures=len(results.trial_table) - len(results.good),
+        trials=len(results.counted),
+        failures=len(results.trial_table) - len(results.counted),
         factor=compared_factor(results),
         basis=basis,
     )
@@ -151,6 +178,7 @@ def of(results: Results) -> Host:
         failed=dict(_failed(results)),
         quantities=tuple(pairs),
         sums=sums,
+        above={source: dict(_above(some, pairs)) for source, some in cells.items()},
         session_digests=frozenset(_digests(results, first)),
     )
 
@@ -173,7 +201,7 @@ def _levels(cell: Cell) -> CellLevels:
 
 
 def _failed(results: Results) -> Iterator[tuple[CellLevels, int]]:
-    good = set(results.good["cell"].tolist())
+    good = set(results.counted["cell"].tolist())
     for one in results.planned:
         if one.cell not in good:
             levels = one.levels()
@@ -198,7 +226,7 @@ def _pairs(
 def _sums(
     cells: list[Cell], pairs: Mapping[What, tuple[int | None, int]]
 ) -> Iterator[tuple[What, Summed]]:
-    """Sum up quantities; of one that lacks a single logarithm nothing is concluded here."""
+    """Sum up quantities; one that lacks a logarithm, as of a killed trial, has no mean."""
     for what, (first, second) in pairs.items():
         cell = cells[second]
         logs, sessions = _logs(cell.trial_values), cell.sessions
@@ -211,6 +239,33 @@ def _sums(
             sessions = sessions[other]
         if len(logs) and not np.isnan(logs).any():
             yield what, _by_session(logs, sessions)
+
+
+def _above(
+    cells: list[Cell], pairs: Mapping[What, tuple[int | None, int]]
+) -> Iterator[tuple[What, Above]]:
+    """Return the medians and ratios of quantities with trials that were killed at a time limit."""
+    for what, (first, second) in pairs.items():
+        cell = cells[second]
+        if first is None:
+            if cell.killed:
+                limit = float(np.nanmin(cell.above))
+                yield what, Above(cell.n, cell.killed, limit, median=cell.median)
+            continue
+        own, other = cells[first].common(cell)
+        values = cells[first].trial_values[own], cell.trial_values[other]
+        above = cells[first].above[own], cell.above[other]
+        killed = np.isinf(values[0]) | np.isinf(values[1])
+        if killed.any():
+            limit = float(np.nanmin(np.concatenate(above)))
+            tick = (cells[first].tick, cell.tick)
+            least = [np.where(np.isinf(v), a, v) for v, a in zip(values, above, strict=True)]
+            ratio = (
+                compare(values[0], values[1], tick=tick, limits=above)
+                if min(float(one.min()) for one in least) > 0
+                else None
+            )
+            yield what, Above(len(killed), int(killed.sum()), limit, ratio=ratio)
 
 
 def _logs(values: FloatArray) -> FloatArray:

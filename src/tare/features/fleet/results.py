@@ -19,8 +19,10 @@ from tare.experiment.metrics import ranked
 from tare.experiment.specification import Experiment
 from tare.features.fleet import host as hosts_results
 from tare.features.fleet.folder import HOSTS, HostRecord, Record, read
-from tare.features.fleet.host import CellLevels, Host, Summed, What
+from tare.features.fleet.host import Above, CellLevels, Host, Summed, What
 from tare.results.message import Message, message
+from tare.statistics.comparison import adjust
+from tare.statistics.holm import holm
 from tare.statistics.hosts import (
     FEWEST_HOSTS,
     FEWEST_ODD,
@@ -158,12 +160,39 @@ class Fleet:
     def without_ratio(self) -> Mapping[CellLevels, list[str]]:
         """Hosts that are left out of a cell, or of its ratio: a value there is not above 0."""
         there = {one.what: {*one.hosts} for one in self._series}
+        for what, by_host in self.above.items():
+            there.setdefault(what, set()).update(by_host)
         found: dict[CellLevels, list[str]] = {}
         for place, own in enumerate(self.measured):
             asked = own.quantities if isinstance(self.basis, Basis) else ()
             for levels in {what.levels for what in asked if place not in there.get(what, ())}:
                 found.setdefault(levels, []).append(self.hosts[place])
         return found
+
+    @cached_property
+    def above(self) -> Mapping[What, Mapping[int, Above]]:
+        """Quantities with trials that were killed at a time limit, by place of the host.
+
+        These hosts have no mean of them. Verdicts on ratios are of one family (Holm).
+        """
+        if isinstance(self.basis, Message):
+            return {}
+        found: dict[What, dict[int, Above]] = {}
+        for place, own in enumerate(self.measured):
+            for what, one in own.above.get(self.basis.source, {}).items():
+                found.setdefault(what, {})[place] = one
+        ratios = [one.ratio for some in found.values() for one in some.values() if one.ratio]
+        adjusted = iter(holm([one.p for one in ratios]))
+        margin = self.experiment.margin
+        return {
+            what: {
+                place: one._replace(ratio=adjust(one.ratio, next(adjusted), margin))
+                if one.ratio
+                else one
+                for place, one in some.items()
+            }
+            for what, some in found.items()
+        }
 
     @cached_property
     def _series(self) -> tuple[Series, ...]:
