@@ -123,9 +123,8 @@ def _trial(
             **{name: trial[name] for name in ("block", "position", "cell", "seed")},
         )
     ]
-    # A run that is killed has no time.
     is_killed = trial["status"] == "killed"
-    for row in [] if samples is None or is_killed else samples.records():
+    for row in [] if samples is None else samples.records():
         lines.append(
             record.Sample(
                 id=number,
@@ -135,7 +134,8 @@ def _trial(
                 phase=row["phase"],
                 metric=row["metric"],
                 source=row["source"],
-                value=row["value"],
+                # Of a run that is killed, agents measure the time until then.
+                value=min(row["value"], trial["above_ns"]) if is_killed else row["value"],
             )
         )
     if trial["status"] == "failed":

@@ -23,10 +23,11 @@ from tare.experiment import plan_file
 from tare.experiment.findings.judgement import differences
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
+from tare.experiment.store import export
 from tare.experiment.task_sets.outcomes import RESULTS, Measure, Pair, Scored
 from tare.experiment.task_sets.ranking import versus
 from tare.features.audit.audit import audit
-from tare.features.audit.question import Question
+from tare.features.audit.question import Question, Sizing
 from tare.features.fleet import folder as fleet_folder
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.results import load
@@ -105,6 +106,22 @@ def of_program(results: Results) -> Results:
 
 def by_audit_of_a_folder(results: Results, folder: Path) -> Concluded:
     return of_audit(journals.write(results, folder / "results"), compare="workload")
+
+
+def by_audit_of_an_export(results: Results, folder: Path) -> Concluded:
+    """The table of samples that `tare export` writes."""
+    written = journals.write(results, folder / "results")
+    file = folder / "samples.csv"
+    export.export(written, "samples", "csv", file, lambda _: [])
+    columns = ColumnOptions(
+        value="value", group=("metric", "source"), compare=("workload",), block="block",
+        trial="trial",
+    )  # fmt: skip
+    found = audit([file], Question(columns=columns, sizing=Sizing(reference=STEADY)))
+    wanted = {"metric": "wall_ns", "source": results.sources("wall_ns")[0]}
+    (one,) = [c for c in found.comparisons if wanted.items() <= c.key.items()]
+    assert one.location is not None
+    return concluded(one.location)
 
 
 def by_audit_of_benchexec(results: Results, folder: Path) -> Concluded:
@@ -186,12 +203,13 @@ ASKED: dict[str, Callable[[Results, Path], Concluded]] = {
     "run": by_run,
     "compare": by_compare,
     "audit of a folder": by_audit_of_a_folder,
+    "audit of an export": by_audit_of_an_export,
     "audit of BenchExec": by_audit_of_benchexec,
     "fleet": by_fleet,
     "task sets": by_task_sets,
 }
 #: Those who compare the same pairs, so that their interval contains that of all values.
-PAIRED = {"compare", "audit of a folder", "fleet", "task sets"}
+PAIRED = {"compare", "audit of a folder", "audit of an export", "fleet", "task sets"}
 
 
 @pytest.mark.parametrize("share", SHARES)

@@ -233,7 +233,10 @@ def _series(
                 trial=found.kept,
                 task=task.of_metric(titles, unit, limit),
                 defects=found.defects,
-                notes=(*_failed([task], bounded), *exceeded(found, unit, "run")),
+                notes=(
+                    *_failed([task], bounded),
+                    *exceeded(found.values, found.above, unit, "run"),
+                ),
             )
         )
     return made

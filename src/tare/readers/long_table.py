@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.errors import InputError
+from tare.experiment.time_limits import BOUNDED
 from tare.readers import roles as column_roles
 from tare.readers import units
 from tare.readers.cells import ABSENT, Cells, is_absent
 from tare.readers.dates import Times
 from tare.readers.gathering import Edges, Fault, Faults, Gathering, Parting, in_order
-from tare.readers.readings import failed, immeasurable, left_out
+from tare.readers.readings import exceeded, failed, immeasurable, left_out
 from tare.readers.roles import SUCCESS, Roles
-from tare.readers.rows import Chunk, Column, Levels, Rows
+from tare.readers.rows import Chunk, Column, Levels, Rows, Want
 from tare.readers.series import Defect, FloatArray, IntArray, Series
 from tare.readers.text_file import label, shown
 from tare.results.message import Message, message
@@ -69,14 +70,18 @@ class LongTable:
         #: Names of trials and of blocks, by column.
         self._names: dict[int, dict[str, int]] = {}
         self._times = Times()
+        self._limits = _Limits.of(rows, roles)
 
     def series(self) -> tuple[Series, ...]:
         """Read everything."""
         roles = self._roles
         extra = [i for i in (roles.order, roles.trial, roles.block) if i is not None]
         types = [np.float64 if i == roles.order else np.int64 for i in extra]
-        gathering = Gathering([np.float64, *types])
+        above = [] if self._limits is None else [np.float64]
+        gathering = Gathering([np.float64, *types, *above])
         wanted = roles.wanted()
+        if self._limits is not None:
+            wanted |= self._limits.wanted
         for chunk in self._rows.chunks(wanted):
             self._add(chunk, extra, gathering)
         gathered = gathering.finish()
@@ -123,6 +128,11 @@ class LongTable:
         series = self._parting.series(chunk)
         self._rows_read += chunk.rows
         good = self._succeeded(chunk)
+        above = None if self._limits is None else self._limits.of_rows(chunk)
+        if above is not None:
+            killed = np.isfinite(above)
+            values = np.where(killed, above, values)
+            good = good | killed
         self._tally(self._failed, ~good, series, chunk)
         kept = np.isfinite(values) & good
         unfit = good & ~kept
@@ -151,6 +161,8 @@ class LongTable:
                 self._tally(stamped or self._without, absent & kept, series, chunk)
                 kept &= ~absent
             columns.append(numbers)
+        if above is not None:
+            columns.append(above)
         if not kept.all():
             columns = [column[kept] for column in columns]
             codes = None if codes is None else codes[kept]
@@ -233,8 +245,14 @@ class LongTable:
         roles = self._roles
         if roles.order is not None:
             columns = in_order(self._file, columns[1], columns)
+        above = None if self._limits is None else columns.pop()
+        if above is not None and np.isfinite(above).any():
+            columns[0] = np.where(np.isfinite(above), np.inf, columns[0])
+        else:
+            above = None
         rest = columns[1 + (roles.order is not None) :]
         measured, defects = self._unit_of(one)
+        exceeded_ = exceeded(columns[0], above, measured or "1", self._noun)
         name = self._rows.names
         return Series(
             key={label(name[i]): label(level) for i, level in zip(roles.keys, key, strict=True)},
@@ -247,8 +265,9 @@ class LongTable:
             position=columns[1] if roles.order is not None else None,
             at_s=self._times.since_1970(columns[1]) if roles.order is not None else None,
             defects=(*self._corrupt(one, len(columns[0])), *defects),
-            notes=self._left_out(one, len(columns[0])),
             grouped=self._grouped(rest),
+            notes=(*self._left_out(one, len(columns[0])), *exceeded_),
+            above=above,
         )
 
     def _trials(self, rest: list[NDArray[Any]], n: int) -> IntArray | None:
@@ -347,6 +366,52 @@ class LongTable:
             f"--value names the column of values; there are:"
             f" {column_roles.listed(self._rows.names)}",
         )
+
+
+class _Limits:
+    """The columns of an export of tare's that say which rows exceed a limit.
+
+    Parameters
+    ----------
+    status, metric, kind, above : int
+        Columns of how a trial ended, of the metric of the row, of the kind of limit that ended the
+        trial, and of what its time exceeds.
+    """
+
+    def __init__(self, status: int, metric: int, kind: int, above: int) -> None:
+        self._status, self._metric, self._kind, self._above = status, metric, kind, above
+        levels = dict.fromkeys((status, metric, kind), "level")
+        self.wanted: dict[int, Want] = {**levels, above: "number"}  # type: ignore[dict-item]
+
+    @classmethod
+    def of(cls, rows: Rows, roles: Roles) -> _Limits | None:
+        """Find the columns; None where the table has them not."""
+        names = ("status", "metric", "limit_kind", "above_ns")
+        if not {*names} <= {*rows.names} or roles.value == rows.names.index("above_ns"):
+            return None
+        return cls(*map(rows.names.index, names))
+
+    def of_rows(self, chunk: Chunk) -> FloatArray:
+        """Return what the value of each row exceeds; NaN where it is known, or absent."""
+        status, metric, kind = (
+            self._texts(chunk, i) for i in (self._status, self._metric, self._kind)
+        )
+        above = chunk.columns[self._above]
+        numbers, _ = Cells(None).numbers(above)
+        bounded = np.array(
+            [
+                one == "killed" and of in BOUNDED.get(why, ())
+                for one, of, why in zip(status, metric, kind, strict=True)
+            ],
+            dtype=bool,
+        )
+        return np.where(bounded, numbers, np.nan)
+
+    @staticmethod
+    def _texts(chunk: Chunk, i: int) -> list[str]:
+        column = chunk.columns[i]
+        assert isinstance(column, Levels)
+        return [column.texts[code] for code in column.codes.tolist()]
 
 
 def _recurs(trial: IntArray) -> bool:

@@ -107,14 +107,16 @@ def readings(
     )
 
 
-def exceeded(found: Readings, unit: str, what: str) -> tuple[Message, ...]:
+def exceeded(
+    values: FloatArray, above: FloatArray | None, unit: str, what: str
+) -> tuple[Message, ...]:
     """Count the runs, or the like, that were killed at a limit; nothing where none were."""
-    if found.above is None:
+    if above is None:
         return ()
-    killed = np.isinf(found.values)
-    limits = found.above[killed]
+    killed = np.isinf(values)
+    limits = above[killed]
     limit = Amount(float(limits[0]), unit) if len(np.unique(limits)) == 1 else None
-    n, total = int(killed.sum()), len(found.values)
+    n, total = int(killed.sum()), len(values)
     return (message("interop.exceeded", n=n, total=total, what=what, limit=limit),)
 
 

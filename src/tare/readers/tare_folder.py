@@ -227,7 +227,7 @@ def _series(
         sessions=len(np.unique(kept["session"])),
         above=found.above,
         defects=(*found.defects, *few_requests(metric, requests)),
-        notes=exceeded(found, stored, "trial"),
+        notes=exceeded(found.values, found.above, stored, "trial"),
     )
 
 

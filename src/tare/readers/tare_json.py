@@ -177,7 +177,7 @@ def _series(
         block=found.kept if paired else None,
         position=None if trial is None else trial[found.kept].astype(float),
         defects=found.defects,
-        notes=exceeded(found, stored or "1", "trial"),
+        notes=exceeded(found.values, found.above, stored or "1", "trial"),
     )
 
 

@@ -44,13 +44,13 @@ def findings(fleet: Fleet) -> list[Finding]:
         found = [_on_each(fleet, both)]
     if (of_chr := core_ratio.find(fleet)) is not None:
         found.insert(0, of_chr)
+    if fleet.above:
+        found.append(_above(fleet))
     some = [one for one in fleet.cells if len(one.hosts) > 1]
     if some:
         found.append(_differ(fleet, some))
         if fleet.odd:
             found.append(_odd(fleet))
-    if fleet.above:
-        found.append(_above(fleet))
     enough = several or [one for one in some if len(one.hosts) >= FEWEST_HOSTS]
     if enough:
         found.append(_enough(fleet, enough))
