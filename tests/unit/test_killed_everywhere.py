@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import journals
+import msgspec
 import numpy as np
 import pytest
 import synthetic
 from synthetic import MS
 
 from tare.experiment import plan_file
+from tare.experiment.findings import difference
 from tare.experiment.findings.judgement import differences
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
@@ -32,6 +34,8 @@ from tare.features.fleet import folder as fleet_folder
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.results import load
 from tare.features.run.screen import Summary
+from tare.measure.baseline import stored
+from tare.measure.baseline.comparison import compare as compare_with_baseline
 from tare.readers import ColumnOptions
 from tare.results.message import Message
 from tare.results.verdict import Direction
@@ -80,6 +84,29 @@ def by_compare(results: Results, folder: Path) -> Concluded:
     assert not isinstance(found, Message)
     (difference,) = found
     return concluded(difference.comparison)
+
+
+def by_experiment(results: Results, folder: Path) -> Concluded:
+    """The row of the table of differences."""
+    found = difference.UNIT.find(results)
+    assert not isinstance(found, Message)
+    (row,) = [row for table in found.tables for row in table.rows if "direction" in row]
+    count = len(results.trial_table.where(status="killed"))
+    low = 0.0 if row.get("open") in ("low", "both") else row["low"]
+    high = np.inf if row.get("open") in ("high", "both") else row["high"]
+    return Concluded(row["direction"], count, (low, high))
+
+
+def by_baseline(results: Results, folder: Path) -> Concluded:
+    """Six sessions of the steady one, and one of the program."""
+    share = next(share for share in SHARES if measured(share)[1] is results)
+    before = [
+        stored.of(measured(share, seed)[1], "wall_ns", workload=STEADY) for seed in range(3, 9)
+    ]
+    sessions = tuple(session for one in before for session in one.sessions)
+    baseline = msgspec.structs.replace(before[0], sessions=sessions)
+    new = stored.of(results, "wall_ns", workload=PROGRAM)
+    return concluded(compare_with_baseline(baseline, new, 0.02, 1.0).comparison)
 
 
 def by_run(results: Results, folder: Path) -> Concluded:
@@ -202,6 +229,8 @@ def by_task_sets(results: Results, folder: Path) -> Concluded:
 ASKED: dict[str, Callable[[Results, Path], Concluded]] = {
     "run": by_run,
     "compare": by_compare,
+    "experiment": by_experiment,
+    "baseline": by_baseline,
     "audit of a folder": by_audit_of_a_folder,
     "audit of an export": by_audit_of_an_export,
     "audit of BenchExec": by_audit_of_benchexec,
@@ -209,7 +238,7 @@ ASKED: dict[str, Callable[[Results, Path], Concluded]] = {
     "task sets": by_task_sets,
 }
 #: Those who compare the same pairs, so that their interval contains that of all values.
-PAIRED = {"compare", "audit of a folder", "audit of an export", "fleet", "task sets"}
+PAIRED = {"compare", "experiment", "audit of a folder", "audit of an export", "fleet", "task sets"}
 
 
 @pytest.mark.parametrize("share", SHARES)
