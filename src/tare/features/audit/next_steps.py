@@ -53,7 +53,7 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
         return known
     if audit.overhead is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
-    steps = (_fleet, _partly_failed, _cure, _sets, _rounds, _more)
+    steps = (_fleet, _longer_limit, _partly_failed, _cure, _sets, _rounds, _more)
     better = next((found for step in steps if (found := step(audit)) is not None), None)
     if better is not None:
         return better
@@ -229,6 +229,13 @@ def _of_tasks(audit: Audit, *, has_page: bool) -> Message | None:
     if not has_page:
         return _next("page", again("audit", {"--report": "audit.html"}))
     return _next("repeat", message("audit.next.tasks"))
+
+
+def _longer_limit(audit: Audit) -> Message | None:
+    """Return what shows medians of which only a limit is known that they exceed."""
+    if not any(s.median.high == math.inf for s in audit.series):
+        return None
+    return _next("limit", message("audit.next.longer"))
 
 
 def _partly_failed(audit: Audit) -> Message | None:
