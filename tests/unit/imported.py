@@ -21,7 +21,12 @@ def sound(found: Imported) -> None:
     assert len(set(keys)) == len(keys)
     for one in found.series:
         assert one.values.dtype == np.float64
-        assert np.isfinite(one.values).all()
+        if one.above is None:
+            assert np.isfinite(one.values).all()
+        else:
+            # A value is a number or exceeds a limit that is one.
+            assert np.array_equal(np.isposinf(one.values), np.isfinite(one.above))
+            assert not np.isnan(one.values).any()
         assert one.trial is None or one.trial.shape == one.values.shape
         assert all(math.isfinite(value) for value in one.reported.values())
         assert {d.kind for d in one.defects} <= {"corrupt", "mixed units", "summary only"}
