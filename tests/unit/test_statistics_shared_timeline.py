@@ -40,6 +40,15 @@ def test_a_warm_up_may_begin_fast() -> None:
     assert one.size == pytest.approx(-0.3, abs=0.02)
 
 
+def test_what_is_left_of_a_warm_up_is_steady_where_trials_differ_more() -> None:
+    course = 0.5 * np.exp(-np.arange(30) / 3)
+    values, trial = forks(course, 20, sd=0.0005)
+    one = shared_timeline(values, trial)
+    assert one is not None
+    assert one.kind == "warm-up"
+    assert 12 <= (one.steady_from or 0) <= 22
+
+
 def test_what_does_not_settle_has_no_steady_part() -> None:
     assert found(0.2 * np.exp(-np.arange(10) / 3)).steady_from is None
 

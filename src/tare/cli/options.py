@@ -118,10 +118,10 @@ Markdown = Annotated[
     typer.Option(metavar="FILE|-", help="Write a table as Markdown; -: standard output."),
 ]
 JUnit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write verdicts as JUnit XML.")]
-Steady = Annotated[
-    bool,
-    typer.Option("--steady", help="Use the steady part alone: without warm-up."),
-]
+_STEADY = "Use the steady part alone: without warm-up."
+Steady = Annotated[bool, typer.Option("--steady", help=_STEADY)]
+#: Of commands whose help has enough options; the reference has it.
+HiddenSteady = Annotated[bool, typer.Option("--steady", help=_STEADY, hidden=True)]
 Json = Annotated[
     str | None, typer.Option(metavar="FILE|-", help="Write results as JSON; -: standard output.")
 ]

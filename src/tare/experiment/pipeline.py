@@ -77,6 +77,10 @@ class Prepared:
         That the machine was the same is looked at where it was probed in several sessions.
         """
         found = store.load(folder) if self.collector is None else self.collector.results()
+        if self.experiment.steady:
+            from tare.experiment.steady import steady_part
+
+            found = steady_part(found)
         several = self.experiment.fingerprint and len(found.sessions) > 1
         if not several and not sessions:
             return found
@@ -480,7 +484,12 @@ def results_of(folder: Path, sessions: Sequence[int] = ()) -> Results:
     """
     from tare.experiment.findings.sessions import judged
 
-    return judged(store.load(folder), sessions, folder)
+    found = store.load(folder)
+    if found.experiment.steady:
+        from tare.experiment.steady import steady_part
+
+        found = steady_part(found)
+    return judged(found, sessions, folder)
 
 
 def check_same(

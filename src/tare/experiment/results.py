@@ -15,10 +15,10 @@ import numpy as np
 from tare import extras
 from tare.experiment.journal import SEEN
 from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
-from tare.experiment.samples import Key, Samples
+from tare.experiment.samples import NOTHING, Key, Samples
 from tare.experiment.tables import TABLES
 from tare.experiment.time_limits import BOUNDED
-from tare.results.columns import Column, Columns, group_means, objects
+from tare.results.columns import Column, Columns, group_means, is_in, objects
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tare.experiment.specification import Cell, Experiment, Limit
     from tare.experiment.store.trial_files import TrialFiles
+    from tare.results.message import Message
+    from tare.statistics.shared_timeline import SharedTimeline
     from tare.statistics.statistic import FloatArray
 
 
@@ -117,6 +119,8 @@ class Results:
     planned : tuple of Cell
         Cells of the plan, also those of which no trial has begun; empty where only some of the
         sessions are looked at.
+    steady : Message or None
+        Which iterations or trials count, where only the steady part was asked for.
     request_files, task_files : TrialFiles or None
         Where the requests of applications that serve are, and the tasks of distributed jobs;
         None: nowhere.
@@ -138,6 +142,7 @@ class Results:
     network_log: Columns = field(default_factory=partial(empty, "network_log"))
     planned: tuple[Cell, ...] = ()
     levels_of: int | None = None
+    steady: Message | None = None
     request_files: TrialFiles | None = None
     task_files: TrialFiles | None = None
 
@@ -254,6 +259,26 @@ class Results:
             return ended
         killed = killed.with_columns(value=np.full(len(killed), np.inf)).only(*ended.names)
         return Columns.concatenated([ended, killed]).sorted_by("trial")
+
+    def iterations(self, metric: str, source: str, trials: Collection[int]) -> Columns:
+        """Return ``trial, iteration, value`` of some trials: means over workers, in order of time.
+
+        Empty where values belong to whole trials.
+        """
+        samples = self.sample_table.of(metric, source)
+        ended = {*trials} & {*self.good["trial"].tolist()}
+        inside = samples.rows(is_in(samples["trial"], ended) & ~np.isnan(samples["iteration"]))
+        return mean_by(inside, "trial", "iteration") if len(inside) else NOTHING
+
+    def timeline(self, metric: str, source: str, trials: Collection[int]) -> SharedTimeline | None:
+        """Return what some trials have in common over their iterations; None: nothing is shown."""
+        # Most commands have one execution per trial, and start faster without it.
+        rows = self.iterations(metric, source, trials)
+        if len(rows) == len(set(rows["trial"].tolist())):
+            return None
+        from tare.statistics.shared_timeline import shared_timeline
+
+        return shared_timeline(rows["value"], rows["trial"].astype(np.int64))
 
     def begun_s(self) -> dict[int, float]:
         """Return when each trial began, in seconds since 1970; empty where that is not recorded.

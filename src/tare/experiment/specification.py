@@ -235,6 +235,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     fingerprint: bool = True
     #: Record the context switches of commands where a result uses them.
     context_switches: bool = True
+    #: Take the steady part of trials alone: without their warm-up.
+    steady: bool = False
     #: Where it is asked on many hosts.
     fleet: FleetSpec = FleetSpec()
 

@@ -56,6 +56,7 @@ class MeasuringOptions(TypedDict, total=False):
     input: StrPath
     grace: Duration
     context_switches: bool
+    steady: bool
     platform: str
 
 

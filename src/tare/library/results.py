@@ -190,6 +190,7 @@ class RunResult(Result):
             self._known.interval,
             len(set(self._summary.of_levels.counted["session"])),
             tick(self.metric, self.source),
+            self._summary.timeline(self.metric, self.source),
         )
 
     @property

@@ -324,7 +324,10 @@ def _describe(rows: FloatArray, deviations: FloatArray, p: float) -> SharedTimel
     positions = rows.shape[1]
     block = -(-positions // _MOST)
     timeline = deviations.mean(axis=0)
-    steady = _steady_from(deviations)
+    levels = rows.mean(axis=1)
+    # Of a 95 % interval of the mean, roughly; relative to the level, as deviations are.
+    half_width = 2 * float(levels.std()) / math.sqrt(len(rows)) / max(abs(levels.mean()), 1e-300)
+    steady = _steady_from(deviations, half_width)
     if _is_line(timeline) and (steady is None or 2 * steady >= len(timeline)):
         quarter = max(1, round(_LEAST_SHARE * positions))
         line = np.linspace(-1, 1, len(timeline))
@@ -362,10 +365,11 @@ def _is_line(timeline: FloatArray) -> bool:
     return line > _LINEAR and parabola - line < _CURVED
 
 
-def _steady_from(deviations: FloatArray) -> int | None:
+def _steady_from(deviations: FloatArray, half_width: float) -> int | None:
     """Return where the steady part begins; None: too few positions are left.
 
-    A quarter more than the positions after which no timeline is shown are left out.
+    A quarter more than the positions after which no timeline is shown, or none that matters beside
+    the differences between trials, are left out.
     """
     positions = deviations.shape[1]
     least = max(_LEAST, math.ceil(_LEAST_SHARE * positions))
@@ -374,9 +378,17 @@ def _steady_from(deviations: FloatArray) -> int | None:
         if positions - begin < least:
             return None
         tail = deviations[:, end:]
-        if not _is_shown(tail - tail.mean(axis=1, keepdims=True), _STEADY):
+        tail = tail - tail.mean(axis=1, keepdims=True)
+        if _is_harmless(tail.mean(axis=0), half_width) or not _is_shown(tail, _STEADY):
             return begin
     return None
+
+
+def _is_harmless(timeline: FloatArray, half_width: float) -> bool:
+    """Whether no position is far from the mean, beside an interval, and the last third near it."""
+    last = timeline[-max(1, len(timeline) // 3) :]
+    is_near = float(np.abs(timeline).max()) <= half_width
+    return is_near and abs(float(last.mean())) <= _HARMLESS * half_width
 
 
 def _period(deviations: FloatArray) -> int | None:

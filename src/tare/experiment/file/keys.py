@@ -172,6 +172,11 @@ EXPERIMENT = (
         "record the context switches of commands, which takes some of their time at each; without, "
         "wall time excludes teardown, and time that threads waited is not known",
     ),
+    Key(
+        "steady",
+        kinds.FLAG,
+        "take the steady part of trials alone: iterations, or trials, without their warm-up",
+    ),
 )
 
 ENFORCE = Key(

@@ -6,6 +6,7 @@ from tare.experiment.specification import Stopping
 from tare.results.message import Message, message
 from tare.statistics.interim_analysis import FIRST_LOOK
 from tare.statistics.intervals import Interval
+from tare.statistics.shared_timeline import SharedTimeline
 from tare.statistics.statistic import FloatArray
 from tare.statistics.trust import PRECISION, Trust, trust
 
@@ -16,10 +17,12 @@ def judge(
     median: Interval,
     sessions: int,
     tick: float | None = None,
+    timeline: SharedTimeline | None = None,
 ) -> Trust:
     """Judge a series of trials as an audit does, by the target that it was measured for.
 
-    A series that was measured without a target is judged by that of an audit.
+    A series that was measured without a target is judged by that of an audit. ``timeline``: what
+    the trials have in common over their iterations.
     """
     asked = stopping.trials is None and stopping.compare is None
     return trust(
@@ -29,6 +32,7 @@ def judge(
         tick=tick,
         median=median,
         sessions=sessions,
+        timeline=timeline,
     )
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from scipy import special
 
-from tare.experiment.findings.cells import Cell, basis_of, cells_of
+from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.doubt import judge, why
 from tare.experiment.findings.level_names import where
@@ -67,11 +67,7 @@ def judged(results: Results) -> Judged:
     if isinstance(basis, Message) or swept(results) is not None:
         return Judged((), (), ())
     cells = cells_of(levels, basis)
-    # Changes and dependence show in the order of values, which limits leave as it is.
-    found = [
-        (c, judge(c.least_values, c.stopping, c.median, len(set(c.sessions.tolist())), c.tick))
-        for c in cells.all
-    ]
+    found = [(c, _judge(c, cells)) for c in cells.all]
     known = [(c, verdict) for c, verdict in found if verdict.verdict != "REJECT"]
     return Judged(
         # What is said of targets has the precision of medians.
@@ -96,6 +92,13 @@ def whole(results: Results) -> Trust | None:
     if widest.imprecision is not None:
         return replace(widest, verdict="DOUBT", reasons=(widest.imprecision,), sessions=sessions)
     return replace(widest, verdict="TRUST", reasons=(), sessions=sessions)
+
+
+def _judge(cell: Cell, cells: Cells) -> Trust:
+    timeline = cells.results.timeline(cells.basis.metric, cells.basis.source, cell.trials)
+    sessions = len(set(cell.sessions.tolist()))
+    # Changes and dependence show in the order of values, which limits leave as it is.
+    return judge(cell.least_values, cell.stopping, cell.median, sessions, cell.tick, timeline)
 
 
 def line(results: Results) -> Message | None:

@@ -18,7 +18,7 @@ from tare.experiment.findings.trusted import BY_CHANCE, beyond_chance
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Amount, Chosen, Message, message
+from tare.results.message import Amount, Change, Chosen, Message, message
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
 
@@ -122,6 +122,9 @@ def _answer(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Iterator
             more=beyond_chance(shifted, len(rows)),
             chance=Chosen(BY_CHANCE),
         )
+    if what.id == "warmup.trials" and (cold := _cold(rows)) is not None:
+        yield cold
+        return
     moved = [r for r in rows if r["begins"] is not None and r["steady_from"] is not None]
     if moved:
         largest = max(moved, key=lambda r: abs(r["begins"] - 1))
@@ -132,6 +135,12 @@ def _answer(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Iterator
             above=largest["begins"] > 1,
             steady_from=largest["steady_from"],
         )
+
+
+def _cold(rows: list[dict[str, Any]]) -> Message | None:
+    """Say that the first trial alone took longer, of the cell where it took longest."""
+    first = [r["begins"] for r in rows if r["steady_from"] == 2 and (r["begins"] or 0) > 1]
+    return message("series.warmup.cold", times=Change(max(first))) if first else None
 
 
 def _shifted(rows: list[dict[str, Any]], results: Results) -> Iterator[Message]:

@@ -104,6 +104,7 @@ def compare(
     grace: options.Grace = "1 s",
     network_fingerprint: options.NetworkFingerprint = None,
     context_switches: options.ContextSwitches = True,
+    steady: options.HiddenSteady = False,
 ) -> None:
     """Compare commands.
 
@@ -129,7 +130,7 @@ def compare(
             pinning=pinning, network=network, out=out, resume=resume, capture=capture,
             fingerprint=fingerprint, warmup=warmup, setup=setup, prepare=prepare,
             conclude=conclude, cleanup=cleanup, shell=shell, ignore_failure=ignore_failure,
-            directory=directory, bisect=bisect, context_switches=context_switches,
+            directory=directory, bisect=bisect, context_switches=context_switches, steady=steady,
             input=given_input, hosts=hosts, serve=serve, grace=grace,
         )  # fmt: skip
         wanted = Wanted(

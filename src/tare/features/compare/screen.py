@@ -64,6 +64,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
             _say("Mean", text(d.means_apart))
     for number, one in enumerate(network.of_commands(results)):
         _say("" if number else "Network", text(one))
+    if results.steady is not None:
+        _say("Note", sentence(results.steady))
     _say(*trust(results, found))
     if (recording := switch_records(results)) is not None:
         _say("Note", text(recording))

@@ -102,6 +102,7 @@ def run(
     grace: options.Grace = "1 s",
     network_fingerprint: options.NetworkFingerprint = None,
     context_switches: options.ContextSwitches = True,
+    steady: options.HiddenSteady = False,
 ) -> None:
     """Measure how long a command takes.
 
@@ -131,7 +132,7 @@ def run(
             network=network, out=out, resume=resume, capture=capture,
             fingerprint=fingerprint and bool(out or save), warmup=warmup, setup=setup,
             prepare=prepare, conclude=conclude, cleanup=cleanup, shell=shell,
-            ignore_failure=ignore_failure, context_switches=context_switches,
+            ignore_failure=ignore_failure, context_switches=context_switches, steady=steady,
             parameter_scan=parameter_scan, parameter_step_size=parameter_step_size,
             parameter_list=parameter_list, input=given, hosts=hosts, serve=serve, grace=grace,
         )  # fmt: skip

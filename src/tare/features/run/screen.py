@@ -42,17 +42,19 @@ from tare.experiment.specification import Stopping
 from tare.features.run.exports import trial_json, trials_of
 from tare.measure.comparison import service_load
 from tare.render import data
-from tare.render.words import sentences, text
+from tare.render.words import sentence, sentences, text
 from tare.results.message import Amount, Atom, Chosen, Message, message
 from tare.statistics.interim_analysis import first_look
 from tare.statistics.intervals import extremes_interval, p10_and_p90
 from tare.statistics.statistic import median
+from tare.statistics.warmup import cold_start
 
 if TYPE_CHECKING:
     from tare.experiment.findings.sessions import Caveat
     from tare.experiment.results import Results
     from tare.features.run.table import Row
     from tare.results.columns import Columns
+    from tare.statistics.shared_timeline import SharedTimeline
     from tare.statistics.statistic import FloatArray
     from tare.statistics.trust import Trust
 
@@ -189,6 +191,11 @@ class Summary:
         some = self.results.faults.where(kind="warning")["message"]
         return tuple(dict.fromkeys(_PIDS.sub("", one) for one in some))
 
+    def timeline(self, metric: str, source: str) -> SharedTimeline | None:
+        """Return what trials have in common over their iterations; None: nothing is shown."""
+        trials = self.of_levels.good["trial"].tolist()
+        return self.of_levels.timeline(metric, source, trials)
+
     def values(self, metric: str, source: str) -> FloatArray:
         """Return what trials have of a metric from a source; infinite above a time limit."""
         return self.of_levels.values(metric, source)["value"]
@@ -249,6 +256,7 @@ class Summary:
             time.interval,
             len(set(self.of_levels.counted["session"])),
             metric_tick(time.metric, time.source),
+            self.timeline(time.metric, time.source),
         )
 
     @cached_property
@@ -395,10 +403,18 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     _say("Timed", timed(time.source), style="dim")
     for label, problem in _problems(summary, kept):
         _say(label, problem)
-    for note in noted:
+    for note in (*_of_warm_up(summary, time), *noted):
         _say("Note", note)
     if summary.short is None:
         _say("Next", _next(summary, kept, platform, doubtful=_is_doubtful(summary)), style="dim")
+
+
+def _of_warm_up(summary: Summary, time: Known) -> list[str]:
+    """Say what was left out as warm-up, and that the first run took longer than all others."""
+    cold = cold_start(summary.least_values(time.metric, time.source))
+    steady = summary.results.steady
+    said = [steady, None if cold is None else cold.sentence]
+    return [sentence(one) for one in said if one is not None]
 
 
 def _say(label: str, said: Message | str, style: str | None = None) -> None:
