@@ -8,6 +8,7 @@ import pytest
 import synthetic
 from said import ids
 
+from tare.experiment.findings import trusted
 from tare.experiment.findings.judgement import Difference, differences, lost
 from tare.experiment.results import Results
 from tare.experiment.session.resume_state import Past
@@ -102,6 +103,21 @@ def test_all_runs_killed_on_both_sides_ask_for_a_longer_limit() -> None:
     assert picture(found) == []
     assert all(np.isinf(median.estimate) for median in found.medians)
     assert [median.above for median in found.medians] == [10 * MS, 10 * MS]
+
+
+def test_too_few_pairs_ask_for_pairs_whatever_was_killed() -> None:
+    found, _ = compared(10, trials=5)
+    assert not found.needs_longer_limit(0.03)
+    assert not found.needs_longer_limit(None)
+    assert "not known" in text(found.answer)
+    assert "difference.least" in ids(found.settle(None))
+
+
+def test_medians_above_the_limit_are_not_trusted() -> None:
+    _, results = compared(104)
+    found = trusted.whole(results)
+    assert found is not None
+    assert (found.verdict, found.extent) == ("DOUBT", None)
 
 
 def test_a_gate_on_the_mean_is_inconclusive_with_any_killed_run() -> None:

@@ -93,7 +93,7 @@ class Ratio(msgspec.Struct, frozen=True, tag="ratio"):
         """Return a ratio whose lower bound of 0 and upper bound of infinity are open."""
         is_open = open_bounds(low, high)
         if is_open is None:
-            return cls(value, low, high)
+            return cls(_finite(value), low, high)
         return cls(_finite(value), low or None, _finite(high), is_open)
 
     @property

@@ -293,6 +293,8 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
     """
     if low == 0 or high == math.inf:
         return _open_change(ratio, low, high)
+    if math.isnan(ratio):
+        return "not known"
     if low is None or high is None or high > _WIDEST * low:
         return f"{change(ratio)} (no interval)"
     places = _places_of_ratio(ratio, low, high)

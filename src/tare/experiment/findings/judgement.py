@@ -215,6 +215,11 @@ class Difference:
         found = None if self.failures is None else self.failures.one_sided
         return {} if found is None else {"exceeded": found}
 
+    @property
+    def _has_bounds(self) -> bool:
+        """Whether there are enough pairs for an interval, if only an open one."""
+        return self.comparison.low is not None
+
     def needs_longer_limit(self, gate: float | None) -> bool:
         """Whether values above a time limit keep the gate, or without one the verdict, open."""
         is_open = (
@@ -223,7 +228,7 @@ class Difference:
             else self.gate(gate) == "inconclusive"
         )
         without_value = self.failures is not None and self.failures.gate == "inconclusive"
-        above = any(self.comparison.killed) and self.more_pairs(gate) is None
+        above = any(self.comparison.killed) and self.more_pairs(gate) is None and self._has_bounds
         if gate is not None and self.gated is not None:
             low, high = self.gated_bounds
             above = low == 0 or high == math.inf
@@ -241,7 +246,7 @@ class Difference:
         if self.remedy is not None:
             return self.remedy
         more, least = self.comparison.more_pairs, FIRST_LOOK - self.comparison.n
-        killed = any(self.comparison.killed)
+        killed = self._has_bounds and any(self.comparison.killed)
         if more is None and (killed or least <= 0):
             return message("difference.longer_limit" if killed else "difference.few")
         about, pairs = ("least", least) if more is None else ("more", more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -85,7 +86,7 @@ def whole(results: Results) -> Trust | None:
     found = judged(results)
     if not found.verdicts:
         return None
-    widest = max(found.verdicts, key=lambda one: one.extent or 0.0)
+    widest = max(found.verdicts, key=_width)
     sessions = min(one.sessions for one in found.verdicts)
     if said(results) is not None:
         return replace(widest, verdict="DOUBT", reasons=(found.doubted[0][1],), sessions=sessions)
@@ -99,6 +100,12 @@ def _judge(cell: Cell, cells: Cells) -> Trust:
     sessions = len(set(cell.sessions.tolist()))
     # Changes and dependence show in the order of values, which limits leave as it is.
     return judge(cell.least_values, cell.stopping, cell.median, sessions, cell.tick, timeline)
+
+
+def _width(one: Trust) -> float:
+    """Return how far a median is known; infinite where a time limit leaves that open."""
+    is_open = one.extent is None and one.imprecision is not None
+    return math.inf if is_open else one.extent or 0.0
 
 
 def line(results: Results) -> Message | None:
