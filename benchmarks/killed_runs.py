@@ -31,9 +31,15 @@ from tare.statistics.intervals import quantile_interval
 from tare.statistics.pair_ratios import pair_ratio
 from tare.statistics.sequential import compare_sequentially, looks
 from tare.statistics.shift import paired_shift, unpaired_shift
+from tare.statistics.signed_rank import signed_rank_cdf, signed_rank_interval
 
 GATE = 0.03
+TRUTH = float(np.log1p(GATE))
 PAIRS, CAP, QUANTILE_PAIRS = 40, 60, 80
+#: Log-ratios that only infinite values have.
+FAR = 100.0
+#: Replicates of what is computed one by one.
+FEW = 2_000
 SHARES = (0.0, 0.05, 0.2, 0.4, 0.6)
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
@@ -75,17 +81,6 @@ def killed(values: np.ndarray, limit: float) -> np.ndarray:
     return np.where(values > limit, np.inf, values)
 
 
-def gate_answer(first: np.ndarray, second: np.ndarray, limit: float) -> str:
-    """Answer the gate after every pair, as ``compare_sequentially`` does, without its cost."""
-    low, high = bounds_of(first, second, limit)
-    for a, b in zip(looks(low, final=True), looks(high, final=True), strict=True):
-        if b.high is not None and b.high < 1 + GATE:
-            return "pass"
-        if a.low is not None and a.low > 1 + GATE:
-            return "fail"
-    return "open"
-
-
 def bounds_of(first: np.ndarray, second: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
     """Log-ratios from the lower and from the upper ends; ± 1e3 stands for an infinite one."""
     ends = [np.log(np.minimum(x, limit)) for x in (first, second)]
@@ -93,71 +88,97 @@ def bounds_of(first: np.ndarray, second: np.ndarray, limit: float) -> tuple[np.n
     return ends[1] - ends[0] - over[0], ends[1] - ends[0] + over[1]
 
 
+def beyond(log_ratios: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Tell of each row whether its interval lies above the truth, and whether below.
+
+    The interval at a level leaves out a value where the signed ranks about it do.
+    """
+    n = log_ratios.shape[1]
+    most = int(np.searchsorted(signed_rank_cdf(n), level / 2, side="right")) - 1
+    about = log_ratios - TRUTH
+    ranks = np.argsort(np.argsort(np.abs(about), axis=1), axis=1) + 1
+    above = (ranks * (about > 0)).sum(axis=1)
+    return n * (n + 1) // 2 - above <= most, above <= most
+
+
+def gate_answers(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows pass the gate and which fail it, looked at after every pair."""
+    passes, fails = np.zeros(len(low), dtype=bool), np.zeros(len(low), dtype=bool)
+    for look in looks(np.zeros(low.shape[1]), final=True):
+        waiting = ~(passes | fails)
+        fails[waiting] |= beyond(low[waiting][:, : look.n], look.level)[0]
+        passes[waiting] |= beyond(high[waiting][:, : look.n], look.level)[1] & ~fails[waiting]
+    return passes, fails
+
+
 def check(draw: Draw, limit: float) -> None:
-    """Compare the shortcut with what the tool calls."""
+    """Compare these shortcuts with what the tool calls."""
     rng = np.random.default_rng(5)
-    for _ in range(50):
+    for _ in range(30):
         first, second = draw(rng, CAP)
-        found = compare_sequentially(
-            killed(first, limit), killed(second, limit), gate=GATE, final=True, tick=0.0,
-            limits=(limit, limit),
-        ).comparison  # fmt: skip
-        low, high = found.low or 0.0, np.inf if found.high is None else found.high
-        own = "pass" if high < 1 + GATE else "fail" if low > 1 + GATE else "open"
-        assert own == gate_answer(first, second, limit)
+        known, limits = (killed(first, limit), killed(second, limit)), (limit, limit)
+        found = compare_sequentially(*known, gate=GATE, final=True, tick=0.0, limits=limits)
+        low, high = (x[None] for x in bounds_of(first, second, limit))
+        passes, fails = (bool(x[0]) for x in gate_answers(low, high))
+        c = found.comparison
+        assert passes == (c.high is not None and c.high < 1 + GATE)
+        assert fails == (c.low is not None and c.low > 1 + GATE)
+        fixed = paired_shift(*known, logs=True, tick=0.0, limits=limits)
+        assert (fixed.low > TRUTH) == beyond(low, 0.05)[0][0]
+        assert (fixed.high < TRUTH) == beyond(high, 0.05)[1][0]
+
+
+def drawn(draw: Draw, seed: int, n: int, replicates: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    rows = [draw(rng, n) for _ in range(replicates)]
+    return np.array([a for a, _ in rows]), np.array([b for _, b in rows])
 
 
 def paired(draw: Draw, limit: float, replicates: int) -> list[float]:
     """Return covered, open, and the gate's answers; then the same of pairs that both ended."""
-    rng, truth = np.random.default_rng(1), float(np.log1p(GATE))
-    counts = np.zeros(8)
-    for _ in range(replicates):
-        first, second = draw(rng, CAP)
-        a, b = killed(first[:PAIRS], limit), killed(second[:PAIRS], limit)
-        found = paired_shift(a, b, logs=True, tick=0.0, limits=(limit, limit))
-        is_open = not np.isfinite([found.low, found.high]).all()
-        counts[0] += found.low <= truth <= found.high
-        counts[1] += is_open
-        answer = gate_answer(first, second, limit)
-        counts[2] += answer == "pass"
-        counts[3] += answer == "fail"
-        left = (first <= limit) & (second <= limit)
-        some, other = first[left], second[left]
-        if left[:PAIRS].sum() >= 6:
-            own = left[:PAIRS]
-            found = paired_shift(first[:PAIRS][own], second[:PAIRS][own], logs=True, tick=0.0)
-            counts[4] += found.low <= truth <= found.high
-            counts[5] += 1
-        if len(some) >= 7:
-            answer = gate_answer(some, other, np.inf)
-            counts[6] += answer == "pass"
-            counts[7] += answer == "fail"
-    shares = counts / replicates
-    shares[4] = counts[4] / max(1, counts[5])
-    return [*shares[:5], *shares[6:]]
+    first, second = drawn(draw, 1, CAP, replicates)
+    low, high = bounds_of(first, second, limit)
+    covers = ~beyond(low[:, :PAIRS], 0.05)[0] & ~beyond(high[:, :PAIRS], 0.05)[1]
+    passes, fails = gate_answers(low, high)
+    ends = [
+        (signed_rank_interval(a[:PAIRS])[0], signed_rank_interval(b[:PAIRS])[1])
+        for a, b in zip(low[:FEW], high[:FEW], strict=True)
+    ]
+    is_open = np.abs(ends).max(axis=1) > FAR
+    left = np.zeros(4)
+    for a, b in zip(first[:FEW], second[:FEW], strict=True):
+        both = (a <= limit) & (b <= limit)
+        d = np.log(b[both] / a[both])[None]
+        own = d[:, : both[:PAIRS].sum()]
+        if own.shape[1] >= 6:
+            left[:2] += not any(x[0] for x in beyond(own, 0.05)), 1
+        if d.shape[1] >= 7:
+            left[2:] += [x[0] for x in gate_answers(d, d)]
+    shares = [x.mean() for x in (covers, is_open, passes, fails)]
+    return [*shares, left[0] / max(1, left[1]), *left[2:] / min(FEW, replicates)]
 
 
 def alone(draw: Draw, limit: float, replicates: int) -> list[float]:
     """Return what is covered without pairs, and of the median and p90 of one command."""
-    rng, truth = np.random.default_rng(2), float(np.log1p(GATE))
+    rng = np.random.default_rng(2)
     reference = draw(np.random.default_rng(0), 1_000_000)[1]
     true = {q: float(np.quantile(reference, q)) for q in (0.5, 0.9)}
     counts = np.zeros(4)
-    for _ in range(replicates):
+    for number in range(replicates):
         # Measured at other times, two commands have no blocks in common.
         first, second = draw(rng, PAIRS)[0], draw(rng, PAIRS)[1]
-        found = unpaired_shift(
-            killed(first, limit), killed(second, limit), logs=True, tick=0.0, limits=(limit, limit)
-        )
-        counts[0] += found.low is None or found.low <= truth <= found.high
-        counts[1] += found.low is None or not np.isfinite([found.low, found.high]).all()
+        a, b = killed(first, limit), killed(second, limit)
+        if number < FEW:
+            found = unpaired_shift(a, b, logs=True, tick=0.0, limits=(limit, limit))
+            counts[0] += found.low is None or found.low <= TRUTH <= found.high
+            counts[1] += found.low is None or not np.isfinite([found.low, found.high]).all()
         for place, q in enumerate((0.5, 0.9)):
             interval = interval_above(
                 lambda values, tick, q=q: quantile_interval(values, q, tick=tick),
-                killed(second, limit), np.full(PAIRS, limit), 0.0,
+                b, np.full(PAIRS, limit), 0.0,
             )  # fmt: skip
             counts[2 + place] += interval.low is None or interval.low <= true[q] <= interval.high
-    return list(counts / replicates)
+    return [*counts[:2] / min(FEW, replicates), *counts[2:] / replicates]
 
 
 def quantiles(draw: Draw, limit: float, replicates: int) -> list[float]:
@@ -167,8 +188,7 @@ def quantiles(draw: Draw, limit: float, replicates: int) -> list[float]:
     for _ in range(replicates):
         first, second = (killed(x, limit) for x in draw(rng, QUANTILE_PAIRS))
         found = pair_ratio(first, second, 0.9, tick=0.0, limits=(limit, limit))
-        truth = np.log1p(GATE)
-        counts += found.low <= truth <= found.high, found.high < truth, found.low > truth
+        counts += found.low <= TRUTH <= found.high, found.high < TRUTH, found.low > TRUTH
     return list(counts / replicates)
 
 
@@ -185,13 +205,13 @@ def main() -> None:
     heads = {
         "paired": (paired, ("covers", "open", "pass", "fail", "left out:", "pass", "fail"), 1),
         "unpaired, one command": (alone, ("covers", "open", "median", "p90"), 1),
-        "p90 of pairs": (quantiles, ("covers", "pass", "fail"), 10),
+        "p90 of pairs": (quantiles, ("covers", "pass", "fail"), 20),
     }
     for title, (measure, columns, fewer) in heads.items():
         if options.only and not title.startswith(options.only):
             continue
         n = replicates // fewer
-        print(f"\n{title}; {n:,} replicates a line, per cent")
+        print(f"\n{title}; {n:,} replicates a line ({FEW:,} one by one), per cent")
         print(f"{'times':<12}{'killed':>7}" + "".join(f"{c:>10}" for c in columns))
         for name, draw in KINDS.items():
             for share in SHARES:
