@@ -158,6 +158,8 @@ def _kind(said: Said) -> object:
 def reasons(audit: Audit) -> list[tuple[str, Shared]]:
     """Give the reasons of all verdicts, each once, the worst first."""
     found: list[tuple[str, Shared]] = []
+    if _only_imprecise(audit) is not None:
+        return found
     for worst in reversed(VERDICTS):
         some = [s for s in audit.series if s.trust.verdict == worst]
         # The headline has the precision of medians.
@@ -169,7 +171,9 @@ def reasons(audit: Audit) -> list[tuple[str, Shared]]:
 
 
 def _other_reasons(s: SeriesAudit) -> list[Message]:
-    return [reason for reason in s.trust.reasons if reason is not s.trust.imprecision]
+    """Return the reasons that the headline does not have: all but how wide an interval is."""
+    wide = None if s.trust.extent is None else s.trust.imprecision
+    return [reason for reason in s.trust.reasons if reason is not wide]
 
 
 def missed(some: Sequence[SeriesAudit]) -> Message | None:
