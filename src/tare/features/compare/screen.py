@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tare import units
@@ -55,13 +55,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
             _say("Limit", text(both))
         if d.of_pairs:
             _say("", sentence(d.of_pairs), style="dim")
-        if c.n >= FEWEST_FOR_QUANTILES:
-            _say("Effect", text(_effect(d)))
-            _say("Spread", text(d.steadiness))
-        if d.medians_apart:
-            _say("Modes", text(d.medians_apart))
-        if d.means_apart:
-            _say("Mean", text(d.means_apart))
+        for label, said in _figures(d):
+            _say(label, text(said))
     for number, one in enumerate(network.of_commands(results)):
         _say("" if number else "Network", text(one))
     if results.steady is not None:
@@ -69,6 +64,17 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
     _say(*trust(results, found))
     if (recording := switch_records(results)) is not None:
         _say("Note", text(recording))
+
+
+def _figures(d: Difference) -> Iterator[tuple[str, Message]]:
+    """Yield effect size, spread, and the ratios of medians and means where these differ."""
+    if d.comparison.n >= FEWEST_FOR_QUANTILES:
+        yield "Effect", _effect(d)
+        yield "Spread", d.steadiness
+    if d.medians_apart:
+        yield "Modes", d.medians_apart
+    if d.means_apart:
+        yield "Mean", d.means_apart
 
 
 def _say(label: str, said: str, style: str | None = None) -> None:
