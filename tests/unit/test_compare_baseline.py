@@ -99,6 +99,53 @@ def test_p_and_interval_agree() -> None:
         assert (c.p < 0.05) == (c.low > 1 or c.high < 1)
 
 
+def killed_at(one: baseline.Session, limit: float) -> baseline.Session:
+    """Give a session a time limit: values above it are only known to exceed it."""
+    above = sum(value > limit for value in one.values["perf_cpu"])
+    ended = {
+        source: tuple(v for v, known in zip(values, one.values["perf_cpu"], strict=True)
+                      if known <= limit)
+        for source, values in one.values.items()
+    }  # fmt: skip
+    return msgspec.structs.replace(one, values=ended, above=(limit,) * above)
+
+
+def test_medians_below_the_limit_compare_as_all_values_do() -> None:
+    limit = 0.9e7 * 1.015
+    base = stored(*(killed_at(one, limit) for one in BASE.sessions))
+    new = stored(session(1.0))
+    limited = stored(killed_at(new.sessions[0], limit))
+    whole = baseline.compare(BASE, new, 0.02, 1.0)
+    found = baseline.compare(base, limited, 0.02, 1.0)
+    assert any(one.above for one in base.sessions)
+    assert found.comparison.low == pytest.approx(whole.comparison.low)
+    assert found.comparison.high == pytest.approx(whole.comparison.high)
+    assert base.trials == BASE.trials
+
+
+def test_a_new_median_above_the_limit_is_slower_by_at_least_what_the_limit_says() -> None:
+    new = session(2.0, values={"perf_cpu": (), "around": ()}, above=(1.2e7,) * 20)
+    found = baseline.compare(BASE, stored(new), 0.02, 1.0)
+    c = found.comparison
+    assert c.verdict == HIGHER
+    assert c.low is not None
+    assert c.low > 1.3
+    assert np.isinf(c.high)
+    assert np.isnan(c.ratio)
+    assert found.gate(0.1) == "fail"
+    assert found.medians[1].above == 1.2e7
+
+
+def test_a_stored_median_above_the_limit_has_no_interval() -> None:
+    lost = msgspec.structs.replace(
+        BASE.sessions[0], values={"perf_cpu": (), "around": ()}, above=(1e7,) * 20
+    )
+    found = baseline.compare(stored(lost, *BASE.sessions[1:]), stored(session()), 0.02, 1.0)
+    assert found.comparison.low is None
+    assert found.gate(0.1) == "inconclusive"
+    assert found.settle(0.1) == message("difference.longer_limit")
+
+
 def test_few_sessions_have_no_interval() -> None:
     found = compare_with_sessions(draws([1.0] * (FEWEST_SESSIONS - 1)), draws([2.0])[0])
     assert found.low is None

@@ -179,6 +179,20 @@ def test_hyperfines_own_format(tmp_path: Path) -> None:
     assert list(series.values) == pytest.approx(one["times"])
 
 
+def test_killed_runs_leave_no_mean_in_hyperfines_format() -> None:
+    measured = [Line("a", "./a", ["./a"])]
+    ended = [
+        Trial(k, "a", "bare", "ok", None, None, {("wall_ns", "switch"): 2e9 + k * 1e8})
+        for k in range(5)
+    ]
+    killed = [Trial(k, "a", "bare", "killed", "", None, {}, 3e9) for k in range(5, 9)]
+    (one,) = as_hyperfine([*ended, *killed], measured)["results"]
+    assert (one["mean"], one["stddev"], one["max"]) == (None, None, None)
+    assert (one["min"], one["median"]) == (2.0, 2.4)
+    (one,) = as_hyperfine([*ended, *killed, *killed], measured)["results"]
+    assert one["median"] is None
+
+
 def test_each_command_may_have_a_folder_of_its_own(tmp_path: Path) -> None:
     folders = tuple(str(tmp_path / name) for name in ("a", "b"))
     for folder in folders:

@@ -63,7 +63,9 @@ def _parts(report: Report) -> Iterator[str]:
 
 
 def _row(one: Compared) -> str:
-    first, second = (shown(Amount(median.value, median.unit)) for median in one.medians)
+    first, second = (
+        shown(Amount(median.value, median.unit, above=median.above)) for median in one.medians
+    )
     cells = (
         _words(one.second),
         _words(one.first),

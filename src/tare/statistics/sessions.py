@@ -12,9 +12,9 @@ import numpy as np
 from scipy import special
 
 from tare.results.verdict import judge
-from tare.statistics.censored import at_least
+from tare.statistics.censored import at_least, interval_above
 from tare.statistics.comparison import Comparison, cliffs_delta, detectable_change
-from tare.statistics.intervals import quantile_interval
+from tare.statistics.intervals import Interval, quantile_interval
 from tare.statistics.statistic import FloatArray, exp
 
 #: Sessions below which nobody knows how much sessions differ.
@@ -70,8 +70,8 @@ def compare_with_sessions(
     shift = math.log(float(np.median(at_least(new, above)))) - float(levels.mean())
     half = None
     if np.isfinite(levels).all():
-        known = [at_least(s, limit) for s, limit in zip(sessions, stored, strict=True)]
-        half = _half_width(known, at_least(new, above), levels, confidence)
+        errors = [_error(s, limit) for s, limit in zip(sessions, stored, strict=True)]
+        half = _half_width(sessions, new, levels, confidence, (errors, _error(new, above)))
     low, high = (None, None) if half is None else (exp(shift - half), exp(shift + half))
     if high is not None and not is_known:
         high = math.inf
@@ -96,27 +96,44 @@ def compare_with_sessions(
 
 
 def _half_width(
-    sessions: Sequence[FloatArray], new: FloatArray, levels: FloatArray, confidence: float
+    sessions: Sequence[FloatArray],
+    new: FloatArray,
+    levels: FloatArray,
+    confidence: float,
+    errors: tuple[Sequence[float], float],
 ) -> float | None:
-    """Half-width of the log-ratio's interval; None where it cannot be told."""
+    """Half-width of the log-ratio's interval; None where it cannot be told.
+
+    ``errors``: standard errors of the log-medians of the sessions, and of the new one.
+    """
     if len(levels) < FEWEST_SESSIONS:
         return None
     t = float(special.stdtrit(len(levels) - 1, 0.5 + confidence / 2))
     # A shorter session knows its own level less well than the stored ones did theirs.
     extra = 0.0
     if len(new) < float(np.median([len(s) for s in sessions])):
-        stored = float(np.mean([_error(s) ** 2 for s in sessions]))
-        extra = max(0.0, _error(new) ** 2 - (stored if math.isfinite(stored) else 0.0))
+        stored = float(np.mean(np.square(errors[0])))
+        extra = max(0.0, errors[1] ** 2 - (stored if math.isfinite(stored) else 0.0))
     variance = float(levels.var(ddof=1)) * (1 + 1 / len(levels)) + extra
     return t * math.sqrt(variance) if math.isfinite(variance) else None
 
 
-def _error(values: FloatArray) -> float:
-    """Estimate the standard error of a log-median; infinite where there are too few trials."""
-    found = quantile_interval(np.log(values), tick=0.0)
+def _error(values: FloatArray, limits: FloatArray) -> float:
+    """Estimate the standard error of a log-median; infinite where there are too few trials.
+
+    By the lower side of the interval where a time limit leaves the upper one open.
+    """
+    least = at_least(values, limits)
+    found = interval_above(_median, values, limits)
     if found.low is None or found.high is None:
-        return math.inf if len(values) == 1 or float(np.ptp(values)) > 0 else 0.0
-    return (found.high - found.low) / 2 / 1.96
+        return math.inf if len(values) == 1 or float(np.ptp(least)) > 0 else 0.0
+    if math.isinf(found.high):
+        return math.log(float(np.median(least)) / found.low) / 1.96
+    return math.log(found.high / found.low) / 2 / 1.96
+
+
+def _median(values: FloatArray, tick: float | None) -> Interval:
+    return quantile_interval(values, tick=tick or 0.0)
 
 
 def _p(shift: float, half: float, sessions: int, confidence: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,12 +30,12 @@ class Trial:
     platform: str
     status: str
     reason: str | None
-    #: What the time of a killed trial exceeds, in nanoseconds; None: it was not killed.
-    above_ns: float | None
     #: End of standard error of a failed trial, empty if nothing was written; None: not captured.
     stderr: str | None
     #: Values of the trial, by metric and source.
     values: Mapping[tuple[str, str], float]
+    #: What the time of a killed trial exceeds, in nanoseconds; None: it was not killed.
+    above_ns: float | None = None
 
     def best(self, metric: str) -> tuple[float | None, str | None]:
         """Return the value of a metric on its best source, and that source."""
@@ -61,10 +62,10 @@ def trials_of(results: Results) -> list[Trial]:
     return [
         Trial(
             number := row["trial"], row["workload"], row["platform"], row["status"], row["reason"],
-            row.get("above_ns") if row["status"] == "killed" else None,
             None if row["status"] == "ok"
             else evidence.get(number, "" if row["error_captured"] else None),
             values[number],
+            row.get("above_ns") if row["status"] == "killed" else None,
         )
         for row in results.trial_table.where(status={*COUNTED, "failed"}).records()
     ]  # fmt: skip
@@ -111,6 +112,9 @@ def as_hyperfine(
 ) -> dict[str, Any]:
     """Return what ``hyperfine --export-json`` writes; a command without a good trial is left out.
 
+    Where runs were killed at a time limit, ``times`` has the others; what the killed ones take part
+    in is null: the mean, the SD, the largest, and a median above the limit.
+
     Parameters
     ----------
     trials : iterable of Trial
@@ -121,30 +125,40 @@ def as_hyperfine(
         Whether names were given, which hyperfine writes in place of commands.
     """
     by_name: dict[str, list[Trial]] = {one.name: [] for one in commands}
+    killed: dict[str, int] = defaultdict(int)
     for trial in trials:
         if trial.status == "ok":
             by_name[trial.workload].append(trial)
+        killed[trial.workload] += trial.status == "killed"
     return {
         "results": [
-            _result(one.name if named else one.text, one.parameters, by_name[one.name])
+            _result(
+                one.name if named else one.text,
+                one.parameters,
+                by_name[one.name],
+                killed[one.name],
+            )
             for one in commands
             if by_name[one.name]
         ]
     }
 
 
-def _result(command: str, parameters: Mapping[str, str], trials: Sequence[Trial]) -> dict[str, Any]:
+def _result(
+    command: str, parameters: Mapping[str, str], trials: Sequence[Trial], killed: int
+) -> dict[str, Any]:
     times = [value / 1e9 for t in trials if (value := t.best("wall_ns")[0]) is not None]
     memory = [round(value) for t in trials if (value := t.best("memory_bytes")[0]) is not None]
+    median = statistics.median([*times, *[math.inf] * killed])
     return {
         "command": command,
-        "mean": float(np.mean(times)),
-        "stddev": float(np.std(times, ddof=1)) if len(times) > 1 else None,
-        "median": statistics.median(times),
+        "mean": None if killed else float(np.mean(times)),
+        "stddev": float(np.std(times, ddof=1)) if len(times) > 1 and not killed else None,
+        "median": median if math.isfinite(median) else None,
         "user": _mean(trials, "user_ns"),
         "system": _mean(trials, "system_ns"),
         "min": min(times),
-        "max": max(times),
+        "max": None if killed else max(times),
         "times": times,
         **({"memory_usage_byte": memory} if len(memory) == len(times) else {}),
         "exit_codes": [_code(t) for t in trials],

@@ -155,13 +155,14 @@ def run_table(
 
 
 def _write_json(found: Sequence[Difference], results: Results, ended: str, file: str) -> None:
+    from tare.experiment.results import COUNTED
     from tare.features.run.exports import trial_json, trials_of
     from tare.measure.comparison import document
 
     trials = [
         {"workload": t.workload, "platform": t.platform, **trial_json(t)}
         for t in trials_of(results)
-        if t.status == "ok"
+        if t.status in COUNTED
     ]
     console.write_json(document.as_json(found, results, ended, None) | {"trials": trials}, file)
 
