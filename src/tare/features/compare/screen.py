@@ -51,8 +51,6 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
         of_sides = zip((d.first, d.second), d.medians, d.level_values, strict=True)
         for label, known, values in of_sides:
             _say("Median", f"{label:<{name}}  {_interval(known, d, values)}")
-        if d.failures is not None and (both := d.failures.two_sided):
-            _say("Limit", text(both))
         if d.of_pairs:
             _say("", sentence(d.of_pairs), style="dim")
         for label, said in _figures(d):
@@ -67,14 +65,14 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
 
 
 def _figures(d: Difference) -> Iterator[tuple[str, Message]]:
-    """Yield effect size, spread, and the ratios of medians and means where these differ."""
+    """Yield effect size, spread, runs above the limit, and ratios of medians and means."""
     if d.comparison.n >= FEWEST_FOR_QUANTILES:
         yield "Effect", _effect(d)
         yield "Spread", d.steadiness
-    if d.medians_apart:
-        yield "Modes", d.medians_apart
-    if d.means_apart:
-        yield "Mean", d.means_apart
+    exceeded = None if d.failures is None else d.failures.two_sided
+    for label, said in (("Limit", exceeded), ("Modes", d.medians_apart), ("Mean", d.means_apart)):
+        if said is not None:
+            yield label, said
 
 
 def _say(label: str, said: str, style: str | None = None) -> None:
