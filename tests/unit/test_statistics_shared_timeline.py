@@ -59,6 +59,12 @@ def test_a_drift_is_no_warm_up() -> None:
     assert one.size == pytest.approx(0.1, abs=0.02)
 
 
+def test_a_long_warm_up_at_one_level_is_no_drift() -> None:
+    one = found(2.0 * (np.arange(100) < 40), 10)
+    assert one.kind == "warm-up"
+    assert 50 <= (one.steady_from or 0) <= 60
+
+
 def test_a_period_is_named_with_its_length_and_size() -> None:
     one = found(0.8 * (np.arange(20) % 3 == 2))
     assert (one.kind, one.period, one.steady_from) == ("period", 3, None)

@@ -355,14 +355,17 @@ def _describe(rows: FloatArray, deviations: FloatArray, p: float) -> SharedTimel
 
 
 def _is_line(timeline: FloatArray) -> bool:
-    """Whether a line describes a timeline, and a parabola no better."""
+    """Whether a line describes a timeline better than a step, and a parabola no better."""
     n, total = len(timeline), float(timeline @ timeline)
     if n < _LEAST_DRIFT or total == 0:
         return False
     at = np.linspace(-1, 1, n)
     left = [timeline - np.polyval(np.polyfit(at, timeline, degree), at) for degree in (1, 2)]
     line, parabola = (1 - float(one @ one) / total for one in left)
-    return line > _LINEAR and parabola - line < _CURVED
+    before = np.arange(1, n)
+    # The deviations sum to 0, so that the sums before and after a place are opposite.
+    step = float((np.cumsum(timeline)[:-1] ** 2 * (1 / before + 1 / (n - before))).max()) / total
+    return line > max(_LINEAR, step) and parabola - line < _CURVED
 
 
 def _steady_from(deviations: FloatArray, half_width: float) -> int | None:
