@@ -135,7 +135,15 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
     monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
     monkeypatch.setattr(screen.console, "seconds", lambda _: "3 s")
     comparison = SimpleNamespace(more_pairs=10, n=6)
-    found = [SimpleNamespace(comparison=comparison, seconds=0.1, paired=paired, gated=None)]
+    found = [
+        SimpleNamespace(
+            comparison=comparison,
+            seconds=0.1,
+            paired=paired,
+            gated=None,
+            needs_longer_limit=lambda _: False,
+        )
+    ]
     wanted = session.Wanted(None, Path("o"), None, None, None, None, SUPPLIES)
     assert (
         screen._next(found, SimpleNamespace(ended="finished"), None, wanted)
@@ -154,7 +162,16 @@ def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_
     asked = []
     monkeypatch.setattr(screen.console, "seconds", lambda value: str(asked.append(value)))
     comparison = SimpleNamespace(more_pairs=more, n=n)
-    found = [SimpleNamespace(comparison=comparison, seconds=6.0, paired=True, gated=None, few=None)]
+    found = [
+        SimpleNamespace(
+            comparison=comparison,
+            seconds=6.0,
+            paired=True,
+            gated=None,
+            few=None,
+            needs_longer_limit=lambda _: False,
+        )
+    ]
     wanted = session.Wanted(None, None, None, None, None, None, SUPPLIES)
     screen._next(found, SimpleNamespace(ended="finished"), None, wanted)
     # All pairs are measured anew, and half as many more.
@@ -171,6 +188,7 @@ def test_a_budget_that_was_too_short_is_never_proposed_again(budget, proposed, m
         SimpleNamespace(
             comparison=SimpleNamespace(n=20), seconds=0.1, paired=True, gated=None, few=None,
             failures=None, gate=lambda _: "inconclusive", more_pairs=lambda _: 40,
+            needs_longer_limit=lambda _: False,
         )
     ]  # fmt: skip
     wanted = session.Wanted(0.05, None, None, None, None, None, SUPPLIES)

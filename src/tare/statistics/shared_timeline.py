@@ -122,15 +122,15 @@ class SharedTimeline:
         )
 
 
-def shared_timeline(values: ArrayLike, trial: IndexArray) -> SharedTimeline | None:
+def shared_timeline(values: ArrayLike, trial: ArrayLike) -> SharedTimeline | None:
     """Look for a timeline that executions share.
 
     Parameters
     ----------
     values : array, shape (n,)
         In order of time within each trial.
-    trial : int array, shape (n,)
-        Trial of each value.
+    trial : array, shape (n,)
+        Number of the trial of each value.
 
     Returns
     -------
@@ -146,7 +146,8 @@ def shared_timeline(values: ArrayLike, trial: IndexArray) -> SharedTimeline | No
     rotated in time at random give. The first holds whatever the dependence inside trials, where
     deviations are symmetric; the second whatever the distribution.
     """
-    rows = timelines(checked.series(values, least=0), trial)
+    values = checked.series(values, least=0)
+    rows = timelines(*checked.pair(values, trial, ("values", "trial"))) if len(values) else None
     if rows is None:
         return None
     deviations = _deviations(_blocked(rows))
@@ -155,7 +156,7 @@ def shared_timeline(values: ArrayLike, trial: IndexArray) -> SharedTimeline | No
     return _describe(rows, deviations, _student_p(deviations))
 
 
-def timelines(values: FloatArray, trial: IndexArray) -> FloatArray | None:
+def timelines(values: FloatArray, trial: FloatArray | IndexArray) -> FloatArray | None:
     """Return the values of trials by position: one row per trial.
 
     Trials of unequal length are cut to the length that keeps most values of at least half of
@@ -185,7 +186,7 @@ def places_inside(trial: IndexArray) -> IndexArray:
     return places
 
 
-def _grouped(trial: IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
+def _grouped(trial: FloatArray | IndexArray) -> tuple[IndexArray, IndexArray, IndexArray]:
     """Return the order that groups values by trial, and where each begins and its length."""
     order = np.argsort(trial, kind="stable")
     _, starts, counts = np.unique(trial[order], return_index=True, return_counts=True)

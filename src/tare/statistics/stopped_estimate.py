@@ -92,14 +92,17 @@ def median_unbiased(
         mass[k] = half * _WEIGHTS * _density(sums, mass, information, k)
     steps = np.diff(information)[:, None]
     errors, error_of_first = np.sqrt(steps), math.sqrt(information[0])
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(mass)
 
     def excess(shift: float) -> float:
         """Probability of a result at or above the one seen, less 1/2."""
         drift = shift - centre
         first = float(special.ndtr((drift * information[0] - ends[0]) / error_of_first))
-        tilted = mass * np.exp(drift * sums - drift**2 * information[:-1, None] / 2)
+        # A single factor may overflow where the product, a probability, is at most 1.
+        tilted = log_mass + drift * sums - drift**2 * information[:-1, None] / 2
         later = special.ndtr((sums + drift * steps - ends[1:, None]) / errors)
-        return first + float(np.sum(tilted * later)) - 0.5
+        return first + float(np.sum(np.exp(np.minimum(tilted, 0.0)) * later)) - 0.5
 
     reach = _REACH / math.sqrt(information[-1])
     low, high = estimate - reach, estimate + reach
