@@ -139,6 +139,8 @@ def between(one: Versus, subject: str | None = None) -> Message:
     ``subject``: what stands for its name, where the name was said.
     """
     first, second = one.pair.first, one.pair.second
+    if not one.tasks:
+        return message("tasks.best.apart", name=first.label, other=second.label)
     ratio = one.ratio.ratio.like_these
     ahead = one.better or (first if one.lead < 0 else second)
     turned = ahead is first

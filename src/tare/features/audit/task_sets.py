@@ -133,9 +133,11 @@ class TaskSets:
 
     @property
     def verdict(self) -> Verdict:
-        """DOUBT where a configuration is broken, or runs fewer tasks than an interval needs."""
+        """DOUBT where one is broken or has too few tasks, or two have none in common."""
         short = any(len(one.tasks) < FEWEST for one in self.sets)
-        return "DOUBT" if self.broken or short else "TRUST"
+        versus = self.ranking.versus if self.ranking is not None else ()
+        apart = any(not one.tasks for one in versus)
+        return "DOUBT" if self.broken or short or apart else "TRUST"
 
 
 def with_tasks(series: Sequence[Series]) -> list[Series]:
