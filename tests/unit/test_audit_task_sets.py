@@ -222,6 +222,51 @@ def test_scores_are_compared_by_the_signs_of_their_differences() -> None:
     assert pair["better"] == "odd"
 
 
+def scored(file: Path, times: list[float], wrong: int = 0, first: int = 0) -> Path:
+    """Write correct answers that score 1 each, but the first ones wrong, which score -16."""
+    rows = []
+    for i, time in enumerate(times):
+        bad = i < wrong
+        category, status = ("wrong", "false") if bad else ("correct", "false")
+        expected = "true" if bad else "false"
+        cells = {"status": status, "category": category, "cputime": f"{time}s"}
+        columns = "".join(f'<column title="{t}" value="{v}"/>' for t, v in cells.items())
+        rows.append(
+            f'<run name="t{first + i}.yml" properties="p" expectedVerdict="{expected}">'
+            f"{columns}</run>"
+        )
+    tool = file.name.partition(".")[0]
+    file.write_text(f'<result benchmarkname="b" tool="{tool}" version="">{"".join(rows)}</result>')
+    return file
+
+
+def test_time_never_stands_against_a_difference_in_score(tmp_path: Path) -> None:
+    """Five wrong answers have p = 1/16: they do not show a difference, nor that there is none."""
+    rng = np.random.default_rng(4)
+    base = rng.lognormal(1, 1, 60)
+    slow = scored(tmp_path / "sound.xml", [*base])
+    quick = scored(tmp_path / "hasty.xml", [*(base * rng.lognormal(-1, 0.05, 60))], wrong=5)
+    found = audited(slow, quick)
+    (versus,) = found.tasks.ranking.versus
+    assert (versus.lead, versus.better) == (-5 * (16 + 1), None)
+    assert versus.ratios[0].p < 1e-6
+    assert "cannot be distinguished: sound scores" in text(headline(found))
+    slower = scored(tmp_path / "same.xml", [*(base * 1.1 * rng.lognormal(0, 0.01, 60))])
+    found = audited(slow, quick, slower)
+    ranking = found.tasks.ranking
+    assert [one.label for one in ranking.order] == ["sound", "same", "hasty"]
+    # That hasty is worse than sound is not shown, so it is not in a tier below.
+    assert [len(tier) for tier in ranking.tiers] == [3]
+
+
+def test_sets_without_a_common_task_are_not_compared(tmp_path: Path) -> None:
+    times = [*np.random.default_rng(4).lognormal(1, 1, 20)]
+    found = audited(scored(tmp_path / "a.xml", times), scored(tmp_path / "b.xml", times, first=20))
+    assert text(headline(found)) == "a and b have no task in common: nothing can be compared"
+    assert (found.verdict, found.exit_code) == ("DOUBT", 1)
+    assert as_json(found)["solved"][0]["better"] is None
+
+
 def runs_of(file: Path) -> dict[str, dict[str, str]]:
     """Return the columns of each run by task, as written, with its expected verdict."""
     root = ElementTree.fromstring(bz2.decompress(file.read_bytes()))

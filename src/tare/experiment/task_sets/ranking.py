@@ -1,8 +1,8 @@
 """Which configuration is best: every two compared over the tasks that both ran.
 
 Solving more comes first, or scoring more where runs have scores and some answers are wrong. Where
-two are equally good as far as tests show, the one that takes less time on the tasks that both solve
-is the better one.
+neither is shown to do so, the one that takes less time on the tasks that both solve is the better
+one, unless it solves or scores less: then neither is.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class MeasureRatio:
     p : float
         That it is 1, adjusted by Holm's method over the pairs of a ranking; 1 without an interval.
     with_killed : Comparison or None
-        Median of the tasks' ratios, also of tasks that one of the two was killed at the limit of;
-        None where there are no such tasks, or too few.
+        Hodges–Lehmann median of the tasks' ratios, also of tasks that one of the two was killed at
+        the limit of; None where there are no such tasks, or too few.
     """
 
     measure: Measure
@@ -144,7 +144,10 @@ class Versus:
         if self.p_solved < ALPHA:
             return second if self.lead > 0 else first
         if self.ratios[0].p < ALPHA:
-            return second if self.ratio.ratio.estimate < 1 else first
+            faster = 1 if self.ratio.ratio.estimate < 1 else -1
+            # A test that is not significant does not show that both solve alike.
+            if faster * self.lead >= 0:
+                return second if faster > 0 else first
         return None
 
     @property
@@ -266,8 +269,8 @@ class Ranking:
     versus : tuple of Versus
         Every two, with adjusted p-values.
     tiers : tuple of tuple of Scored
-        The best first. Each is shown to be worse than the first one of the tier above it; within
-        a tier none is shown to be worse than its first.
+        The best first, within a tier by score or share solved. Each is shown to be worse than the
+        first one of every tier above its own.
     """
 
     versus: tuple[Versus, ...]
@@ -318,15 +321,17 @@ def rank(compared: Sequence[Pair]) -> Ranking:
     def place(one: Scored) -> tuple[float, ...]:
         outcomes = one.outcomes
         return (
-            -wins[one.number],
             -(one.score or 0.0) if by_score else 0.0,
             -float(outcomes.times_solved.sum()) / max(1, int(outcomes.runs.sum())),
+            -wins[one.number],
             one.number,
         )
 
     tiers: list[list[Scored]] = []
-    for one in sorted(some.values(), key=place):
-        if tiers and (tiers[-1][0].number, one.number) not in beaten:
+    order = sorted(some.values(), key=place)
+    for i, one in enumerate(order):
+        # One that stands lower, and is not shown to be worse, is in the same tier.
+        if tiers and any((tiers[-1][0].number, below.number) not in beaten for below in order[i:]):
             tiers[-1].append(one)
         else:
             tiers.append([one])
