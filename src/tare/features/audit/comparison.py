@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -484,7 +485,9 @@ def require_level(
     if reference not in levels:
         raise InputError(
             f"no series is of {reference!r}; there are: {', '.join(levels)}",
-            f"--reference {levels[0]!r}" if levels else "--compare names what is compared",
+            f"--reference {shlex.quote(levels[0])}"
+            if levels
+            else "--compare names what is compared",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -113,7 +114,9 @@ def _reference(levels: Sequence[str], sizing: Sizing, *, asked: bool) -> str | N
         if sizing.reference not in levels:
             raise InputError(
                 f"no series is of {sizing.reference!r}; there are: {', '.join(levels)}",
-                f"--reference {levels[0]}" if levels else "--compare names the platforms",
+                f"--reference {shlex.quote(levels[0])}"
+                if levels
+                else "--compare names the platforms",
             )
         return sizing.reference
     found = [level for level in levels if _plain(level) in BARE]
@@ -122,7 +125,7 @@ def _reference(levels: Sequence[str], sizing: Sizing, *, asked: bool) -> str | N
     if asked and levels:
         raise InputError(
             f"which of {', '.join(levels)} is without any layer is not known",
-            f"--reference {levels[0]}",
+            f"--reference {shlex.quote(levels[0])}",
         )
     return None
 
