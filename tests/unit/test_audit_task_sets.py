@@ -311,6 +311,44 @@ def test_a_table_of_solvers_and_instances_is_a_set(tmp_path: Path) -> None:
     assert "fast is faster than slow" in text(headline(found))
 
 
+def test_a_table_of_tasks_of_which_few_are_common_is_a_set(tmp_path: Path) -> None:
+    """Of 40 tasks each, 20 ran in both: most names of tasks stand in one row."""
+    rng = np.random.default_rng(5)
+    base = rng.lognormal(0, 1, 60)
+    rows = [f"i{i}.cnf,quick,{base[i]:.4f}" for i in range(40)]
+    rows += [f"i{i}.cnf,slow,{1.5 * base[i] * rng.lognormal(0, 0.05):.4f}" for i in range(20, 60)]
+    file = tmp_path / "partial.csv"
+    file.write_text("task,tool,time_s\n" + "\n".join(rows) + "\n")
+    found = audit([file], Question())
+    (versus,) = found.tasks.ranking.versus
+    assert (versus.tasks, versus.alone, versus.better.label) == (20, 40, "quick")
+    assert versus.ratio.ratio.estimate == pytest.approx(1.5, rel=0.03)
+
+
+def test_limits_that_differ_make_a_set_doubtful(tmp_path: Path) -> None:
+    files = write(tmp_path / "long.xml"), write(tmp_path / "short.xml", "-n")
+    for file, limit in zip(files, (900, 15), strict=True):
+        file.write_text(file.read_text().replace("<result ", f'<result timelimit="{limit}s" ', 1))
+    found = audited(*files)
+    assert (found.verdict, found.exit_code) == ("DOUBT", 1)
+    assert audited(files[0]).verdict == "TRUST"
+
+
+def test_exported_samples_of_several_metrics_are_not_one_heap(tmp_path: Path) -> None:
+    file = tmp_path / "samples.csv"
+    head = "trial,metric,source,value,failure_kind,above_ns\n"
+    rows = [
+        f"{trial},{metric},switch,{value + trial % 7},,\n"
+        for trial in range(1, 21)
+        for metric, value in (("wall_ns", 1_000_000), ("memory_bytes", 4096))
+    ]
+    file.write_text(head + "".join(rows))
+    with pytest.raises(InputError) as wrong:
+        audited(file, value="value")
+    assert wrong.value.hint == "--value value --group metric"
+    assert len(audited(file, value="value", group=("metric",)).series) == 2
+
+
 def test_a_configuration_that_only_crashes_alike_is_compared_with_nothing(tmp_path: Path) -> None:
     good, bad = write(tmp_path / "good.xml"), write(tmp_path / "bad1.xml", "-x")
     broken = re.sub(

@@ -91,6 +91,13 @@ _UNNAMED = "c1"
 _MOST_DIGITS = 10
 #: Rows from which consecutive integers that do not recur number them.
 _LEAST_ROWS = 6
+#: Names of columns whose levels are tasks, the usual one first.
+TASKS = ("task", "instance", "problem", "benchmark", "input", "query", "case", "testcase", "test")
+#: Tasks that several configurations must have in common.
+_COMMON_TASKS = 6
+#: Columns of the samples that ``tare export`` writes, of which each row is of one metric.
+_OF_METRICS = ("metric", "source")
+_SAMPLES = {*_OF_METRICS, "value", "failure_kind", "above_ns"}
 #: Names of columns that a message lists.
 _MOST_NAMES = 20
 
@@ -199,6 +206,7 @@ def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
     value = index[columns.value] if columns.value else _only_numeric(file, rows, taken | counters)
     executions = [i for i in counters - {value} if _words(rows.names[i]) & _EXECUTIONS]
     levels = tuple(_of_levels(rows, {value, *taken}))
+    _check_metrics(file, rows, value, keys)
     separate = tuple(index[name] for name in keys) or levels
     rounds = (i for i in sorted(counters - {value}) if _are_rounds(rows, i, separate))
     parameters = tuple(sorted(_parameters(rows, {value, *taken, *counters}, separate)))
@@ -309,6 +317,18 @@ def _check_statistics(file: Path, rows: Rows) -> None:
             )
 
 
+def _check_metrics(file: Path, rows: Rows, value: int, keys: Sequence[str]) -> None:
+    """Refuse to take exported samples of several metrics as values of one."""
+    if rows.names[value] != "value" or not {*rows.names} >= _SAMPLES:
+        return
+    several = [name for name in _OF_METRICS if len({*rows.sample()[rows.names.index(name)]}) > 1]
+    if not {*keys} >= {*several}:
+        raise InputError(
+            f"{file} has samples of several metrics or sources in the column 'value'",
+            f"--value value --group {','.join(several)}",
+        )
+
+
 def _check_trial(file: Path, rows: Rows, trial: int | None) -> None:
     """Refuse executions that are numbered by what is inside of them, such as iterations.
 
@@ -417,12 +437,24 @@ def _is_counting(cells: Sequence[str]) -> bool:
 
 def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
     """Find columns of text whose levels recur; these are neither dates nor remarks."""
+    found, fewer = [], []
     for i, cells in enumerate(_sampled(rows)):
         if i in taken or not cells or _is_numeric(cells):
             continue
-        recurs = 2 * len({cell.strip() for cell in cells}) <= len(cells)
-        if recurs and Times().numbers(cells) is None:
-            yield i
+        if 2 * len({cell.strip() for cell in cells}) > len(cells):
+            fewer += [i] if rows.names[i].lower() in TASKS else []
+        elif Times().numbers(cells) is None:
+            found.append(i)
+    yield from sorted((*found, *(i for i in fewer if _are_tasks(rows, i, found))))
+
+
+def _are_tasks(rows: Rows, column: int, levels: Sequence[int]) -> bool:
+    """Whether several configurations ran a few of the same tasks, each of them once."""
+    columns = rows.sample()
+    runs = [*zip(*(columns[i] for i in (column, *levels)), strict=True)]
+    ran = Counter(task for task, *_ in runs)
+    common = sum(often > 1 for often in ran.values())
+    return len({*runs}) == len(runs) and common >= _COMMON_TASKS
 
 
 def dates(rows: Rows, roles: Roles) -> str | None:

@@ -317,8 +317,7 @@ def task_caveats(tasks: TaskSets) -> list[Message]:
     counts = sorted({len(one.tasks) for one in tasks.sets})
     if len(counts) > 1:
         said.append(message("tasks.other_tasks", least=counts[0], most=counts[-1]))
-    limits = {one.time.limit for one in tasks.scored}
-    if len(limits) > 1:
+    if len(tasks.limits) > 1:
         said.append(message("audit.tasks.limits"))
     runs = max(int(one.outcomes.runs.max(initial=0)) for one in tasks.scored)
     return [*said, message("audit.tasks.single", runs=runs, needs=FEWEST)]

@@ -31,13 +31,12 @@ from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
 from tare.readers import Series, TaskRuns
 from tare.readers.readings import failures, number
+from tare.readers.roles import TASKS
 from tare.statistics.statistic import FloatArray
 from tare.statistics.trust import Verdict
 
 #: Key of a series whose levels are tasks.
 TASK = "task"
-#: Names of columns of a table whose levels are tasks, the usual one first.
-TASKS = (TASK, "instance", "problem", "benchmark", "input", "query", "case", "testcase", "test")
 #: Titles of metrics, and which of them scores are about, the first that there is.
 _TITLES = {"cputime": "CPU time", "walltime": "wall time"}
 #: Results of runs that were killed at the limit of a metric.
@@ -133,11 +132,17 @@ class TaskSets:
 
     @property
     def verdict(self) -> Verdict:
-        """DOUBT where one is broken or has too few tasks, or two have none in common."""
+        """DOUBT where one is broken, has too few tasks, or two differ in limits or in all tasks."""
         short = any(len(one.tasks) < FEWEST for one in self.sets)
         versus = self.ranking.versus if self.ranking is not None else ()
         apart = any(not one.tasks for one in versus)
-        return "DOUBT" if self.broken or short or apart else "TRUST"
+        doubtful = self.broken or short or apart or len(self.limits) > 1
+        return "DOUBT" if doubtful else "TRUST"
+
+    @property
+    def limits(self) -> frozenset[float | None]:
+        """Time limits that configurations had."""
+        return frozenset(one.time.limit for one in self.scored)
 
 
 def with_tasks(series: Sequence[Series]) -> list[Series]:
