@@ -257,6 +257,14 @@ def test_time_never_stands_against_a_difference_in_score(tmp_path: Path) -> None
     assert [one.label for one in ranking.order] == ["sound", "same", "hasty"]
     # That hasty is worse than sound is not shown, so it is not in a tier below.
     assert [len(tier) for tier in ranking.tiers] == [3]
+    (table,) = (
+        table
+        for part in page.make(found, "tare audit").sections
+        for table in part.finding.tables
+        if table.id == "pairs"
+    )
+    # Every pair, with the exact p of the scores: 2 / 2^5.
+    assert [row["p"] for row in table.rows] == pytest.approx([1 / 16, None, 1 / 16])
 
 
 def test_sets_without_a_common_task_are_not_compared(tmp_path: Path) -> None:

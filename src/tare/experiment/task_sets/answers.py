@@ -400,12 +400,12 @@ def _pairs(versus: Sequence[Versus]) -> Table:
                 "differ": one.differ,
                 "gained": one.gained,
                 "lost": one.lost,
-                "p": one.p_of_solved,
+                "p": one.p,
                 "better": None if one.better is None else one.better.label,
             }
             for one in versus
         ),
-        note=message("tasks.note.p", apart=apart),
+        note=message("tasks.note.p", apart=apart, scores=versus[0].scores is not None),
     )
 
 

@@ -39,6 +39,8 @@ from tare.statistics.trust import Verdict
 TASK = "task"
 #: Titles of metrics, and which of them scores are about, the first that there is.
 _TITLES = {"cputime": "CPU time", "walltime": "wall time"}
+#: Pairs up to which tables have all of them where none of the configurations is best.
+_MOST_SHOWN = 6
 #: Results of runs that were killed at the limit of a metric.
 _KILLED: dict[str, Result] = {"cputime": "cpu_time", "walltime": "timeout"}
 
@@ -361,13 +363,15 @@ def _pairs(sets: Sequence[TaskSet], question: Question) -> list[Pair]:
 def _with_reference(
     pairs: Sequence[Pair], ranking: Ranking | None, question: Question
 ) -> tuple[Pair, ...]:
-    """Choose what tables compare: all with the named level or the best one; a few pairs as are."""
+    """Choose what tables compare: all with the named level or the best one; a few as are."""
     columns, reference = question.columns.compare, question.sizing.reference
     if ranking is None or len(ranking.order) < 3:
         return tuple(pairs)
     if reference is not None:
         turned = [pair.with_first(lambda one: _level(one, columns) == reference) for pair in pairs]
         return tuple(pair for pair in turned if pair is not None)
+    if len(ranking.tiers[0]) > 1 and len(pairs) <= _MOST_SHOWN:
+        return tuple(pairs)
     best = ranking.order[0]
     with_best = [pair.with_first(lambda one: one.number == best.number) for pair in pairs]
     chosen = [pair for pair in with_best if pair is not None]
