@@ -156,6 +156,10 @@ def test_a_gate_on_a_mean_that_few_slow_runs_carry_is_inconclusive_with_a_remedy
     assert reason == message("interval.carried", few=2, n=100)
     assert d.further is not None
     assert text(d.further).startswith("use --gate-on median or --gate-on p90; on the mean it takes")
+    # The document counts the pairs that the text counts, not those that the median needs.
+    assert d.more_pairs(0.03) == args(d.further, "difference.mean_refused")["pairs"]
+    assert verdict._missing_pairs(d, 0.03) == d.more_pairs(0.03)
+    assert not verdict._needs_median(d, 0.03)
     assert text(d.gate_answer(0.03)) == (
         "new vs. old: the means are not compared, 2 of 100 values carry the mean's error"
     )

@@ -6,8 +6,10 @@ import msgspec
 import numpy as np
 import pytest
 import synthetic
+import typer
 from said import ids
 
+from tare.cli import again
 from tare.experiment.findings import trusted
 from tare.experiment.findings.judgement import Difference, differences, lost
 from tare.experiment.results import Results
@@ -15,10 +17,12 @@ from tare.experiment.session.resume_state import Past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Stopping
+from tare.features.compare import screen
 from tare.features.compare.screen import picture
-from tare.measure.comparison import document
+from tare.measure.comparison import document, session
 from tare.render.words import text
 from tare.results.message import Message
+from tare.wiring import SUPPLIES, command_line
 from tare.workloads.specification import WorkloadSpec
 
 MS = synthetic.MS
@@ -125,6 +129,39 @@ def test_a_gate_on_the_mean_is_inconclusive_with_any_killed_run() -> None:
     assert found.gate(0.03) == "inconclusive"
     assert "interval.mean_killed" in ids(found.gate_answer(0.03))
     assert "--gate-on median" in text(found.settle(0.03))
+    assert found.more_pairs(0.03) is None
+
+
+@pytest.fixture
+def compare_options() -> None:
+    """Remember the options of tare compare, as its command line does."""
+    command = typer.main.get_command(command_line()).commands["compare"]
+    again.remember(again.Options(command.values, command.names))
+
+
+@pytest.mark.usefixtures("compare_options")
+def test_after_a_mean_that_killed_runs_hide_a_gate_on_the_median_is_proposed(monkeypatch) -> None:
+    found, results = compared(118, gate_on="mean")
+    monkeypatch.setattr("sys.argv", ["tare", "compare", "--gate-on", "mean", "a", "b"])
+    wanted = session.Wanted(0.03, None, None, None, None, None, SUPPLIES)
+    said = screen._next([found], results, None, wanted)
+    assert said == "Next     tare compare a b --gate-on median"
+
+
+@pytest.mark.usefixtures("compare_options")
+def test_an_open_gate_on_a_quantile_is_given_the_pairs_that_the_text_counts(monkeypatch) -> None:
+    found, results = compared(400, gate_on="p90", slower=1.03)
+    assert found.gate(0.03) == "inconclusive"
+    assert found.further is not None
+    pairs = found.more_pairs(0.03)
+    assert pairs == found.further.args["pairs"]
+    (one,) = document.as_json((found,), results, "finished", 0.03)["comparisons"]
+    assert one["more_pairs"] == pairs
+    monkeypatch.setattr("sys.argv", ["tare", "compare", "-n", "60", "--gate-on", "p90", "a", "b"])
+    monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
+    wanted = session.Wanted(0.03, None, None, None, None, None, SUPPLIES)
+    said = screen._next([found], results, None, wanted)
+    assert said.startswith("Next     tare compare --gate-on p90 a b --budget ")
 
 
 def test_a_gate_on_a_quantile_is_judged_by_bounds() -> None:

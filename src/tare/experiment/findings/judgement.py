@@ -228,10 +228,12 @@ class Difference:
             else self.gate(gate) == "inconclusive"
         )
         without_value = self.failures is not None and self.failures.gate == "inconclusive"
-        above = any(self.comparison.killed) and self.more_pairs(gate) is None and self._has_bounds
         if gate is not None and self.gated is not None:
             low, high = self.gated_bounds
             above = low == 0 or high == math.inf
+        else:
+            pairs = self.more_pairs(gate)
+            above = any(self.comparison.killed) and pairs is None and self._has_bounds
         return is_open and (above or (gate is not None and without_value))
 
     @property
@@ -300,15 +302,24 @@ class Difference:
         None: none are needed, no number of pairs would settle it, or the number is not known.
         """
         c = self.comparison
-        if gate is None or self.gated is not None or not self.paired or self.few is not None:
+        if gate is None or not self.paired or self.few is not None:
             return c.more_pairs
         if self.gate(gate) != "inconclusive":
             return None
+        if self.gated is not None:
+            # Pairs that settle the median do not settle another statistic.
+            pairs = None if self.remedy is None else self.remedy.args.get("pairs")
+            return pairs if isinstance(pairs, int) and not self.needs_longer_limit(gate) else None
         if c.more_pairs is not None:
             return c.more_pairs
         if c.low is None or c.high is None:
             return max(FIRST_LOOK - c.n, 1)
-        if not c.low or math.isinf(c.high) or math.isnan(c.ratio):
+        return self._more_by_median(gate)
+
+    def _more_by_median(self, gate: float) -> int | None:
+        """Return how many more pairs would settle a gate on the median, which has an interval."""
+        c = self.comparison
+        if not c.low or c.high is None or math.isinf(c.high) or math.isnan(c.ratio):
             return None
         half = math.log(c.high / c.low) / 2
         more = _pairs_for_gate(c.n, math.log(c.ratio), half, gate, (c.tick or 0.0) + c.gap)

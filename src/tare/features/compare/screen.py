@@ -199,11 +199,18 @@ def _longer_limit(found: Sequence[Difference], results: Results, gate: float | N
     return None if not limits else units.duration(2 * max(limits))
 
 
+def _needs_median(d: Difference, gate: float | None) -> bool:
+    """Whether no known number of pairs settles a gate on the mean, as with killed runs."""
+    if gate is None or d.gated is None or d.gate(gate) != "inconclusive" or d.remedy is None:
+        return False
+    return d.remedy.id == "difference.mean_refused" and d.more_pairs(gate) is None
+
+
 def _missing_pairs(d: Difference, gate: float | None) -> int:
     """Return how many more pairs would settle it, or would say how many; 0: not known, or none."""
     c = d.comparison
     more = c.more_pairs if gate is None else d.more_pairs(gate)
-    if more is not None or not d.paired or d.few is not None:
+    if more is not None or not d.paired or d.few is not None or d.gated is not None:
         return more or 0
     return max(0, FIRST_LOOK - c.n)
 
@@ -216,6 +223,8 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
     ]
     if limit := _longer_limit(found, results, wanted.gate):
         return f"Next     {again(wanted.command, {'--timeout': limit}, ['--out'])}"
+    if any(_needs_median(d, wanted.gate) for d in found):
+        return f"Next     {again(wanted.command, {'--gate-on': 'median'}, ['--out'])}"
     waiting = [
         d
         for d in found
@@ -223,9 +232,6 @@ def _next(found: Sequence[Difference], results: Results, page: Path | None, want
         and d not in killed
         and (wanted.gate is None or d.gate(wanted.gate) == "inconclusive")
     ]
-    if wanted.gate is not None and found and found[0].gated is not None:
-        # What a mean or a quantile needs is told with the gate; verdicts do not answer it.
-        waiting = []
     # A baseline has one metric, and is compared with one session, whatever is kept of it.
     paired = all(d.paired for d in found)
     if waiting and paired and (instead := by_cpu_time(results, wanted.command)):
