@@ -17,6 +17,7 @@ from tare.features.run import screen
 from tare.features.run.screen import Summary
 from tare.results.columns import Columns
 from tare.results.message import Amount, Message
+from tare.statistics.intervals import more_trials_for
 
 STEADY = np.random.default_rng(1).normal(1e8, 2e5, 10)
 WIDE = np.random.default_rng(2).normal(1e8, 3e7, 80)
@@ -44,6 +45,23 @@ def summary(
         stops=Columns(stop),
     )
     return Summary(results, "budget", "wall_ns", **changes)
+
+
+@pytest.mark.parametrize("reason", ["fixed", "budget"])
+def test_of_a_fixed_number_as_many_more_trials_are_told_as_an_audit_tells(reason) -> None:
+    made = summary(WIDE, reason)
+    stop = dict.fromkeys(("cell", "trials", "reason", "target", "reached", "why", "refusal"))
+    columns = {name: made.results.stops[name] for name in stop}
+    stops = Columns({**columns, "more_trials": [10_169], "more_seconds": [1016.9]})
+    of = Summary(dataclasses.replace(made.results, stops=stops), "budget", "wall_ns")
+    assert of.trust.imprecision is not None
+    told = of.trust.imprecision.args["more"]
+    assert told == more_trials_for(of.known("wall_ns", 0.5).interval, 0.02)
+    more, seconds = of.more_trials
+    assert more == (told if reason == "fixed" else 10_169)
+    assert seconds == pytest.approx(more / 10)
+    assert of.as_json()["summary"]["stop"]["more_trials"] == more
+    assert args(trust_line(of)[1], "run.imprecise")["more"] == more
 
 
 def first_line(of: Summary) -> Message:

@@ -292,7 +292,7 @@ class Summary:
         stop = self.stop
         told["stop"] = None if stop is None else {
             "reason": stop.reason, "why": stop.why, "refusal": stop.refusal, "target": stop.target,
-            "reached": self.reached, "more_trials": stop.more_trials,
+            "reached": self.reached, "more_trials": self.more_trials[0],
         }  # fmt: skip
         found = self.disturbance
         told["neighbours"] = self.neighbours
@@ -311,6 +311,26 @@ class Summary:
             and self.reached is not None
             and self.reached <= stop.target
         )
+
+    @property
+    def more_trials(self) -> tuple[int | None, float | None]:
+        """How many more trials reach the target, and the seconds they take; None: not known.
+
+        As the stopping rule estimated it of all trials; of the median of a fixed number, which no
+        rule ends, and of the steady part, as an audit of the values that count.
+        """
+        stop = self.stop
+        if stop is None:
+            return None, None
+        more, imprecision = stop.more_trials, self.trust.imprecision
+        is_ruled = stop.reason != "fixed" and self.results.steady is None
+        if is_ruled or not _is_of_time(self) or imprecision is None:
+            return more, stop.more_seconds
+        wanted = imprecision.args["more"]
+        if not isinstance(wanted, int):
+            return None, None
+        each_s = stop.more_seconds / more if more and stop.more_seconds is not None else None
+        return wanted, None if each_s is None else wanted * each_s
 
     @property
     def reached(self) -> float | None:
@@ -585,15 +605,15 @@ def _doubt(summary: Summary, found: Trust) -> Message:
     if reason is not found.imprecision:
         n = len(summary.of_levels.good)
         return message("run.doubt", extent=Amount(found.extent, "share"), why=why(reason, n))
-    stop = summary.stop
-    if not _is_of_time(summary) or stop is None or not stop.more_trials:
+    more, seconds = summary.more_trials
+    if not _is_of_time(summary) or not more:
         return why(reason, len(summary.of_levels.good))
     return message(
         "run.imprecise",
         half=reason.args["half"],
         target=reason.args["target"],
-        more=stop.more_trials,
-        time=None if stop.more_seconds is None else console.seconds(stop.more_seconds),
+        more=more,
+        time=None if seconds is None else console.seconds(seconds),
     )
 
 
@@ -641,7 +661,8 @@ def missed(summary: Summary) -> Message | None:
         return message("run.dependent", refusal=stop.refusal)
     if stop.refusal and stop.reason not in ("target", "fixed"):
         return message("run.refusal", refusal=stop.refusal)
-    if stop.reason == "fixed" or not (stop.target and summary.reached and stop.more_trials):
+    more, seconds = summary.more_trials
+    if stop.reason == "fixed" or not (stop.target and summary.reached and more):
         return None
     if summary.reached <= stop.target:
         return None
@@ -649,8 +670,8 @@ def missed(summary: Summary) -> Message | None:
         "run.missed",
         reached=Amount(summary.reached, "share"),
         target=Chosen(stop.target),
-        more=stop.more_trials,
-        time=None if stop.more_seconds is None else console.seconds(stop.more_seconds),
+        more=more,
+        time=None if seconds is None else console.seconds(seconds),
     )
 
 
@@ -669,9 +690,9 @@ def _longer(summary: Summary) -> Message | None:
     if reached is None or len(good) < FEWEST_FOR_QUANTILES:
         needed = FEWEST_FOR_QUANTILES if len(good) < FEWEST_FOR_QUANTILES else _MORE * len(good)
         brings = message("run.brings.interval")
-    elif stop and stop.more_trials and stop.target and reached > stop.target:
+    elif stop and (more := summary.more_trials[0]) and stop.target and reached > stop.target:
         # What was measured is not kept: it begins anew.
-        needed = len(good) + stop.more_trials
+        needed = len(good) + more
         brings = message("run.brings.precision", share=Chosen(stop.target))
     else:
         # Trials after the last look at them reached the target.
