@@ -17,6 +17,9 @@ from tare.readers import ColumnOptions
 RNG = np.random.default_rng(7)
 STEADY = RNG.normal(1, 0.002, 60)
 DRIFT = STEADY * np.linspace(1, 1.5, 60)
+#: The first fifteen runs take longer.
+WARM = STEADY * np.where(np.arange(len(STEADY)) < 15, 1.6, 1)
+
 #: Columns that say how the trials belong together, and what is compared.
 ROWS, COMPARED = ColumnOptions(trial="row"), ColumnOptions(trial="row", compare=("cmd",))
 BLOCKS = ColumnOptions("s", compare=("cmd",), trial="row", block="pair")
@@ -37,6 +40,8 @@ def made(folder: Path, *series: np.ndarray) -> Path:
         ([DRIFT], ROWS, "disturbed", "tare doctor"),
         ([DRIFT, STEADY], ROWS, "moving", "tare compare 'CMD A' 'CMD B'"),
         ([DRIFT, DRIFT * STEADY], BLOCKS, "disturbed", "tare doctor"),
+        ([WARM], ROWS, "warm_up", "tare audit results.csv --steady"),
+        ([WARM, STEADY], ROWS, "warm_up", "tare audit results.csv --steady"),
         ([STEADY[:4]], ROWS, "few", "tare run -- CMD"),
         ([STEADY], ColumnOptions(), "trials", "tare audit results.csv --trial row"),
         ([STEADY, STEADY], ROWS, "compare", "tare audit results.csv --compare cmd"),

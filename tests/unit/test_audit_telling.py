@@ -187,6 +187,11 @@ def test_a_missed_precision_is_said_first(
     assert missed is not None
     assert (missed.args["missed"], missed.args["total"]) == (1, 2)
     assert missed.args["runs"] == wide.runs_needed
+    # The one of the two series that is too wide is named.
+    assert re.fullmatch(
+        rf"precision: .*wide.* ± \d+ % \(≈ {wide.runs_needed:,} runs for ± 5 %\) in 1 of 2 series",
+        text_of(missed),
+    )
     headline = words.headline(both)
     assert (headline.id, headline.args["verdict"]) == ("audit.headline.some", "DOUBT")
     assert args(headline, "audit.headline.missed")["target"] == Chosen(0.05)

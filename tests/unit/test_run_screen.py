@@ -152,3 +152,18 @@ def test_the_extremes_of_three_to_five_trials_are_an_interval_at_their_own_level
     spread = args(first_line(summary(STEADY[:n], "budget")), "run.time")["spread"]
     found = spread.args["level"]
     assert (None if found is None else found.value) == level
+
+
+@pytest.mark.parametrize(
+    ("values", "why", "command"),
+    [
+        (np.r_[STEADY * 1.6, np.tile(STEADY, 4)], "jumps", "tare run --steady"),
+        (np.r_[np.tile(STEADY, 4), STEADY * 1.6], "jumps", "tare doctor"),
+    ],
+)
+def test_after_a_warm_up_of_the_first_trials_the_steady_part_is_proposed(
+    values, why, command, monkeypatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tare", "run"])
+    made = summary(values, "fixed", why=why)
+    assert screen._next(made, None, "bare", doubtful=True).args["command"] == command

@@ -183,7 +183,8 @@ def missed(some: Sequence[SeriesAudit]) -> Message | None:
         return None
     needed = [n for s in worse if (n := s.runs_needed) is not None]
     target = Chosen(worse[0].question.precision)
-    few = 1 < len(worse) <= _NAMED and all(s.median.half_width is not None for s in worse)
+    few = len(some) > 1 and len(worse) <= _NAMED
+    few = few and all(s.median.half_width is not None for s in worse)
     each = [
         message(
             "audit.headline.each",

@@ -18,10 +18,11 @@ from tare.features.audit.audit import Audit
 from tare.features.audit.comparison import FILE, FOLDER
 from tare.features.audit.naming import varied
 from tare.features.audit.pairing import FEWEST
-from tare.features.audit.series import SeriesAudit
+from tare.features.audit.series import SeriesAudit, has_iterations
 from tare.readers import Format, Repeat
 from tare.registry import units_of
 from tare.results.message import Chosen, Message, Said, message
+from tare.statistics.warmup import warm_up
 from tare.units import chosen
 
 #: Reasons by which the values of a series change, or depend on each other, over time.
@@ -290,6 +291,8 @@ def _moving(audit: Audit, found: Mapping[str, Message]) -> Message | None:
     dates = {file.imported.dates for file in audit.files}
     if moves and len(dates) == 1 and (order := dates.pop()) is not None:
         return _next("dates", again("audit", {"--order": order}))
+    if moves and any(map(_warms_up, audit.series)):
+        return _next("warm_up", again("audit", {"--steady": None}))
     if (moves or cycles) and len(audit.series) > 1 and not interleaved:
         return _pairs("moving", audit)
     if moves:
@@ -298,6 +301,14 @@ def _moving(audit: Audit, found: Mapping[str, Message]) -> Message | None:
         return None
     periods = message("audit.next.periods", weekly=bool(cycles.args["weekly"]))
     return _next("cycles", periods)
+
+
+def _warms_up(s: SeriesAudit) -> bool:
+    """Whether a series is doubtful for a warm-up of its first runs, which --steady leaves out."""
+    moves = {reason.id for reason in s.trust.reasons} & _MOVING
+    if not moves or s.steady is not None or has_iterations(s.series):
+        return False
+    return warm_up(s.series.least, s.question.precision).shape == "warm-up"
 
 
 def _more(audit: Audit) -> Message | None:

@@ -47,7 +47,7 @@ from tare.results.message import Amount, Atom, Chosen, Message, message
 from tare.statistics.interim_analysis import first_look
 from tare.statistics.intervals import extremes_interval, p10_and_p90
 from tare.statistics.statistic import median
-from tare.statistics.warmup import cold_start
+from tare.statistics.warmup import cold_start, warm_up
 
 if TYPE_CHECKING:
     from tare.experiment.findings.sessions import Caveat
@@ -716,6 +716,16 @@ def _longer_limit(summary: Summary) -> Message | None:
     return message("run.next", command=command, brings=message("run.brings.limit"))
 
 
+def _warms_up(summary: Summary) -> bool:
+    """Whether the times change by a warm-up of the first trials, which --steady leaves out."""
+    stop, time = summary.stop, summary.known(summary.time_metric, 0.5)
+    if summary.results.steady is not None or time is None or stop is None:
+        return False
+    if stop.why not in ("drifts", "jumps"):
+        return False
+    return warm_up(summary.least_values(time.metric, time.source)).shape == "warm-up"
+
+
 def _waits(summary: Summary) -> bool:
     """Whether wall time was asked for, and spreads mainly because of waiting for a CPU."""
     found = summary.disturbance
@@ -735,16 +745,26 @@ def _waits(summary: Summary) -> bool:
     )
 
 
+def _narrower(summary: Summary) -> Message | None:
+    """Return the command without the main cause of the spread; None: it is not known."""
+    if _warms_up(summary):
+        steady = message("run.brings.steady")
+        return message("run.next", command=again("run", {"--steady": None}, FILES), brings=steady)
+    if _waits(summary):
+        by_cpu = message("run.brings.cpu")
+        command = again("run", {"--metric": "cpu"}, FILES)
+        return message("run.next", command=command, brings=by_cpu)
+    return None
+
+
 def _next(summary: Summary, kept: Path | None, platform: str, *, doubtful: bool) -> Message:
     if kept is not None:
         return message("run.next", command=f"tare experiment report {kept}", brings=None)
     stop = summary.stop
     if (longer := _longer_limit(summary)) is not None:
         return longer
-    if _waits(summary):
-        by_cpu = message("run.brings.cpu")
-        command = again("run", {"--metric": "cpu"}, FILES)
-        return message("run.next", command=command, brings=by_cpu)
+    if (narrower := _narrower(summary)) is not None:
+        return narrower
     if stop and stop.refusal and not summary.is_only_dependent:
         return _disturbs()
     if stop and stop.reason == "budget":
