@@ -132,6 +132,24 @@ def test_a_gate_on_the_mean_is_inconclusive_with_any_killed_run() -> None:
     assert found.more_pairs(0.03) is None
 
 
+@pytest.mark.parametrize("trials", [3, 5])
+def test_of_few_pairs_whose_second_runs_are_all_killed_the_limit_bounds_the_ratio(trials) -> None:
+    found, results = compared(103, slower=1.3, trials=trials, spread=0.01)
+    assert found.comparison.killed == (0, trials)
+    least = 103 * MS / found.first_values.max()
+    assert found.extremes is not None
+    assert found.extremes.low == pytest.approx(least)
+    assert found.extremes.high == np.inf
+    said = text(found.answer)
+    assert f"at least +{100 * (least - 1):.1f} % (" in said
+    assert f"slower in all {trials} pairs; {trials} of {trials} runs of b exceeded 103 ms" in said
+    assert found.each_pair is None
+    assert found.gate(0.03) == "inconclusive"
+    encoded = msgspec.json.encode(document.as_json((found,), results, "finished", 0.03))
+    (one,) = msgspec.json.decode(encoded)["comparisons"]
+    assert one["extremes"]["ratio_ci"] == [pytest.approx(least), None]
+
+
 @pytest.fixture
 def compare_options() -> None:
     """Remember the options of tare compare, as its command line does."""

@@ -141,23 +141,28 @@ class Difference:
     def extremes(self) -> Interval | None:
         """The interval between the extremes of 3 to 5 pairs, which decides nothing.
 
-        None where there are other numbers of pairs, the clock does not show the ratio, or a value
-        is only known to exceed a time limit.
+        Open above where runs of the second exceeded the time limit: their ratios are at least that
+        of the limit. None where there are other numbers of pairs, the clock does not show the
+        ratio, or a run of the first exceeded the limit.
         """
         c = self.comparison
         if not self.paired or self.few is not None or c.low is not None or c.tick is None:
             return None
-        if any(c.killed):
+        if c.killed[0]:
             return None
-        found = extremes_interval(self.pair_ratios)
-        if found is None or found.low is None or found.high is None:
+        second = self.second_values
+        if c.killed[1]:
+            second = np.where(np.isposinf(second), self.above[1], second)
+        least = extremes_interval(second / self.first_values)
+        if least is None or least.low is None or least.high is None:
             return None
-        return replace(found, low=found.low / (1 + c.tick), high=found.high * (1 + c.tick))
+        high = math.inf if c.killed[1] else least.high * (1 + c.tick)
+        return replace(least, low=least.low / (1 + c.tick), high=high)
 
     @property
     def each_pair(self) -> Message | None:
         """The ratio of each pair, where they are too few for a verdict."""
-        if self.extremes is None:
+        if self.extremes is None or any(self.comparison.killed):
             return None
         return message("difference.each_pair", ratios=[*map(Change, self.pair_ratios.tolist())])
 
@@ -203,10 +208,11 @@ class Difference:
             "difference.extremes",
             second=self.second,
             first=self.first,
-            ratio=Ratio(self.comparison.ratio, extremes.low, extremes.high),
+            ratio=Ratio.of(self.comparison.ratio, extremes.low, extremes.high),
             level=Chosen(extremes.confidence),
             word=self.words.higher if higher else self.words.lower if lower else None,
             n=extremes.n,
+            **self._exceeded,
         )
 
     @property
