@@ -105,12 +105,27 @@ def test_pairs_of_which_both_are_killed_are_no_zeros() -> None:
 
 def test_the_estimate_is_the_middle_of_its_bounds_and_says_how_far_it_is_open() -> None:
     first, second = series(3)
-    limit = 70 * MS
+    limit = 75 * MS
     known = killed(first, limit), killed(second, limit)
     found = paired_shift(*known, logs=True, tick=1.0, limits=(limit, limit))
     whole = paired_shift(first, second, logs=True, tick=1.0)
     assert 0 < found.gap < math.inf
     assert found.middle - found.gap <= whole.middle <= found.middle + found.gap
+
+
+def test_an_interval_that_is_open_to_one_side_has_no_estimate() -> None:
+    rng = np.random.default_rng(5)
+    first, second = rng.lognormal(np.log(40), 0.3, (50,)), rng.lognormal(np.log(76), 0.6, (50,))
+    second = killed(second, 80)
+    assert 10 < np.isinf(second).sum() < 25
+    for how in (compare, compare_unpaired):
+        found = how(first, second, tick=1e-6, limits=(80, 80))
+        assert found.verdict.direction == "higher"
+        assert found.low is not None
+        assert 1 < found.low < 1.9
+        assert found.high == math.inf
+        assert math.isnan(found.ratio)
+        assert found.gap == math.inf
 
 
 def test_more_pairs_do_not_close_what_a_limit_leaves_open() -> None:

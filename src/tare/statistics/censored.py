@@ -100,7 +100,8 @@ def shift_between(
     Shift
         Bounds are infinite where nothing bounds the shift. Its estimate is the middle of the two
         that the lower and the upper ends give, and ``gap`` half of their distance; it is NaN, and
-        the gap infinite, where one of them is infinite.
+        the gap infinite, where one of them or a bound is infinite: the middle is then as arbitrary
+        as the limit.
     """
     a, b = (at_least(x, limit) for x, limit in zip((first, second), limits, strict=True))
     reach = Range(a, b, logs=logs)
@@ -115,7 +116,7 @@ def shift_between(
     if (low is None) != (high is None):
         # A side without bounds refuses nothing.
         low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
-    is_known = math.isfinite(least) and math.isfinite(most)
+    is_known = all(math.isfinite(x) for x in (least, most, low, high) if x is not None)
     p = lowest.p if least > 0 else highest.p if most < 0 else 1.0
     return replace(
         lowest,
