@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
-from tare.statistics.spread import compare_spread, compare_spreads
+from tare.statistics.spread import adjust_spreads, compare_spread, compare_spreads
 
 SHAPES = ("normal", "lognormal", "outliers", "modes")
 
@@ -44,6 +47,15 @@ def test_below_twenty_blocks_nothing_is_said() -> None:
 def test_a_spread_of_nothing_has_no_ratio() -> None:
     c = compare_spread(np.ones(30), np.arange(30.0))
     assert (c.ratio, c.low, c.verdict) == (None, None, INCONCLUSIVE)
+
+
+def test_an_interval_without_end_gives_no_number_of_pairs() -> None:
+    rng = np.random.default_rng(2)
+    c = compare_spread(rng.normal(100, 1, 25), rng.normal(120, 1, 25))
+    assert c.low is not None
+    assert c.more_pairs is not None
+    (wide,) = adjust_spreads([replace(c, high=math.inf, more_pairs=None)], 0.5)
+    assert (wide.verdict, wide.more_pairs) == (INCONCLUSIVE, None)
 
 
 @settings(max_examples=20, deadline=None)

@@ -290,7 +290,7 @@ def adjust_spreads(
 def _adjust(c: SpreadComparison, p_adjusted: float, margin: float) -> SpreadComparison:
     verdict = judge(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
     more = c.more_pairs
-    if not verdict.conclusive and c.low and c.high:
+    if not verdict.conclusive and c.low and c.high and math.isfinite(c.high / c.low):
         more = further(c.n, math.log(c.high / c.low) / 2, margin)
         if not c.low <= 1 <= c.high:
             more = further_in_family(c.n, c.p, p_adjusted, c.confidence) or more
