@@ -193,6 +193,35 @@ def test_failed_runs_are_told_and_left_out() -> None:
     assert failed(1, 2, "run", [why]) in imported.notes
 
 
+def timed_out(folder: Path, limit: str, *times: str) -> Series:
+    runs = "".join(
+        f'<run name="t"><column title="status" value="TIMEOUT"/>'
+        f'<column title="cputime" value="{time}"/></run>'
+        for time in times
+    )
+    head = f'<result benchmarkname="b" timelimit="{limit}">'
+    (found,) = read(written(folder, f"{head}{runs}</result>")).series
+    return found
+
+
+def test_a_run_out_of_time_below_the_limit_has_no_value(tmp_path: Path) -> None:
+    found = timed_out(tmp_path, "10 s", "10.5s", "0.2s", "")
+    assert found.values.tolist() == [np.inf, np.inf]
+    assert found.above is not None
+    assert found.above.tolist() == [10, 10]
+    assert found.task is not None
+    assert found.task.results == ("cpu_time", "killed", "cpu_time")
+    why = message("interop.failed_with", why="TIMEOUT", n=1)
+    assert failed(1, 3, "run", [why]) in found.notes
+
+
+def test_a_limit_beyond_all_numbers_is_none(tmp_path: Path) -> None:
+    found = timed_out(tmp_path, "1e400 s", "10.5s")
+    assert found.values.tolist() == []
+    assert found.task is not None
+    assert found.task.limit is None
+
+
 def test_a_time_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
     rows = "\n".join(
         f'<run name="t"><column title="walltime" value="{value}"/></run>'

@@ -177,6 +177,9 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         raise InputError(f"{file} has no <run>: nothing was executed", "look at BenchExec's log")
     first = next(iter(metrics.values())) if columns.value else "walltime"
     limits = {metric: _limit(root, metric) for metric in metrics.values()}
+    stated = {metric: _limit(root, metric) for metric in _BOUNDED.values()}
+    for task in tasks.values():
+        task.runs = [_without_contradiction(run, stated) for run in task.runs]
     series = [one for task in tasks.values() for one in _series(root, task, metrics, limits, first)]
     return Imported(
         file=file,
@@ -193,7 +196,21 @@ def _limit(root: Element, metric: str) -> float | None:
     """Return the limit of a metric that the file states."""
     stated = (root.attributes.get(name, "") for name in _LIMITS[metric])
     numbers = (_number(cell, _unit(metric)) for cell in stated if cell)
-    return next((one for one in numbers if isinstance(one, float) and one > 0), None)
+    return next((one for one in numbers if isinstance(one, float) and 0 < one < math.inf), None)
+
+
+def _without_contradiction(run: _Run, limits: Mapping[str, float | None]) -> _Run:
+    """Return a run out of time, whose stated time is below the limit, as killed for another reason.
+
+    It does not exceed the limit, so that its value is absent.
+    """
+    metric = _BOUNDED.get(run.result)
+    limit = None if metric is None else limits[metric]
+    if limit is None:
+        return run
+    stated = _number(run.cell([title for title, of in _METRICS.items() if of == metric]) or "", "s")
+    is_below = isinstance(stated, float) and stated < limit
+    return replace(run, result="killed") if is_below else run
 
 
 def _unit(metric: str) -> str:
