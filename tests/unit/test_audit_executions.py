@@ -306,6 +306,28 @@ def test_files_that_are_alone_in_their_folders_are_executions_of_one(tmp_path: P
     assert [one.n for one in audited(files).series] == [6]
 
 
+@pytest.mark.parametrize(
+    ("metric", "failed", "verdict"), [("cputime", None, "TRUST"), ("walltime", 12, "DOUBT")]
+)
+def test_the_wall_time_of_runs_killed_for_their_cpu_time_is_that_of_survivors(
+    tmp_path: Path, metric: str, failed: int | None, verdict: str
+) -> None:
+    rng = np.random.default_rng(5)
+    seconds = rng.permutation([*rng.normal(3, 0.03, 48), *[10.1] * 12])
+    runs = "".join(
+        f'<run name="t"><column title="status" value="{"TIMEOUT" if x > 10 else "true"}"/>'
+        f'<column title="cputime" value="{x}s"/><column title="walltime" value="{x}s"/></run>'
+        for x in seconds
+    )
+    file = tmp_path / "r.xml"
+    file.write_text(f'<result benchmarkname="b" tool="T" timelimit="10 s">{runs}</result>')
+    (one,) = audited([file], value=metric).series
+    count = one.partly_failed
+    assert (None if count is None else count.args["n"]) == failed
+    assert one.n == 60 - (failed or 0)
+    assert one.trust.verdict == verdict
+
+
 def test_a_task_of_which_every_run_fails_is_rejected_for_that(tmp_path: Path) -> None:
     files = []
     for i in range(6):

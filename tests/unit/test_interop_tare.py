@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import journals
@@ -10,7 +11,11 @@ import pytest
 import synthetic
 
 from tare.errors import InputError
+from tare.features.audit.audit import audit
+from tare.features.audit.question import Question
 from tare.readers import ColumnOptions, command_for, read, readings
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "tare_json"
 
 
 @pytest.fixture
@@ -57,6 +62,52 @@ def test_failed_trials_are_told(results, folder):
     assert failed > 0
     total = len(results.trial_table)
     assert readings.failed(failed, total, "trial") in read(folder).notes
+
+
+def test_a_cell_of_which_trials_failed_is_one_of_survivors(results, folder):
+    found = audit([folder], Question())
+    trials = results.trial_table
+    for one in found.series:
+        own = trials.where(**one.key)
+        bad = int((own["status"] != "ok").sum())
+        said = readings.failed(bad, len(own), "trial") if bad else None
+        assert one.partly_failed == said
+        if bad:
+            assert one.trust.verdict == "DOUBT"
+    assert {one.key["platform"] for one in found.series if one.partly_failed} == {"docker"}
+
+
+def test_killed_trials_have_no_other_metric(tmp_path: Path) -> None:
+    made = synthetic.make(
+        lambda levels: synthetic.Behaviour(200e6, 0.1), workers=(1,), trials=40, metric="wall_ns"
+    )
+    limited = synthetic.with_limit(made, 220e6)
+    folder = journals.write(limited, tmp_path / "out")
+    killed = len(limited.trial_table.where(status="killed"))
+    assert killed > 1
+    for metric, failed in (("wall_ns", 0), ("cpu_ns", killed)):
+        found = audit([folder], Question(columns=ColumnOptions(value=metric)))
+        counts = [one.partly_failed for one in found.series if one.partly_failed]
+        assert sum(one.args["n"] for one in counts) == failed
+
+
+@pytest.mark.parametrize(
+    ("above_s", "metric", "values", "failed"),
+    [(0.1, None, 30, 0), (None, None, 20, 10), (0.1, "memory_bytes", 20, 10)],
+)
+def test_killed_trials_of_a_run_without_a_value_have_failed(
+    tmp_path: Path, above_s: float | None, metric: str | None, values: int, failed: int
+) -> None:
+    document = json.loads((DATA / "run.json").read_text())
+    first = document["trials"][0]
+    ends = [{"status": "killed", "above_s": above_s}, {"status": "ok"}, {"status": "ok"}]
+    document["trials"] = [{**first, "trial": i + 1, **ends[i % 3]} for i in range(30)]
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(document))
+    (one,) = audit([file], Question(columns=ColumnOptions(value=metric))).series
+    assert one.n == values
+    said = readings.failed(failed, 30, "trial") if failed else None
+    assert one.partly_failed == said
 
 
 def test_another_metric_and_factors_that_were_asked_for(folder):

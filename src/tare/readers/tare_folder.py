@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -148,6 +149,8 @@ def _read_one(file: Path, columns: ColumnOptions) -> tuple[Imported, tuple[int, 
         raise _no_values(file, results, metric)
     told = _told(file, results, columns)
     begun_s = results.begun_s()
+    known = results.counted if results.killed(metric) else results.good
+    totals, good = (Counter(trials["cell"].tolist()) for trials in (results.trial_table, known))
     series = tuple(
         _series(
             metric,
@@ -155,6 +158,7 @@ def _read_one(file: Path, columns: ColumnOptions) -> tuple[Imported, tuple[int, 
             rows,
             requests.where(cell=cell)["value"],
             begun_s,
+            (totals[cell] - good[cell], totals[cell]),
         )
         for cell, rows in values.groups("cell")
     )
@@ -170,8 +174,7 @@ def _read_one(file: Path, columns: ColumnOptions) -> tuple[Imported, tuple[int, 
         ),
         notes=(*results.notes, _source(results, metric)),
     )
-    bad = len(statuses) - len(results.counted if results.killed(metric) else results.good)
-    return found, (bad, len(statuses))
+    return found, (len(statuses) - len(known), len(statuses))
 
 
 def _repetitions(series: Sequence[Series]) -> Message:
@@ -200,6 +203,7 @@ def _series(
     rows: Table,
     requests: np.ndarray,
     begun_s: Mapping[int, float],
+    failures: tuple[int, int],
 ) -> Series:
     name, unit = units.of_column(metric)
     in_seconds = unit is not None and unit.base == "s"
@@ -227,7 +231,10 @@ def _series(
         sessions=len(np.unique(kept["session"])),
         above=found.above,
         defects=(*found.defects, *few_requests(metric, requests)),
-        notes=exceeded(found.values, found.above, stored, "trial"),
+        notes=(
+            *([failed(*failures, "trial")] if failures[0] else []),
+            *exceeded(found.values, found.above, stored, "trial"),
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,11 +52,10 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     else:
         asked = _asked(root)
         metric = columns.value or asked
-        killed = ("ok", "killed") if metric == asked else ("ok",)
-        good = [one for one in trials if one.at("status").value in killed]
+        good = [one for one in trials if _has_value(one, metric == asked)]
         if not good:
             raise root.wrong("no trial ended well")
-        series = told_apart(_tried(file, good, metric))
+        series = told_apart(_tried(file, trials, good, metric))
         bad = len(trials) - len(good)
         if bad:
             notes = (failed(bad, len(trials), "trial"),)
@@ -82,8 +82,22 @@ def _asked(root: Node) -> str:
     return first.at("metric").text() if first else "wall_ns"
 
 
-def _tried(file: Path, trials: Sequence[Node], metric: str) -> Iterator[Series]:
-    """Make a series of each command and platform, on the best source that all trials have."""
+def _has_value(trial: Node, is_asked: bool) -> bool:
+    """Whether a trial has a value of a metric, if only one above a stated limit."""
+    return trial.at("status").value == "ok" or (is_asked and _above_s(trial) is not None)
+
+
+def _key(trial: Node) -> dict[str, str]:
+    return {k: v.text() for k in _KEYS if (v := trial.find(k)) and v.value}
+
+
+def _tried(
+    file: Path, everything: Sequence[Node], trials: Sequence[Node], metric: str
+) -> Iterator[Series]:
+    """Make a series of each command and platform, on the best source that all trials have.
+
+    ``trials``: those with values; the others of ``everything`` are counted as failed.
+    """
     found = [one.at("sources").find(metric) for one in trials]
     above = [_above_s(one) for one in trials]
     ended = [one for one, limit in zip(found, above, strict=True) if limit is None]
@@ -95,7 +109,8 @@ def _tried(file: Path, trials: Sequence[Node], metric: str) -> Iterator[Series]:
             f"{file} has no {label(metric)} that all its good trials have from one source",
             f"--value names another metric: {', '.join(map(label, have))}",
         )
-    keys = [{k: v.text() for k in _KEYS if (v := one.find(k)) and v.value} for one in trials]
+    keys = [_key(one) for one in trials]
+    totals = Counter(tuple(_key(one).items()) for one in everything)
     values = [
         one.at("status") if limit is not None or of is None or source is None else of.at(source)
         for one, of, limit in zip(trials, found, above, strict=True)
@@ -115,7 +130,9 @@ def _tried(file: Path, trials: Sequence[Node], metric: str) -> Iterator[Series]:
             above_s=[above[i] for i in own],
         )
         few = few_requests(metric, readings_of([n for i in own if (n := counts[i])]).values)
-        yield replace(made, defects=(*made.defects, *few))
+        total = totals[tuple(key.items())]
+        bad = [failed(total - len(own), total, "trial")] if total > len(own) else []
+        yield replace(made, defects=(*made.defects, *few), notes=(*bad, *made.notes))
 
 
 def _above_s(trial: Node) -> float | None:

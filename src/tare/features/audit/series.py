@@ -602,8 +602,13 @@ def widened_quantiles(
 
 
 def _partly_failed(series: Series) -> Message | None:
-    """Return the count of failed runs where it exceeds 1 %; None for a task that may be hard."""
-    if series.task is not None or all_failed(series.notes) is not None:
+    """Return the count of failed runs where it exceeds 1 %.
+
+    None for a task of a set that is not judged alone, as it may be hard.
+    """
+    if series.task is not None and series.task.runs < trials_needed(0.5):
+        return None
+    if all_failed(series.notes) is not None:
         return None
     counts = failures(series.notes)
     return next(
