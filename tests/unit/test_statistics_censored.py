@@ -14,7 +14,7 @@ from scipy import stats
 from tare.errors import ValuesError
 from tare.statistics.censored import interval_above
 from tare.statistics.comparison import Comparison, cliffs_delta, compare, compare_unpaired
-from tare.statistics.intervals import p10_and_p90, quantile_interval
+from tare.statistics.intervals import Interval, p10_and_p90, quantile_interval
 from tare.statistics.pair_ratios import mean_gate_refusal, pair_ratio
 from tare.statistics.sequential import compare_sequentially
 from tare.statistics.shift import paired_shift
@@ -234,3 +234,18 @@ def test_coverage_holds_and_no_verdict_is_reversed(simulation: ModuleType, kind:
     covers, _, median, p90 = simulation.alone(draw, limit, replicates)
     for share_covered in (covers, median, p90):
         assert share_covered * replicates >= stats.binom.ppf(0.005, replicates, 0.94)
+
+
+@pytest.mark.parametrize("limits", [21.0, (np.arange(41) % 2) + 21.0])
+def test_a_median_among_runs_that_ended_after_the_limit_is_above_it(limits: object) -> None:
+    values = np.array([*np.linspace(20, 20.9, 15), *np.linspace(24, 25, 10), *[np.inf] * 16])
+    above = np.broadcast_to(np.asarray(limits, dtype=float), values.shape)
+
+    def median(x: np.ndarray, tick: float | None) -> Interval:
+        return quantile_interval(x, 0.5, 0.95, tick)
+
+    found = interval_above(median, values, above, 0.0)
+    # With the killed runs at 21, their median is 21; beyond all others it is 24.5.
+    assert (found.estimate, found.above, found.high) == (math.inf, 21, math.inf)
+    assert found.low is not None
+    assert found.low <= 20.9

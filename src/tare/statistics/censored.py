@@ -180,7 +180,10 @@ def interval_above(
     low = None if found.low is None else min(found.low, above)
     beyond = 2 * scale
     high = math.inf if found.high is not None and found.high > beyond else found.high
-    is_above = found.estimate > beyond
+    # So may the quantile itself: its lower ends then reach the lowest limit, and no more is known.
+    is_above = found.estimate > above
+    if is_above and high is not None:
+        high = math.inf
     if high == math.inf:
         many = message("interval.above", killed=int(killed.sum()), n=len(values))
         found = replace(found, refusal=many)
