@@ -11,6 +11,7 @@ import pytest
 import synthetic
 
 from tare.errors import InputError
+from tare.experiment.store import export
 from tare.features.audit.audit import audit
 from tare.features.audit.question import Question
 from tare.readers import ColumnOptions, command_for, read, readings
@@ -89,6 +90,27 @@ def test_killed_trials_have_no_other_metric(tmp_path: Path) -> None:
         found = audit([folder], Question(columns=ColumnOptions(value=metric)))
         counts = [one.partly_failed for one in found.series if one.partly_failed]
         assert sum(one.args["n"] for one in counts) == failed
+
+
+@pytest.mark.parametrize("compare", [(), ("platform",)])
+def test_exported_samples_are_told_apart_by_metric(tmp_path: Path, compare: tuple[str, ...]):
+    made = synthetic.make(
+        lambda levels: synthetic.Behaviour(200e6, 0.1), workers=(1,), trials=40, metric="wall_ns"
+    )
+    limited = synthetic.with_limit(made, 220e6)
+    file = tmp_path / "samples.csv"
+    export.export(journals.write(limited, tmp_path / "o"), "samples", "csv", file, lambda _: [])
+    series = read(file, ColumnOptions(compare=compare)).series
+    assert all({"metric", "source"} & {*one.key} for one in series)
+    assert not any({"reason", "limit_kind"} & {*one.key} for one in series)
+    source = limited.sources("wall_ns")[0]
+    whole = {"metric": "wall_ns", "source": source}
+    wall = [one for one in series if all(one.key.get(k, v) == v for k, v in whole.items())]
+    assert len(wall) == 2
+    values = limited.values("wall_ns")
+    for one in wall:
+        own = values.where(platform=one.key["platform"])["value"]
+        assert one.values.tolist() == pytest.approx(own.tolist())
 
 
 @pytest.mark.parametrize(

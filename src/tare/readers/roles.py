@@ -8,7 +8,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -95,11 +95,15 @@ _LEAST_ROWS = 6
 TASKS = ("task", "instance", "problem", "benchmark", "input", "query", "case", "testcase", "test")
 #: Tasks that several configurations must have in common.
 _COMMON_TASKS = 6
-#: Columns of the samples that ``tare export`` writes, of which each row is of one metric.
-_OF_METRICS = ("metric", "source")
-_SAMPLES = {*_OF_METRICS, "value", "failure_kind", "above_ns"}
 #: Names of columns that a message lists.
 _MOST_NAMES = 20
+
+
+#: Columns that tell samples which tare exported from other tables.
+_SAMPLES = {"metric", "source", "value", "status", "limit_kind", "above_ns"}
+
+#: Columns of such samples that say how a trial ended, and are no conditions of it.
+_HOW_ENDED = {"reason", "failure_kind", "limit_kind", "above_ns", "error_captured"}
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,9 @@ def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
     InputError
         If there is no such column, or more than one could hold the values; lists what there is.
     """
+    is_samples = {*rows.names} >= _SAMPLES
+    if is_samples:
+        columns = _of_samples(columns)
     keys = tuple(dict.fromkeys((*columns.group, *columns.compare)))
     each_row = columns.trial == EACH_ROW and EACH_ROW not in rows.names
     trial = None if each_row else columns.trial
@@ -200,13 +207,14 @@ def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
     found = _status(rows, set(index.values()))
     status, success = (None, SUCCESS) if found is None else found
     taken = {*index.values(), *(() if status is None else (status,))}
+    if is_samples:
+        taken |= {i for i, name in enumerate(rows.names) if name in _HOW_ENDED} - {*index.values()}
     _check_statistics(file, rows)
     counters = _counters(rows, taken)
     _check_trial(file, rows, index.get(trial or ""))
     value = index[columns.value] if columns.value else _only_numeric(file, rows, taken | counters)
     executions = [i for i in counters - {value} if _words(rows.names[i]) & _EXECUTIONS]
     levels = tuple(_of_levels(rows, {value, *taken}))
-    _check_metrics(file, rows, value, keys)
     separate = tuple(index[name] for name in keys) or levels
     rounds = (i for i in sorted(counters - {value}) if _are_rounds(rows, i, separate))
     parameters = tuple(sorted(_parameters(rows, {value, *taken, *counters}, separate)))
@@ -236,6 +244,17 @@ def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
         rounds=next(rounds, None),
         labels=tuple(_labels(rows, {value, *taken, *levels})),
     )
+
+
+def _of_samples(columns: ColumnOptions) -> ColumnOptions:
+    """Name the columns of samples that tare exported: a value belongs to its metric and source."""
+    if columns.value not in (None, "value"):
+        return columns
+    chosen = {*columns.compare, columns.trial, columns.order, columns.block}
+    apart = tuple(one for one in ("metric", "source") if one not in chosen)
+    # Without any columns named, all levels are told apart.
+    group = (*columns.group, *apart) if columns.group or columns.compare else ()
+    return replace(columns, value="value", group=tuple(dict.fromkeys(group)))
 
 
 def _status(rows: Rows, taken: set[int]) -> tuple[int, re.Pattern[str]] | None:
@@ -315,18 +334,6 @@ def _check_statistics(file: Path, rows: Rows) -> None:
                 f"{file} has a row of statistics: {label(name)} is {label(statistics[0])}",
                 "leave out the rows that hold no single values",
             )
-
-
-def _check_metrics(file: Path, rows: Rows, value: int, keys: Sequence[str]) -> None:
-    """Refuse to take exported samples of several metrics as values of one."""
-    if rows.names[value] != "value" or not {*rows.names} >= _SAMPLES:
-        return
-    several = [name for name in _OF_METRICS if len({*rows.sample()[rows.names.index(name)]}) > 1]
-    if not {*keys} >= {*several}:
-        raise InputError(
-            f"{file} has samples of several metrics or sources in the column 'value'",
-            f"--value value --group {','.join(several)}",
-        )
 
 
 def _check_trial(file: Path, rows: Rows, trial: int | None) -> None:
