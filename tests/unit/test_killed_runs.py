@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tare.cli import again
 from tare.experiment.findings import trusted
 from tare.experiment.findings.judgement import Difference, differences, lost
 from tare.experiment.results import Results
+from tare.experiment.samples import Samples
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Outcome
@@ -107,6 +110,23 @@ def test_all_runs_killed_on_both_sides_ask_for_a_longer_limit() -> None:
     assert picture(found) == []
     assert all(np.isinf(median.estimate) for median in found.medians)
     assert [median.above for median in found.medians] == [10 * MS, 10 * MS]
+
+
+def test_killed_runs_of_both_sides_have_no_effect_size() -> None:
+    one_sided, _ = compared(115.0)
+    assert "Effect" in dict(screen._figures(one_sided))
+    two_sided, _ = compared(60.0)
+    assert "Effect" not in dict(screen._figures(two_sided))
+
+
+def test_all_runs_killed_before_any_source_recorded_them_are_above_the_limit() -> None:
+    _, results = compared(60.0)
+    unrecorded = replace(results, sample_table=Samples({}))
+    assert not results.good
+    assert unrecorded.sources("wall_ns") == ["around"]
+    values = unrecorded.values("wall_ns")
+    assert np.isposinf(values["value"]).all()
+    assert set(values["above"].tolist()) == {60 * MS}
 
 
 def test_too_few_pairs_ask_for_pairs_whatever_was_killed() -> None:

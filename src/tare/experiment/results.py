@@ -218,14 +218,17 @@ class Results:
         """Return the sources that *every* good trial has for a metric, best first.
 
         The instrument must not be confounded with the platform: cells are compared only on a
-        source that is common to all of them. Where all trials were killed, those that they have.
+        source that is common to all of them. Where every trial was killed, no source says more
+        than the limit does, and those that some trials have are returned.
         """
-        good = (self.good or self.killed(metric))["trial"]
+        good, some = self.good["trial"], self.sample_table.sources(metric)
+        if not len(good) and self.killed(metric):
+            return ranked(metric, some) or ["around"]
         return ranked(
             metric,
             (
                 source
-                for source in self.sample_table.sources(metric)
+                for source in some
                 if len(good) and np.isin(good, self.sample_table.of(metric, source)["trial"]).all()
             ),
         )

@@ -67,7 +67,9 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
 def _figures(d: Difference) -> Iterator[tuple[str, Message]]:
     """Yield effect size, spread, runs above the limit, and ratios of medians and means."""
     if d.comparison.n >= FEWEST_FOR_QUANTILES:
-        yield "Effect", _effect(d)
+        # Which of two killed runs would have taken longer is not known.
+        if not all(d.comparison.killed):
+            yield "Effect", _effect(d)
         yield "Spread", d.steadiness
     exceeded = None if d.failures is None else d.failures.two_sided
     for label, said in (("Limit", exceeded), ("Modes", d.medians_apart), ("Mean", d.means_apart)):
