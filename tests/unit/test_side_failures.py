@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+import synthetic
 from scipy import stats
 
 from tare.experiment.findings.failures import Failure
+from tare.experiment.findings.judgement import _without_survivors, differences
 from tare.experiment.findings.side_failures import Side, SideFailures
+from tare.experiment.specification import Stopping
 from tare.render.words import text
 
 
@@ -37,6 +42,35 @@ def test_a_candidate_that_alone_fails_never_passes(
 ) -> None:
     failures = SideFailures(side("a", 50, **reference), side("b", 50, **candidate))
     assert failures.gate == gate
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "is_open"),
+    [
+        ({}, {"cpu_time": 5}, True),
+        ({"timeout": 5}, {}, True),
+        ({}, {"cpu_time": 5, "exit": 2}, True),
+        ({}, {"exit": 2}, False),
+        ({"cpu_time": 5}, {"cpu_time": 5}, False),
+    ],
+)
+def test_times_that_one_side_lacks_leave_the_ratio_open(
+    reference: dict[str, int], candidate: dict[str, int], is_open: bool
+) -> None:
+    faster = synthetic.make(
+        lambda levels: synthetic.Behaviour((100 if levels["workload"] == "a" else 50) * 1e6, 0.01),
+        workloads=("a", "b"), platforms=("bare",), workers=(1,), trials=20, metric="wall_ns",
+        stopping=Stopping(compare="workload", trials=20),
+    )  # fmt: skip
+    (found,) = differences(faster)
+    assert not isinstance(found, str)
+    assert found.comparison.verdict.differs
+    failures = SideFailures(side("a", 25, **reference), side("b", 25, **candidate))
+    judged = _without_survivors(replace(found, failures=failures))
+    assert judged.comparison.verdict.conclusive == (not is_open)
+    assert ("not known" in text(judged.answer)) == is_open
+    if is_open:
+        assert "were killed at the time limit, none of" in text(judged.further)
 
 
 @pytest.mark.parametrize("crashed", range(1, 12))

@@ -489,8 +489,29 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
     )
     by_pair = dict(zip(map(id, spread), spreads, strict=True))
     found = tuple(_difference(results, basis, p, by_pair.get(id(p)), level) for p in pairs)
+    found = tuple(map(_without_survivors, found))
     few = request_quantiles.few_in(results, basis.metric)
     return found if few is None else tuple(_unjudged(one, few) for one in found)
+
+
+def _without_survivors(found: Difference) -> Difference:
+    """Leave the ratio open where one side lacks the runs that a limit of another time killed."""
+    failures = found.failures
+    if failures is None or not failures.hides_times:
+        return found
+    return replace(
+        found,
+        looks=(),
+        spread=None,
+        gated=None,
+        means=None,
+        remedy=failures.killed_apart,
+        comparison=replace(
+            found.comparison, ratio=math.nan, low=0.0, high=math.inf, p=1.0, p_adjusted=1.0,
+            verdict=INCONCLUSIVE, more_pairs=None, detectable=None, gap=math.inf,
+            killed=(failures.reference.killed, failures.candidate.killed),
+        ),
+    )  # fmt: skip
 
 
 def _unjudged(found: Difference, few: Message) -> Difference:

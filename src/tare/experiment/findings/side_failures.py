@@ -88,9 +88,12 @@ class SideFailures:
         first, second = self.reference, self.candidate
         if second.crashed and (not first.crashed or self._p_more() <= _LEVEL):
             return "fail"
-        if bool(first.killed) != bool(second.killed):
-            return "inconclusive"
-        return None
+        return "inconclusive" if self.hides_times else None
+
+    @property
+    def hides_times(self) -> bool:
+        """Whether one side alone lacks the times of runs that a limit of another time killed."""
+        return bool(self.reference.killed) != bool(self.candidate.killed)
 
     def _p_more(self) -> float:
         """Return the one-sided p-value that the candidate crashes as rarely as the reference."""
@@ -132,6 +135,12 @@ class SideFailures:
                 reason=second.crashes[0].reason,
                 more=len(second.crashes) - 1,
             )
+        return self.killed_apart
+
+    @property
+    def killed_apart(self) -> Message:
+        """Count the killed runs of the side that alone has them."""
+        first, second = self.reference, self.candidate
         slow, other = (second, first) if second.killed else (first, second)
         return message(
             "difference.gate.kills",
