@@ -494,3 +494,25 @@ def test_a_file_that_is_named_twice_is_refused(tmp_path: Path) -> None:
     file.write_text("time_s\n1\n2\n")
     with pytest.raises(InputError, match="is named twice"):
         audit([file, tmp_path / "." / "a.csv"])
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "shuffled"])
+def test_iterations_are_ordered_by_their_column(tmp_path: Path, order: str) -> None:
+    rng = np.random.default_rng(4)
+    lines = []
+    for fork in range(20):
+        level = 100 * (1 + 0.01 * rng.standard_normal())
+        iterations = range(20)
+        if order != "ascending":
+            iterations = iterations[::-1] if order == "descending" else rng.permutation(20)
+        lines += [f"{fork},{i},{level * (1 + 0.5 * 0.6**i):.4f}" for i in iterations]
+    file = tmp_path / "forks.csv"
+    file.write_text("\n".join(["fork,iteration,ms", *lines]) + "\n")
+    plain, steady = (
+        audit([file], Question(steady=steady)).series[0]
+        for steady in (False, True)
+    )
+    assert plain.timeline is not None
+    assert plain.timeline.kind == "warm-up"
+    assert plain.trust.verdict == "DOUBT"
+    assert steady.median.estimate == pytest.approx(100, rel=0.01)

@@ -71,11 +71,14 @@ class LongTable:
         self._names: dict[int, dict[str, int]] = {}
         self._times = Times()
         self._limits = _Limits.of(rows, roles)
+        #: Whether every row has the number of its iteration.
+        self._is_numbered_inside = True
 
     def series(self) -> tuple[Series, ...]:
         """Read everything."""
         roles = self._roles
-        extra = [i for i in (roles.order, roles.trial, roles.block) if i is not None]
+        some = (roles.order, roles.trial, roles.inside, roles.block)
+        extra = [i for i in some if i is not None]
         types = [np.float64 if i == roles.order else np.int64 for i in extra]
         above = [] if self._limits is None else [np.float64]
         gathering = Gathering([np.float64, *types, *above])
@@ -207,6 +210,12 @@ class LongTable:
     def _numbered(self, i: int, chunk: Chunk) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Return a column of order, trials or blocks as numbers, and which rows have none."""
         column = chunk.columns[i]
+        if i == self._roles.inside:
+            # Rows stay in their order where a part of the file has no numbers of iterations.
+            if isinstance(column, np.ndarray):
+                return column, None
+            self._is_numbered_inside = False
+            return np.zeros(chunk.rows, np.int64), None
         if i == self._roles.order:
             values = self._in_time(column, chunk)
             untimed = np.isnan(values)
@@ -250,6 +259,10 @@ class LongTable:
             columns[0] = np.where(np.isfinite(above), np.inf, columns[0])
         else:
             above = None
+        if roles.inside is not None:
+            columns = (
+                _by_iteration(columns) if self._is_numbered_inside else columns[:2] + columns[3:]
+            )
         rest = columns[1 + (roles.order is not None) :]
         measured, defects = self._unit_of(one)
         exceeded_ = exceeded(columns[0], above, measured or "1", self._noun)
@@ -418,6 +431,22 @@ def _recurs(trial: IntArray) -> bool:
     """Whether a number comes again after others, so that it stands for several executions."""
     runs = 1 + int(np.count_nonzero(np.diff(trial)))
     return len(trial) > 0 and runs > len(np.unique(trial))
+
+
+def _by_iteration(columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return values, trials and more, with the rows of each trial in the order of its iterations.
+
+    Columns are values, trials, iterations, which are left out of the result, and others.
+    """
+    trial, iteration, kept = columns[1], columns[2], [*columns[:2], *columns[3:]]
+    _, first, inverse = np.unique(trial, return_index=True, return_inverse=True)
+    begins = first[inverse]
+    together = np.argsort(begins, kind="stable")
+    falls = (np.diff(iteration[together]) < 0) & (np.diff(begins[together]) == 0)
+    if not falls.any():
+        return kept
+    ordered = np.lexsort((iteration, begins))
+    return [column[ordered] for column in kept]
 
 
 def _number_between_restarts(iteration: IntArray) -> IntArray | None:

@@ -133,6 +133,8 @@ class Roles:
         Whether the column of the values was not named.
     recognised : bool
         Whether ``trial`` was not named, but is called and numbered as executions are.
+    inside : int or None
+        Column that numbers the iterations of each execution of ``trial``.
     restarts : bool
         Whether ``trial`` numbers what is inside executions, which begin where it begins anew.
     apart : tuple of int
@@ -152,6 +154,7 @@ class Roles:
     block: int | None = None
     guessed: bool = False
     recognised: bool = False
+    inside: int | None = None
     restarts: bool = False
     apart: tuple[int, ...] = ()
     pooled: tuple[int, ...] = ()
@@ -167,7 +170,7 @@ class Roles:
     def wanted(self) -> dict[int, Want]:
         """Say what each column is read as."""
         wanted: dict[int, Want] = {}
-        for i in (self.trial, self.block):
+        for i in (self.trial, self.inside, self.block):
             if i is not None:
                 wanted[i] = "integer"
         if self.order is not None:
@@ -232,6 +235,9 @@ def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
         block=index[columns.block] if columns.block else None,
         guessed=columns.value is None,
         recognised=recognised,
+        inside=_iterations(rows, trials, inside)
+        if columns.order is None and not each_row
+        else None,
         restarts=numbers_trials and bool(_words(rows.names[trials[0]]) & _INSIDE),
         apart=() if keys else levels,
         pooled=tuple(i for i in levels if len({*rows.sample()[i]}) > 1) if keys else (),
@@ -244,6 +250,13 @@ def find(file: Path, rows: Rows, columns: ColumnOptions) -> Roles:
         rounds=next(rounds, None),
         labels=tuple(_labels(rows, {value, *taken, *levels})),
     )
+
+
+def _iterations(rows: Rows, trials: Sequence[int], inside: Sequence[int]) -> int | None:
+    """Return the only column that numbers what is inside the executions of a column of trials."""
+    if len(trials) != 1 or len(inside) != 1 or _words(rows.names[trials[0]]) & _INSIDE:
+        return None
+    return inside[0]
 
 
 def _of_samples(columns: ColumnOptions) -> ColumnOptions:
