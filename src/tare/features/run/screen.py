@@ -322,9 +322,13 @@ class Summary:
         stop = self.stop
         if stop is None:
             return None, None
-        more, imprecision = stop.more_trials, self.trust.imprecision
+        more = stop.more_trials
         is_ruled = stop.reason != "fixed" and self.results.steady is None
-        if is_ruled or not _is_of_time(self) or imprecision is None:
+        has_values = self.known(self.time_metric, 0.5) is not None
+        if is_ruled or not has_values or not _is_of_time(self):
+            return more, stop.more_seconds
+        imprecision = self.trust.imprecision
+        if imprecision is None:
             return more, stop.more_seconds
         wanted = imprecision.args["more"]
         if not isinstance(wanted, int):
