@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tare.experiment.task_sets.outcomes import RESULTS
 from tare.features.tasks import benchexec
 from tare.features.tasks.runs import Runs
 from tare.readers import read
@@ -112,7 +111,7 @@ def random_runs(count: int) -> Runs:
     rows = []
     for place in range(2):
         for task in random.permutation(count - 7 * place):
-            result = str(random.choice(RESULTS))
+            result = str(random.choice(made.OWN))
             known = result != "lost"
             numbers = {
                 "cpu_ns": float(random.integers(0, 10 ** int(random.integers(1, 14)))),

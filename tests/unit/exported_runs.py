@@ -7,7 +7,7 @@ from typing import Any
 import columns
 import numpy as np
 
-from tare.experiment.task_sets.outcomes import RESULTS
+from tare.experiment.task_sets.outcomes import IMPORTED, RESULTS
 from tare.features.tasks.runs import Configuration, Folder, Runs
 from tare.features.tasks.specification import TaskSet
 from tare.results.columns import objects
@@ -16,8 +16,10 @@ from tare.workloads.specification import Enforced
 #: How commands end that a limit or somebody kills.
 KILLED = -9.0
 NO_STATUS = float("nan")
+#: Results that runs of tare have.
+OWN = [one for one in RESULTS if one not in IMPORTED]
 #: Of each result, how its command ended.
-STATUS = dict.fromkeys(RESULTS, KILLED) | {
+STATUS = dict.fromkeys(OWN, KILLED) | {
     "correct": 0.0, "wrong": 0.0, "done": 0.0, "unchecked": 0.0, "crashed": 7.0,
     "lost": NO_STATUS,
 }  # fmt: skip
@@ -84,11 +86,11 @@ def runs(
 
 def every_result() -> Runs:
     """Return a task for each result: one configuration has them, the other has all in turn."""
-    count = len(RESULTS)
-    rows = [row(0, task, result) for task, result in enumerate(RESULTS)]
-    rows += [row(1, task, RESULTS[task // 2 * 2 % count]) for task in range(count)]
+    count = len(OWN)
+    rows = [row(0, task, result) for task, result in enumerate(OWN)]
+    rows += [row(1, task, OWN[task // 2 * 2 % count]) for task in range(count)]
     return runs(
         rows,
-        tuple(f"tasks/{task:02}-{result}.in" for task, result in enumerate(RESULTS)),
+        tuple(f"tasks/{task:02}-{result}.in" for task, result in enumerate(OWN)),
         (configuration(), configuration(levels={"platform": "bubblewrap"})),
     )

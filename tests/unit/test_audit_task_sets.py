@@ -342,21 +342,6 @@ def test_limits_that_differ_make_a_set_doubtful(tmp_path: Path) -> None:
     assert audited(files[0]).verdict == "TRUST"
 
 
-def test_exported_samples_of_several_metrics_are_not_one_heap(tmp_path: Path) -> None:
-    file = tmp_path / "samples.csv"
-    head = "trial,metric,source,value,failure_kind,above_ns\n"
-    rows = [
-        f"{trial},{metric},switch,{value + trial % 7},,\n"
-        for trial in range(1, 21)
-        for metric, value in (("wall_ns", 1_000_000), ("memory_bytes", 4096))
-    ]
-    file.write_text(head + "".join(rows))
-    with pytest.raises(InputError) as wrong:
-        audited(file, value="value")
-    assert wrong.value.hint == "--value value --group metric"
-    assert len(audited(file, value="value", group=("metric",)).series) == 2
-
-
 def test_a_configuration_that_only_crashes_alike_is_compared_with_nothing(tmp_path: Path) -> None:
     good, bad = write(tmp_path / "good.xml"), write(tmp_path / "bad1.xml", "-x")
     broken = re.sub(

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tare.errors import StoreError
-from tare.experiment.task_sets.outcomes import RESULTS
 from tare.features.tasks import benchexec
 from tare.features.tasks.runs import Runs
 from tare.readers import read
@@ -115,7 +114,7 @@ def test_a_result_has_the_status_and_the_category_of_benchexec(
 
 
 def test_every_result_has_one() -> None:
-    assert set(benchexec._OUTCOMES) == set(RESULTS)
+    assert set(benchexec._OUTCOMES) == set(made.OWN)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +152,8 @@ def test_runs_without_exit_status_are_written(tmp_path: Path) -> None:
     )
     root = written(bare, tmp_path)[0]
     statuses = [columns(run)["status"] for run in root.findall("run")]
-    assert statuses[RESULTS.index("crashed")] == "ERROR"
-    assert len(statuses) == len(RESULTS)
+    assert statuses[made.OWN.index("crashed")] == "ERROR"
+    assert len(statuses) == len(made.OWN)
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,6 @@ _OUTCOMES: dict[Result, _Outcome] = {
     "killed": _Outcome("KILLED BY SIGNAL 9", "error"),
     "unchecked": _Outcome("unknown", "unknown"),
     "lost": _Outcome("FAILED", "error", "failed"),
-    "unknown": _Outcome("unknown", "unknown"),
-    "failed": _Outcome("ERROR", "error"),
 }
 
 
