@@ -176,7 +176,12 @@ def test_run_gives_values_and_json_of_the_command(capfd: pytest.CaptureFixture[s
     assert repr(found).startswith("<RunResult: sleep 0.01: ")
     asked = [*TARE, "run", "-n", "8", "--json", "-", "--", "sleep", "0.01"]
     printed = subprocess.run(asked, capture_output=True, check=True, text=True).stdout
-    assert _keys(json.loads(printed)) == _keys(told)
+    # Whether there is a reason to doubt the median differs between measurements.
+    keys = [
+        {key for key in _keys(one) if ".trust.reasons" not in key}
+        for one in (json.loads(printed), told)
+    ]
+    assert keys[0] == keys[1]
 
 
 @pytest.mark.system
