@@ -195,8 +195,8 @@ class Results:
     def killed(self, metric: str) -> Columns:
         """Return the trials of whose values of a metric only a lower bound is known.
 
-        They were killed at a time limit. Beside the columns of :attr:`trial_table`, ``above`` has
-        the bound.
+        They were killed at a time limit. The column ``above`` is added to those of
+        :attr:`trial_table` and has the bound.
         """
         trials = self.trial_table
         kinds = {kind for kind, metrics in BOUNDED.items() if metric in metrics}

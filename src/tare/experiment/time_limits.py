@@ -48,7 +48,7 @@ def kill(
     workers: int,
     faults: Iterable[tuple[str, int | None]],
 ) -> Kill | None:
-    """Return what a failed trial tells of a time; None: it failed for other reasons.
+    """Return the lower bound of a failed trial's time; None: it failed for other reasons.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ _COMMON_TASKS = 6
 _MOST_NAMES = 20
 
 
-#: Columns that tell samples which tare exported from other tables.
+#: Columns by which exported samples of tare are recognised.
 _SAMPLES = {"metric", "source", "value", "status", "limit_kind", "above_ns"}
 
 #: Columns of such samples that say how a trial ended, and are no conditions of it.
@@ -265,7 +265,7 @@ def _of_samples(columns: ColumnOptions) -> ColumnOptions:
         return columns
     chosen = {*columns.compare, columns.trial, columns.order, columns.block}
     apart = tuple(one for one in ("metric", "source") if one not in chosen)
-    # Without any columns named, all levels are told apart.
+    # Without any columns named, all levels are separated.
     group = (*columns.group, *apart) if columns.group or columns.compare else ()
     return replace(columns, value="value", group=tuple(dict.fromkeys(group)))
 

@@ -1,6 +1,6 @@
 """Values that are only known to exceed a limit: bounds of what all values would give.
 
-A value above a limit is infinite, and the limit is given beside it. Whatever the true value is, it
+A value above a limit is infinite, and the limit is given separately. Whatever the true value is, it
 lies between the two. Shifts and quantiles grow with each value, so that computing them from the
 lower ends and from the upper ends gives bounds that contain what the true values give (partial
 identification). Nothing is assumed of the values above the limit.

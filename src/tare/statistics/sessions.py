@@ -102,7 +102,7 @@ def _half_width(
     confidence: float,
     errors: tuple[Sequence[float], float],
 ) -> float | None:
-    """Half-width of the log-ratio's interval; None where it cannot be told.
+    """Half-width of the log-ratio's interval; None where it is not known.
 
     ``errors``: standard errors of the log-medians of the sessions, and of the new one.
     """

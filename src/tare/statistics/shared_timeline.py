@@ -372,8 +372,8 @@ def _is_line(timeline: FloatArray) -> bool:
 def _steady_from(deviations: FloatArray, half_width: float) -> int | None:
     """Return where the steady part begins; None: too few positions are left.
 
-    A quarter more than the positions after which no timeline is shown, or none that matters beside
-    the differences between trials, are left out.
+    A quarter more than the positions after which no timeline is shown are left out, or those after
+    which none matters relative to the differences between trials.
     """
     positions = deviations.shape[1]
     least = max(_LEAST, math.ceil(_LEAST_SHARE * positions))
@@ -389,14 +389,14 @@ def _steady_from(deviations: FloatArray, half_width: float) -> int | None:
 
 
 def _is_harmless(timeline: FloatArray, half_width: float) -> bool:
-    """Whether no position is far from the mean, beside an interval, and the last third near it."""
+    """Whether, relative to an interval, no position and not the last third is far from the mean."""
     last = timeline[-max(1, len(timeline) // 3) :]
     is_near = float(np.abs(timeline).max()) <= half_width
     return is_near and abs(float(last.mean())) <= _HARMLESS * half_width
 
 
 def _period(deviations: FloatArray) -> int | None:
-    """Return the shortest period beside which no timeline is left; None: there is none."""
+    """Return the shortest period after whose removal no timeline is left; None: there is none."""
     positions = deviations.shape[1]
     timeline = deviations.mean(axis=0)
     total = float(timeline @ timeline)

@@ -101,7 +101,7 @@ def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
 
 
 def median_cells(median: Interval) -> dict[str, Any]:
-    """Lay out a median with its interval; what is above a time limit is None, beside the limit."""
+    """Lay out a median with its interval; what exceeds a time limit is None, next to the limit."""
     high = median.high
     is_open = high is not None and math.isinf(high)
     return {

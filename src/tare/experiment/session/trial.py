@@ -263,7 +263,7 @@ class Conductor:
         if failure is not None and not rehearsal:
             killed = kill(self.experiment, cell.workload, cell.workers, values.faults)
             if killed is not None and killed.bounds(metric):
-                # A value, after which nobody reads standard error: that could change the times.
+                # Its time is a value, and reading standard error could change later times.
                 self._errors.ended(cell, None, good=True, captured=captured)
                 return Outcome("killed", reason, seconds)
         self._errors.ended(cell, values.fault, good=failure is None, captured=captured)

@@ -139,7 +139,7 @@ class Versus:
 
     @property
     def better(self) -> Scored | None:
-        """The one that is shown to be better; None: they cannot be told apart."""
+        """The one that is shown to be better; None: they cannot be distinguished."""
         first, second = self.pair.first, self.pair.second
         if self.p_solved < ALPHA:
             return second if self.lead > 0 else first

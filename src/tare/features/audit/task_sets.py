@@ -225,7 +225,7 @@ def task_sets(series: Sequence[SeriesAudit], question: Question) -> TaskSets | N
 
 
 def _telling(keys: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the keys that name configurations: one that tells all apart, files only at last."""
+    """Return the keys that name configurations: one that separates all, files only as the last."""
     names = [name for name in dict.fromkeys(n for key in keys for n in key) if name != FILE]
     for name in names:
         if len({key.get(name) for key in keys}) == len(keys):
