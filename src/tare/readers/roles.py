@@ -102,7 +102,7 @@ _MOST_NAMES = 20
 #: Columns by which exported samples of tare are recognised.
 _SAMPLES = {"metric", "source", "value", "status", "limit_kind", "above_ns"}
 
-#: Columns of such samples that say how a trial ended, and are no conditions of it.
+#: Columns of exported samples that describe how a trial ended; they do not separate series.
 _HOW_ENDED = {"reason", "failure_kind", "limit_kind", "above_ns", "error_captured"}
 
 

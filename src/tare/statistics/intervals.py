@@ -126,7 +126,7 @@ def trials_for(interval: Interval, precision: float) -> int | None:
     Parameters
     ----------
     interval : Interval
-        Of so many trials; has bounds.
+        Has both bounds; its ``n`` is the number of trials.
     precision : float
         Half-width of the longer side, relative to the estimate.
 
@@ -323,7 +323,7 @@ def p10_and_p90(values: FloatArray) -> tuple[float, float]:
     ordered = np.sort(values)
     with np.errstate(invalid="ignore"):
         ends = _percentile(ordered, 0.1), _percentile(ordered, 0.9)
-    # Between infinite values there is no number.
+    # Interpolating between two infinite values gives NaN.
     low, high = (math.inf if np.isnan(end) else float(end) for end in ends)
     return low, high
 

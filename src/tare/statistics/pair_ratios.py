@@ -132,7 +132,7 @@ def _pair_ratio(
 def mean_gate_refusal(first: FloatArray, second: FloatArray) -> Message | None:
     """Say why the ratio of two means has no bounds although there are enough pairs.
 
-    Of values that are only known to exceed a limit there is no mean.
+    The mean is unknown where a value is only known to exceed a limit.
 
     Equal programs with rare slow runs otherwise differ too often [2 % of the runs ten times as
     long, 60 pairs: 41 %].

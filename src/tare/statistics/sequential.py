@@ -431,7 +431,7 @@ def _continuing(
 def _clocked(
     look: Look, first: FloatArray, second: FloatArray, tick: Tick, limits: _Limits = None
 ) -> Look:
-    """Allow for what the clock could not tell, and for values above a limit."""
+    """Widen the interval by the tick of the clock and by values above a limit."""
     if limits is None and not clock_matters(first, second, tick):
         return look
     shift = _at_look(first, second, look.level, tick, limits)

@@ -112,11 +112,25 @@ def paired_shift(
     """
     checked.parameters(confidence=confidence)
     first, second = checked.pair(first, second, above=limits is not None)
+    how = partial(_paired_shift, confidence=confidence, logs=logs, dependence=dependence)
+    return _within_limits(how, first, second, tick, limits, logs=logs)
+
+
+def _within_limits(
+    how: Callable[[FloatArray, FloatArray, Tick], Shift],
+    first: FloatArray,
+    second: FloatArray,
+    tick: Tick,
+    limits: checked.Limits,
+    *,
+    logs: bool,
+) -> Shift:
+    """Measure a shift, or bound it where some values are only known to exceed a limit."""
     checked.tick(tick)
-    if (above := checked.limits(limits, first, second)) is not None:
-        how = partial(_paired_shift, confidence=confidence, logs=logs, dependence=dependence)
-        return shift_between(how, first, second, above, tick, logs=logs)
-    return _paired_shift(first, second, tick, confidence, logs, dependence)
+    above = checked.limits(limits, first, second)
+    if above is None:
+        return how(first, second, tick)
+    return shift_between(how, first, second, above, tick, logs=logs)
 
 
 def _paired_shift(
@@ -202,11 +216,8 @@ def unpaired_shift(
     """
     checked.parameters(confidence=confidence)
     first, second = checked.apart(first, second, above=limits is not None)
-    checked.tick(tick)
-    if (above := checked.limits(limits, first, second)) is not None:
-        how = partial(_unpaired_shift, confidence=confidence, logs=logs, dependence=dependence)
-        return shift_between(how, first, second, above, tick, logs=logs)
-    return _unpaired_shift(first, second, tick, confidence, logs, dependence)
+    how = partial(_unpaired_shift, confidence=confidence, logs=logs, dependence=dependence)
+    return _within_limits(how, first, second, tick, limits, logs=logs)
 
 
 def _unpaired_shift(

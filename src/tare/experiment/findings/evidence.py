@@ -94,7 +94,7 @@ def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
         "n": cell.n,
         **({"killed": cell.killed} if cell.killed else {}),
         **median_cells(cell.median),
-        # With values above a limit there is no SD, and a range only where both ends are known.
+        # The SD of values above a limit is unknown; p10–p90 is known where both quantiles are.
         **(_spreads(cell) if not cell.killed else {**dict.fromkeys(_SPREADS), **_range(cell)}),
         "sd_within": cell.within,
     }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
 
 #: Faults by which a program is killed at a limit of its time: it would have taken longer. Where the
-#: limit bounds the metric, such a trial has a value above it, and is no failure.
+#: limit bounds the metric that is compared, the trial counts as a value above the limit instead.
 _TIME_LIMITS = frozenset({"timeout", "cpu_time"})
 #: One-sided level at which a candidate fails more often than a reference that fails as well.
 _LEVEL = 0.05

@@ -30,7 +30,7 @@ _MOST_SAID = 4
 _MOST_KINDS = 2
 #: Tasks that a table of a section names; the large table has all.
 _MOST_TASKS = 50
-#: A score counts an unsolved task as so many times its limit (PAR2).
+#: PAR2 counts the time of an unsolved task as its limit times this factor.
 PENALTY = 2.0
 #: Answers by expected answer, in the order of columns.
 KINDS = ("correct true", "correct false", "wrong true", "wrong false")

@@ -210,7 +210,7 @@ def medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def several(some: Sequence[Scored]) -> bool:
-    """Tell whether a configuration has run a task more than once."""
+    """Return whether any configuration ran a task more than once."""
     return any(one.trials > 1 for one in some)
 
 

@@ -131,7 +131,7 @@ class Versus:
 
     @cached_property
     def believed(self) -> int | None:
-        """Tasks that may be believed to differ; None: single runs, or runs apart, cannot tell."""
+        """Tasks that differ beyond chance; None: one run per task, or separate sessions."""
         if self.pair.apart:
             return None
         sure = changed_tasks(self.pair.first.outcomes, self.pair.second.outcomes).beyond_chance

@@ -153,11 +153,11 @@ class SteadyPart:
     Attributes
     ----------
     series : Series
-        With these values alone; as it was where there is no steady part.
+        Series of the steady values alone; all values where there is no steady part.
     begin : int
         Index of the first iteration in each trial, or of the first trial where each is one value.
     refusal : Said or None
-        Why there is no steady part.
+        Reason that no steady part was found; None: one was.
     """
 
     series: Series
@@ -565,7 +565,7 @@ def widened_quantiles(
     ordered: FloatArray | None = None,
     trials: Trials | None = None,
 ) -> list[Interval]:
-    """Quantiles with intervals adjusted for autocorrelation; refusals say what it costs.
+    """Quantiles with intervals adjusted for autocorrelation; a refusal has the trials needed.
 
     ``trials``: of these values, where some of them are limits that trials exceed.
     """
