@@ -82,19 +82,17 @@ class Check:
         Its source is where the size of the effect is known from.
     order : int
         Where it stands in the list.
+    effect : Message
+        How large the effect usually is.
     """
 
     description: Description
     order: int
+    effect: Message
 
     def examine(self, view: View) -> Diagnosis:
         """Judge a machine."""
         raise NotImplementedError
-
-    @property
-    def effect(self) -> Message:
-        """How large the effect usually is."""
-        return message(f"doctor.{self.description.name}.effect")
 
     def diagnose(self, view: View) -> Diagnosis:
         """Return what it finds, with the size of the effect where there may be one."""
@@ -114,6 +112,7 @@ class Look(Check):
 
     description: Description
     order: int
+    effect: Message
     look: Callable[[View], Diagnosis]
 
     def examine(self, view: View) -> Diagnosis:

@@ -8,6 +8,7 @@ from tare.errors import PlatformError
 from tare.host.kernel_files import KernelFiles
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
+from tare.results.message import message
 
 #: Programs that are looked at: two agree by chance on one of some 2^22 places of the stack.
 STARTS = 3
@@ -44,6 +45,8 @@ UNIT = FileSetting(
         "Mytkowicz et al., Producing wrong data without doing anything obviously wrong, 2009",
     ),
     order=32,
+    effect=message("doctor.address_randomization.effect"),
+    why=message("doctor.address_randomization.why"),
     wanted="on",
     files=("/proc/sys/kernel/randomize_va_space",),
     words={"off": "0", "partial": "1", "on": "2"},

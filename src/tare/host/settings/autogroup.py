@@ -2,6 +2,7 @@
 
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
+from tare.results.message import message
 
 UNIT = FileSetting(
     description=Description(
@@ -11,6 +12,8 @@ UNIT = FileSetting(
         source="sched(7), the autogroup feature and the weights of nice values",
     ),
     order=40,
+    effect=message("doctor.autogroup.effect"),
+    why=message("doctor.autogroup.why"),
     wanted="off",
     files=("/proc/sys/kernel/sched_autogroup_enabled",),
     words={"off": "0", "on": "1"},

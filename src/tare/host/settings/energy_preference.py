@@ -3,6 +3,7 @@
 from tare.host.settings.frequency import FOLDER, absence
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
+from tare.results.message import message
 
 UNIT = FileSetting(
     description=Description(
@@ -12,6 +13,8 @@ UNIT = FileSetting(
         source="Documentation/admin-guide/pm/intel_pstate.rst, amd-pstate.rst (EPP)",
     ),
     order=23,
+    effect=message("doctor.energy_preference.effect"),
+    why=message("doctor.energy_preference.why"),
     wanted="performance",
     files=(f"{FOLDER}/energy_performance_preference",),
     offered=f"{FOLDER}/energy_performance_available_preferences",

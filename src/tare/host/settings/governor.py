@@ -3,6 +3,7 @@
 from tare.host.settings.frequency import FOLDER, absence
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
+from tare.results.message import message
 
 UNIT = FileSetting(
     description=Description(
@@ -12,6 +13,8 @@ UNIT = FileSetting(
         source="Documentation/admin-guide/pm/cpufreq.rst",
     ),
     order=20,
+    effect=message("doctor.governor.effect"),
+    why=message("doctor.governor.why"),
     wanted="performance",
     files=(f"{FOLDER}/scaling_governor",),
     offered=f"{FOLDER}/scaling_available_governors",

@@ -2,6 +2,7 @@
 
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
+from tare.results.message import message
 
 UNIT = FileSetting(
     description=Description(
@@ -12,6 +13,8 @@ UNIT = FileSetting(
         "measured: 167 ns against 201 ns a load at 256 MiB on a virtual EPYC",
     ),
     order=31,
+    effect=message("doctor.huge_pages.effect"),
+    why=message("doctor.huge_pages.why"),
     wanted="madvise",
     files=("/sys/kernel/mm/transparent_hugepage/enabled",),
     words={"always": "always", "madvise": "madvise", "never": "never"},

@@ -37,6 +37,7 @@ class IdleStates(Setting):
         source="Documentation/admin-guide/pm/cpuidle.rst; Documentation/power/pm_qos_interface.rst",
     )
     order = 24
+    effect = message("doctor.idle_states.effect")
     wanted = "0"
 
     def examine(self, view: View) -> Diagnosis:

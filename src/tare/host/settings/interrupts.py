@@ -37,6 +37,7 @@ class Interrupts(Setting):
         "Documentation/trace/osnoise-tracer.rst, whose example has them at 1 to 5 µs",
     )
     order = 42
+    effect = message("doctor.interrupts.effect")
     wanted = "0"
 
     def examine(self, view: View) -> Diagnosis:

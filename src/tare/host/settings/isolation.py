@@ -36,6 +36,7 @@ class Isolation(Setting):
         "(cpuset.cpus.partition)",
     )
     order = 41
+    effect = message("doctor.isolation.effect")
     wanted = "1"
 
     def examine(self, view: View) -> Diagnosis:

@@ -2,6 +2,7 @@
 
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
+from tare.results.message import message
 
 UNIT = FileSetting(
     description=Description(
@@ -11,6 +12,8 @@ UNIT = FileSetting(
         source="Documentation/admin-guide/mm/ksm.rst; measured: a copy on write takes 1.8–2.0 µs",
     ),
     order=34,
+    effect=message("doctor.ksm.effect"),
+    why=message("doctor.ksm.why"),
     wanted="off",
     files=("/sys/kernel/mm/ksm/run",),
     words={"off": "0", "on": "1", "unmerge": "2"},

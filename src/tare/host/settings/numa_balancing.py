@@ -37,6 +37,8 @@ UNIT = NumaBalancing(
         source="Documentation/admin-guide/sysctl/kernel.rst (numa_balancing); numa(7)",
     ),
     order=30,
+    effect=message("doctor.numa_balancing.effect"),
+    why=message("doctor.numa_balancing.why"),
     wanted="off",
     files=("/proc/sys/kernel/numa_balancing",),
     words={"off": "0", "on": "1"},

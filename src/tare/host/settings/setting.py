@@ -104,6 +104,9 @@ class FileSetting(Setting):
 
     description: Description
     order: int
+    effect: Message
+    #: Why its bad values matter.
+    why: Message
     wanted: str
     #: Patterns of files; the first that fits anything is it.
     files: tuple[str, ...]
@@ -135,7 +138,7 @@ class FileSetting(Setting):
         return fail(
             value,
             *self.bad_for,
-            why=message(f"doctor.{name}.why"),
+            why=self.why,
             change=message("doctor.setting.change", text=written, file=pattern),
             fix={name: self.wanted},
             verdict=self.verdict,

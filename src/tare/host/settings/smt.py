@@ -67,6 +67,8 @@ UNIT = Threads(
         source="Marr et al., Hyper-Threading Technology Architecture and Microarchitecture, 2002",
     ),
     order=25,
+    effect=message("doctor.smt.effect"),
+    why=message("doctor.smt.why"),
     wanted="off",
     files=(FILE,),
     words={"on": "on", "off": "off"},

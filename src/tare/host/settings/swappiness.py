@@ -37,8 +37,7 @@ class Swappiness(FileSetting):
         if moved or total - free > LIMIT * total:
             why = message(f"doctor.swappiness.{'moving' if moved else 'short'}")
             return fail(value, *self.bad_for, why=why, change=change, fix=fix)
-        why = message("doctor.swappiness.possible")
-        return warn(value, "memory", why=why, change=change, fix=fix)
+        return warn(value, "memory", why=self.why, change=change, fix=fix)
 
 
 UNIT = Swappiness(
@@ -50,6 +49,8 @@ UNIT = Swappiness(
         "measured: a major fault from an SSD against a load from memory",
     ),
     order=33,
+    effect=message("doctor.swappiness.effect"),
+    why=message("doctor.swappiness.possible"),
     wanted="0",
     files=("/proc/sys/vm/swappiness",),
     good=("0",),

@@ -9,6 +9,7 @@ from tare.host.kernel_files import KernelFiles
 from tare.host.settings.frequency import FOLDER, absence
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
+from tare.results.message import message
 
 #: Says "no", where the others say "boost".
 INTEL = "/sys/devices/system/cpu/intel_pstate/no_turbo"
@@ -57,6 +58,8 @@ UNIT = Turbo(
         source="Documentation/admin-guide/pm/intel_pstate.rst, cpufreq.rst (boost)",
     ),
     order=22,
+    effect=message("doctor.turbo.effect"),
+    why=message("doctor.turbo.why"),
     wanted="off",
     files=(
         INTEL,

@@ -2,6 +2,7 @@
 
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
+from tare.results.message import message
 
 UNIT = FileSetting(
     description=Description(
@@ -11,6 +12,8 @@ UNIT = FileSetting(
         source="Documentation/admin-guide/lockup-watchdogs.rst",
     ),
     order=43,
+    effect=message("doctor.watchdog.effect"),
+    why=message("doctor.watchdog.why"),
     wanted="off",
     files=("/proc/sys/kernel/nmi_watchdog",),
     words={"on": "1", "off": "0"},

@@ -64,5 +64,6 @@ UNIT = Look(
         source="Documentation/admin-guide/cgroup-v2.rst; wait(2): RUSAGE_CHILDREN",
     ),
     order=50,
+    effect=message("doctor.cgroups.effect"),
     look=examine,
 )

@@ -54,5 +54,6 @@ UNIT = Look(
         source="Documentation/timers/timekeeping.rst; vdso(7)",
     ),
     order=12,
+    effect=message("doctor.clock.effect"),
     look=examine,
 )

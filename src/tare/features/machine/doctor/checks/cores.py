@@ -75,5 +75,6 @@ UNIT = Look(
         source="Documentation/scheduler/sched-capacity.rst",
     ),
     order=13,
+    effect=message("doctor.cores.effect"),
     look=examine,
 )

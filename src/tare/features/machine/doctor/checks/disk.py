@@ -51,5 +51,6 @@ UNIT = Look(
         source="Documentation/accounting/psi.rst; measured: 51 µs for a read of 4 KiB from an SSD",
     ),
     order=61,
+    effect=message("doctor.disk.effect"),
     look=examine,
 )

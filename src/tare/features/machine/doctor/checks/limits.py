@@ -76,5 +76,6 @@ UNIT = Look(
         source="Documentation/scheduler/sched-bwc.rst",
     ),
     order=14,
+    effect=message("doctor.limits.effect"),
     look=examine,
 )

@@ -117,5 +117,6 @@ UNIT = Look(
         source="sched(7): tasks of the same weight share a CPU evenly",
     ),
     order=60,
+    effect=message("doctor.load.effect"),
     look=examine,
 )

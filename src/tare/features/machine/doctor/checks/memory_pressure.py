@@ -51,5 +51,6 @@ UNIT = Look(
         source="Documentation/accounting/psi.rst",
     ),
     order=35,
+    effect=message("doctor.memory_pressure.effect"),
     look=examine,
 )

@@ -56,5 +56,6 @@ UNIT = Look(
         "instructions, 2022",
     ),
     order=44,
+    effect=message("doctor.mitigations.effect"),
     look=examine,
 )

@@ -92,5 +92,6 @@ UNIT = Look(
         "2003; the detour method of Beckman et al., 2006",
     ),
     order=70,
+    effect=message("doctor.noise.effect"),
     look=examine,
 )

@@ -63,5 +63,6 @@ UNIT = Look(
         source="Documentation/admin-guide/perf-security.rst; docs/reference/metrics.md (wall_ns)",
     ),
     order=51,
+    effect=message("doctor.perf.effect"),
     look=examine,
 )

@@ -74,5 +74,6 @@ UNIT = Look(
         source="proc(5), steal of /proc/stat; a time slice is 1 to 10 ms (sched(7))",
     ),
     order=11,
+    effect=message("doctor.steal.effect"),
     look=examine,
 )

@@ -42,5 +42,6 @@ UNIT = Look(
         source="Intel 64 and IA-32 SDM, volume 3, Thermal Monitoring and Protection",
     ),
     order=26,
+    effect=message("doctor.thermal.effect"),
     look=examine,
 )

@@ -53,5 +53,6 @@ UNIT = Look(
         "Amazon EC2, 2012",
     ),
     order=10,
+    effect=message("doctor.virtualization.effect"),
     look=examine,
 )
