@@ -68,7 +68,8 @@ def _show(found: Difference, where: str) -> None:
         out.print(f"{label:<8} {text(fact)}")
     if found.throttled:
         sizes = [Chosen(size, "bytes") for size in found.throttled]
-        out.print(f"Without  {text(message('net.diff.without', sizes=sizes))}")
+        without = message("net.diff.without", sizes=sizes)
+        out.print(f"Without  {text(without)}")
     for what, only in of_one(found, where).items():
         out.print(f"{what}: {text(only)}")
 
