@@ -145,8 +145,8 @@ def _table(compared: Iterable[Judged]) -> Table:
             Column(key="verdict", title="verdict"),
         ),
         rows=tuple(rows),
-        note="A change counts where it is significant over all metrics and comparisons (Holm), and "
-        "its whole interval is beyond the margin in every pair of takes. Disturbed takes do not "
+        note="A change counts where it is significant over all metrics and comparisons (Holm). Its "
+        "whole interval must exceed the margin in every pair of takes. Disturbed takes do not "
         "count, and a single take is not enough.",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -117,7 +118,7 @@ def _hosts(fleet: Fleet) -> Table:
     rows = []
     for place, name in enumerate(fleet.hosts):
         record = ended.get(name)
-        row: dict[str, object] = {
+        row: dict[str, Any] = {
             "host": name,
             "sessions": fleet.measured[place].sessions,
             "trials": fleet.measured[place].trials,
@@ -203,20 +204,20 @@ def _over_chr(table: Table) -> Figure:
     return Figure("chr", text(message("fleet.chart.chr.title")), chart, sentence(said))
 
 
-def _by_cell(table: Table) -> list[list[dict[str, object]]]:
-    found: dict[str, list[dict[str, object]]] = {}
+def _by_cell(table: Table) -> list[list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
     for row in table.rows:
         found.setdefault(text(row["cell"]), []).append(dict(row))
     return list(found.values())
 
 
-def _forest(name: str, rows: Sequence[dict[str, object]], margin: float) -> Figure:
+def _forest(name: str, rows: Sequence[dict[str, Any]], margin: float) -> Figure:
     rows = sorted(rows, key=lambda row: float(str(row["ratio"])))
     hosts, half = len(rows), MOST_ROWS // 2
     if hosts > MOST_ROWS:
         rows = [*rows[:half], *rows[-half:]]
     ratios, lows, highs = ([float(str(row[key])) for row in rows] for key in _RATIO)
-    title = message("fleet.chart.forest.title", cell=rows[0]["cell"], reference=rows[0]["to"])  # type: ignore[arg-type]
+    title = message("fleet.chart.forest.title", cell=rows[0]["cell"], reference=rows[0]["to"])
     chart = forest(
         [str(row["host"]) for row in rows], ratios, lows, highs, margin, text(title),
         n=[int(str(row["trials"])) for row in rows],

@@ -74,7 +74,8 @@ def describe(ended: Ended) -> Message:
     """Return what ended it."""
     if isinstance(ended, BeyondLimit):
         return _beyond(ended)
-    return message(f"net.ended.{ended.__struct_config__.tag}", **msgspec.structs.asdict(ended))
+    tag = str(ended.__struct_config__.tag)
+    return message(f"net.ended.{tag}", **msgspec.structs.asdict(ended))
 
 
 def advise(ended: Ended) -> str | None:
