@@ -1,8 +1,10 @@
-"""The map of the documents: whatever it says repeats something exists."""
+"""The map of purposes: what it names exists, and everything that tare offers is in it."""
 
 from __future__ import annotations
 
 import tomllib
+import typing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +12,22 @@ import pytest
 import typer
 
 from tare import platforms, registry
+from tare.cli import options
 from tare.experiment.catalogue import catalogue
 from tare.experiment.file import keys
 from tare.wiring import command_line
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS: list[dict[str, Any]] = tomllib.loads(
-    (ROOT / "docs/explanation/sources.toml").read_text()
-)["document"]
-ITEMS = [(document["name"], item) for document in DOCUMENTS for item in document["item"]]
+PURPOSES: dict[str, Any] = tomllib.loads((ROOT / "docs/explanation/sources.toml").read_text())
+ITEMS = [(document["name"], item) for document in PURPOSES["document"] for item in document["item"]]
+NEEDS = [(role["name"], item) for role in PURPOSES["role"] for item in role["item"]]
+NAMED = {by for _, item in (*ITEMS, *NEEDS) for by in item["by"]}
+#: Help of the options that commands share.
+SHARED = {
+    typing.get_args(option)[1].help
+    for option in vars(options).values()
+    if typing.get_origin(option) is typing.Annotated
+}
 STATUSES = ("full", "partly", "not here")
 
 
@@ -43,8 +52,8 @@ def exists(by: str) -> bool:
             return (ROOT / "src/tare/applications/library" / name).is_dir() or any(
                 (ROOT / "src/tare/applications/library").glob(f"*/{name}*")
             )
-        case "finding" | "chart" | "load":
-            return name in registry.units_of(kind)
+    if kind in registry.PACKAGES:
+        return name in registry.units_of(kind)
     return (ROOT / by).is_file()
 
 
@@ -75,9 +84,62 @@ def test_what_repeats_an_item_exists(document: str, item: dict[str, Any]) -> Non
     assert [by for by in item["by"] if not exists(by)] == []
 
 
-def test_each_example_of_an_experiment_repeats_something() -> None:
-    named = {by for _, item in ITEMS for by in item["by"]}
-    assert {"examples/stability.toml", "examples/calibrate.toml", "examples/pinning.toml"} <= named
+@pytest.mark.parametrize(("role", "item"), NEEDS, ids=lambda x: str(x)[:40])
+def test_what_serves_a_role_exists(role: str, item: dict[str, Any]) -> None:
+    assert {*item} == {"item", "where", "by"}
+    assert (ROOT / item["where"]).is_file()
+    assert item["by"]
+    assert [by for by in item["by"] if not exists(by)] == []
+
+
+def leaves(command: Any, path: str = "tare") -> Iterator[tuple[str, Any]]:
+    """Commands that do something, by what is typed; a standard one without its own name."""
+    if not getattr(command, "commands", None):
+        yield path, command
+        return
+    for name, below in command.commands.items():
+        standard = name == getattr(command, "standard", None)
+        yield from leaves(below, path if standard else f"{path} {name}")
+
+
+def offers() -> Iterator[str]:
+    """Everything that a person can ask for, as the map would name it."""
+    for kind in registry.PACKAGES:
+        # A setting is a check as well.
+        known = registry.units_of("setting") if kind == "check" else {}
+        yield from (f"{kind} {name}" for name in registry.units_of(kind) if name not in known)
+    for kind in ("kernel", "probe"):
+        yield from (f"{kind} {name}" for name in getattr(catalogue(), f"{kind}s"))
+    for file in (ROOT / "src/tare/applications/library").glob("*/application.toml"):
+        yield f"application {file.parent.name}"
+    for file in (ROOT / "examples").rglob("*.toml"):
+        yield str(file.relative_to(ROOT))
+    commands = dict(leaves(typer.main.get_command(command_line())))
+    yield from commands
+    found = [
+        (path, max(parameter.opts, key=len), parameter.help)
+        for path, command in commands.items()
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+    ]
+    shared = {name for _, name, meaning in found if meaning in SHARED}
+    yield from (f"{path} {name}" for path, name, _ in found if name not in shared)
+
+
+def test_everything_that_tare_offers_serves_somebody() -> None:
+    """An option that a few commands have is named with one of them."""
+    commands = {by.partition(" --")[0] for by in NAMED}
+    options_named = {word for by in NAMED for word in by.split() if word.startswith("--")}
+    missing = [
+        offer
+        for offer in offers()
+        if not ({offer} & (NAMED | commands) or {offer.rpartition(" ")[2]} & options_named)
+    ]
+    assert missing == []
+    assert {"tare audit", "tare fingerprint", "tare net measure --pings"} <= {*offers()}
+
+
+def test_what_does_not_exist_is_noticed() -> None:
     assert not exists("tare nothing")
     assert not exists("tare doctor --nothing")
     assert not exists("examples/nothing.toml")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment.results import Results, typed
-from tare.experiment.samples import Samples
+from tare.experiment.samples import COLUMNS, Key, Samples
 from tare.experiment.tables import TABLES
 from tare.results.columns import Columns, objects
 
@@ -42,6 +42,18 @@ def stacked(*tables: Columns) -> Columns:
     )
 
 
+def samples_of(table: Columns) -> Samples:
+    """Make samples of a table that has the columns of :meth:`Samples.table`."""
+    numbered = table.with_columns(
+        row=np.arange(len(table)),
+        worker=np.array(table["worker"], dtype=float),
+        iteration=np.array(table["iteration"], dtype=float),
+        value=np.array(table["value"], dtype=float),
+    )
+    grouped = numbered.groups("metric", "source", "phase")
+    return Samples({Key(*key): rows.only(*COLUMNS) for key, rows in grouped})
+
+
 def more_samples(samples: Samples, rows: Sequence[Sequence[Any]]) -> Samples:
     """Add rows of ``trial, worker, iteration, phase, metric, source, value``."""
     table = samples.table()
@@ -51,13 +63,13 @@ def more_samples(samples: Samples, rows: Sequence[Sequence[Any]]) -> Samples:
             for name, values in zip(table.names, zip(*rows, strict=True), strict=True)
         }
     )
-    return Samples.of_table(stacked(table, new))
+    return samples_of(stacked(table, new))
 
 
 def with_values(results: Results, values: Callable[[Columns], Any]) -> Results:
     """Replace the value of each sample by what a function makes of their table."""
     table = results.sample_table.table()
-    changed = Samples.of_table(table.with_columns(value=values(table)))
+    changed = samples_of(table.with_columns(value=values(table)))
     return dataclasses.replace(results, sample_table=changed)
 
 
@@ -68,7 +80,7 @@ def of_frame(frame: pd.DataFrame) -> Columns:
 
 def samples(frame: pd.DataFrame) -> Samples:
     """Make samples of a data frame."""
-    return Samples.of_table(of_frame(frame))
+    return samples_of(of_frame(frame))
 
 
 def _column(values: pd.Series) -> np.ndarray:

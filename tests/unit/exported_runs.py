@@ -7,7 +7,7 @@ from typing import Any
 import columns
 import numpy as np
 
-from tare.experiment.task_sets.outcomes import IMPORTED, RESULTS
+from tare.experiment.task_sets.outcomes import RESULTS
 from tare.features.tasks.runs import Configuration, Folder, Runs
 from tare.features.tasks.specification import TaskSet
 from tare.results.columns import objects
@@ -17,7 +17,7 @@ from tare.workloads.specification import Enforced
 KILLED = -9.0
 NO_STATUS = float("nan")
 #: Results that runs of tare have.
-OWN = [one for one in RESULTS if one not in IMPORTED]
+OWN = [one for one in RESULTS if one not in ("unknown", "failed")]
 #: Of each result, how its command ended.
 STATUS = dict.fromkeys(OWN, KILLED) | {
     "correct": 0.0, "wrong": 0.0, "done": 0.0, "unchecked": 0.0, "crashed": 7.0,

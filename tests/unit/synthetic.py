@@ -280,7 +280,7 @@ def _iteration(
 
 def _sample_table(samples: list[tuple[Any, ...]]) -> Samples:
     names = ["trial", "worker", "iteration", "phase", "metric", "source", "value"]
-    return Samples.of_table(Columns.of_rows(names, samples))
+    return columns.samples_of(Columns.of_rows(names, samples))
 
 
 def _levels(

@@ -16,7 +16,6 @@ from tare.experiment.findings.completeness import find, over_budget, short_cells
 from tare.experiment.findings.headline import headline
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
-from tare.experiment.samples import Samples
 from tare.experiment.specification import Stopping
 from tare.results.message import Chosen, message
 from tare.wiring import SUPPLIES
@@ -79,7 +78,7 @@ def test_trials_that_failed_and_were_repeated_change_no_estimate() -> None:
         whole,
         trial_table=columns.stacked(whole.trial_table, failed),
         # As of a trial whose observer was lost at its very end.
-        sample_table=Samples.of_table(columns.stacked(whole.sample_table.table(), samples)),
+        sample_table=columns.samples_of(columns.stacked(whole.sample_table.table(), samples)),
     )
     before, after = (
         all_findings(whole, SUPPLIES.findings()),

@@ -33,7 +33,6 @@ FORMATS = {
     "iperf3": [None, "retransmits"],
     "fio": [None, "clat_ns"],
     "asv": [None],
-    "codspeed": [None],
     "github-action-benchmark": [None],
     "tare-json": [None, "cpu_ns"],
 }
@@ -53,7 +52,7 @@ SMALL = (
     "hyperfine/one.json", "pyperf/command.json", "google-benchmark/once.json", "jmh/one.json",
     "criterion/sample.json", "pytest-benchmark/saved.json", "go-benchmark/events.json",
     "iperf3/tcp.json", "fio/failed.json", "tare-json/run.json", "asv/samples.json",
-    "codspeed/walltime.json", "github-action-benchmark/custom.json",
+    "github-action-benchmark/custom.json",
 )  # fmt: skip
 #: The strategies have examples for many hours: `make nightly` tries more of them.
 FEW, MANY = (

@@ -76,13 +76,6 @@ def test_the_report_of_jmeter_is_no_log(tmp_path: Path) -> None:
     assert dict(total.key) == {"Label": "TOTAL"}
 
 
-def test_codspeed_keeps_no_rounds() -> None:
-    first, _ = only_summary(readers.read(DATA / "codspeed" / "walltime.json"))
-    assert dict(first.key) == {"benchmark": "test_sum"}
-    assert first.reported["n"] == 193
-    assert first.reported["median"] == pytest.approx(10.884833e-6)
-
-
 def test_an_unknown_tools_statistics_are_not_proposed_as_values(tmp_path: Path) -> None:
     file = tmp_path / "codspeed.csv"
     file.write_text("name,mean_ns,stdev_ns,median_ns,min_ns,max_ns,rounds\nx,1,2,3,4,5,6\n")

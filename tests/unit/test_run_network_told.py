@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import columns
 import msgspec
 import numpy as np
 import synthetic
@@ -12,7 +13,7 @@ from said import args
 
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.results import Results
-from tare.experiment.samples import Key, Samples
+from tare.experiment.samples import Key
 from tare.measure.comparison.network_use import as_json, of_commands, of_trials
 from tare.render.words import text
 from tare.results.columns import Columns
@@ -30,7 +31,8 @@ def trials(*sent: tuple[float, float | None]) -> Results:
         if value is not None
     ]
     names = ("trial", "worker", "iteration", "phase", "metric", "source", "value")
-    return dataclasses.replace(made, sample_table=Samples.of_table(Columns.of_rows(names, samples)))
+    table = columns.samples_of(Columns.of_rows(names, samples))
+    return dataclasses.replace(made, sample_table=table)
 
 
 def test_what_was_sent_and_what_was_depleted_are_said() -> None:

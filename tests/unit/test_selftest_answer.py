@@ -115,7 +115,7 @@ def test_what_is_off_does_not_hide_behind_what_is_not(printed: Any) -> None:
     "words",
     [
         ("--false-alarms", "--workers", "2"), ("--false-alarms", "--trials", "3"),
-        ("--false-alarms", "--as-root"), ("--comparisons", "5"), ("--budget", ""),
+        ("--false-alarms", "--as-root"), ("--budget", ""),
     ],
 )  # fmt: skip
 def test_what_would_be_ignored_is_refused_before_anything_is_measured(

@@ -20,7 +20,6 @@ from tare.experiment.placement import Machine
 from tare.experiment.plan import cells
 from tare.experiment.report.backing import machine_tables
 from tare.experiment.results import Results, empty
-from tare.experiment.samples import Samples
 from tare.experiment.specification import Cell, Experiment
 from tare.features.machine.selftest import control, programs, screen
 from tare.features.machine.selftest.bounds import bound
@@ -65,7 +64,7 @@ def results(folder: Path, told: dict[str, Any], samples: dict[tuple[str, str], f
         for trial in range(1, n + 1)
     ])  # fmt: skip
     tables = (empty(name) for name in ("facts", "sessions", "faults", "stops"))
-    made = Samples.of_table(columns.of_records(rows))
+    made = columns.samples_of(columns.of_records(rows))
     return Results(question(), trials, made, *tables)
 
 

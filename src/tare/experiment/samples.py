@@ -41,18 +41,6 @@ class Samples:
     def __init__(self, parts: Mapping[Key, Columns]) -> None:
         self._parts = parts
 
-    @classmethod
-    def of_table(cls, table: Columns) -> Samples:
-        """Take apart a table that has the columns of :meth:`table`."""
-        numbered = table.with_columns(
-            row=np.arange(len(table)),
-            worker=np.array(table["worker"], dtype=float),
-            iteration=np.array(table["iteration"], dtype=float),
-            value=np.array(table["value"], dtype=float),
-        )
-        grouped = numbered.groups("metric", "source", "phase")
-        return cls({Key(*key): rows.only(*COLUMNS) for key, rows in grouped})
-
     def of(self, metric: str, source: str, phase: str = "measured") -> Columns:
         """Return ``row, trial, worker, iteration, value`` of the samples of one key."""
         return self._parts.get(Key(metric, source, phase), NOTHING)

@@ -171,11 +171,6 @@ class Order:
     course: Course
 
     @property
-    def matters(self) -> bool:
-        """Whether the order tells anything at all: true of at most 5 % of shuffled series."""
-        return self.moves or self.alternates or self.recurs or self.spreads
-
-    @property
     def moves(self) -> bool:
         """Whether the level may have changed: it does where trials are autocorrelated, too."""
         return self.remembers or self.steps or self.drifts

@@ -26,8 +26,6 @@ Result = Literal[
     "crashed", "killed", "unchecked", "lost", "unknown", "failed",
 ]  # fmt: skip
 RESULTS: tuple[Result, ...] = get_args(Result)
-#: Results that only imported files have.
-IMPORTED: frozenset[Result] = frozenset({"unknown", "failed"})
 #: Results of a run that solved its task.
 SOLVED: frozenset[Result] = frozenset({"correct", "done"})
 #: Results of a run that was killed at a limit.

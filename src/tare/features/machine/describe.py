@@ -96,10 +96,6 @@ def _show_parameters(application: dict[str, Any]) -> None:
         console.table([PARAMETER, *rows], left=len(PARAMETER))
 
 
-def _default(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def _units(kind: str, names: list[str] | None) -> list[dict[str, Any]]:
     from tare.experiment.catalogue import catalogue
 

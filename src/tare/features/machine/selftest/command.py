@@ -47,10 +47,6 @@ def selftest(
             help=f"Time limit. [default: {BUDGET}; false alarms: {ALARMS_BUDGET}]",
         ),
     ] = None,
-    comparisons: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help=f"Most for --false-alarms. [default: {COMPARISONS}]"),
-    ] = None,
     seed: options.Seed = None,
     platform: Annotated[
         list[str] | None,
@@ -82,12 +78,7 @@ def selftest(
     if false_alarms and (workers, trials, image, as_root) != (None, None, None, False):
         raise ExperimentError(
             "--workers, --trials, --image and --as-root are not for --false-alarms",
-            "tare selftest --false-alarms --comparisons 100 --budget '5 min'",
-        )
-    if comparisons is not None and not false_alarms:
-        raise ExperimentError(
-            "--comparisons is for --false-alarms",
-            f"tare selftest --false-alarms --comparisons {comparisons}",
+            "tare selftest --false-alarms --budget '5 min'",
         )
     seed = secrets.randbits(48) if seed is None else seed
     found_alarms: FalseAlarms | None = None
@@ -96,7 +87,6 @@ def selftest(
         if false_alarms:
             found_alarms = _control(
                 platform,
-                COMPARISONS if comparisons is None else comparisons,
                 ALARMS_BUDGET if budget is None else budget,
                 seed,
             )
@@ -156,7 +146,7 @@ def _accuracy(
         return accuracy.measure(prepared, folder, progress, as_root=as_root)
 
 
-def _control(platforms: list[str] | None, comparisons: int, budget: str, seed: int) -> FalseAlarms:
+def _control(platforms: list[str] | None, budget: str, seed: int) -> FalseAlarms:
     from tare.cli.stages import Progress
     from tare.features.machine.selftest import control
 
@@ -167,7 +157,7 @@ def _control(platforms: list[str] | None, comparisons: int, budget: str, seed: i
     with Progress() as progress:
         return control.measure(
             (platforms or ["bare"])[0],
-            comparisons,
+            COMPARISONS,
             quantities.wait("--budget", budget),
             seed,
             folder_in_memory,
