@@ -39,10 +39,11 @@ def test_a_shift_is_in_the_head_with_the_doubts_and_beside_the_warm_up() -> None
     found = shifted(results(1), 1)
     line = trusted.line(found)
     assert line is not None
-    assert args(line, "trusted.why.shift")["trial"] == 21
+    assert args(line, "trust.short.shift")["trial"] == 21
     assert not args(line, "trusted.doubt")["several"]
     assert line in summarize(found, []).notes
-    reason = args(doubts(found), "trusted.cell")["reason"]
+    ((_, reason),) = trusted.judged(found).doubted
+    assert args(doubts(found), "trusted.cell")["reason"] == reason.said
     assert trusted.why(reason, 40) == args(line, "trusted.doubt")["why"]
     warmup = registry.units_of("finding")["warmup"].find(found)
     assert warmup is not None

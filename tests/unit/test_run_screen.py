@@ -99,7 +99,7 @@ def test_trust_is_to_the_precision_that_was_reached_and_no_further() -> None:
     wide = summary(WIDE, "budget")
     label, said = trust_line(wide)
     assert label == "DOUBT"
-    assert "trusted.why.imprecise" in ids(said)
+    assert "trust.short.imprecise" in ids(said)
     told = wide.as_json()["summary"]["trust"]
     assert (told["verdict"], told["extent"] > 0.02, len(told["reasons"])) == ("DOUBT", True, 1)
 

@@ -46,6 +46,7 @@ class CsvRows:
 
     def __init__(self, file: Path, expected: Sequence[str] = ()) -> None:
         self._text = Text(file)
+        self._is_latin = False
         self._file = file
         head = self._text.head()
         self._separator, rows = _separated(file, head)
@@ -154,7 +155,8 @@ class CsvRows:
             if not block.data.isascii():
                 block.data.decode()
         except UnicodeDecodeError as error:
-            if not any(note.id == "interop.csv.latin" for note in self._text.notes):
+            if not self._is_latin:
+                self._is_latin = True
                 line = block.line + block.data.count(b"\n", 0, error.start)
                 self._text.note(message("interop.csv.latin", line=line))
             return Block(block.data.decode("latin-1").encode(), block.line, block.lines)

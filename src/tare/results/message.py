@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Literal, Self
 
 import msgspec
@@ -143,6 +143,11 @@ class Message(msgspec.Struct, frozen=True, tag="message"):
 
     id: str
     args: dict[str, Value] = {}
+
+    @property
+    def wording(self) -> Hashable:
+        """What it has in common with messages that differ from it in their values only."""
+        return self.id, *(v.wording for v in self.args.values() if isinstance(v, Message))
 
 
 Atom = (

@@ -165,8 +165,10 @@ class PlatformSize:
         Whether the cost depends on the size.
     misfit : Message or None
         What is off, where no shape fits: then PTO and PSO describe, no more.
+    lacks : {"sizes", "blocks"} or None
+        What there is too little of to identify PTO and PSO.
     refusal : Message or None
-        Why PTO and PSO are not identifiable.
+        The same in words.
     extrapolated : Message or None
         Why PTO alone is not.
     n : int
@@ -183,6 +185,7 @@ class PlatformSize:
     refusal: Message | None
     extrapolated: Message | None
     n: int
+    lacks: Literal["sizes", "blocks"] | None = None
 
 
 def platform_size(
@@ -241,10 +244,10 @@ def platform_size(
     )
     kept = _usable(table)
     complete = table[:, kept][np.isfinite(table[:, kept]).all(axis=1)]
-    refusal = _refusal(int(kept.sum()), len(sizes), len(complete), planned)
+    lacks, refusal = _refusal(int(kept.sum()), len(sizes), len(complete), planned)
     if refusal is not None:
         n = len(complete)
-        return PlatformSize(told, None, None, None, (), INCONCLUSIVE, None, refusal, None, n)
+        return PlatformSize(told, None, None, None, (), INCONCLUSIVE, None, refusal, None, n, lacks)
     return _fitted(told, sizes[kept], core_ratio[kept], complete, margin, confidence)
 
 
@@ -282,14 +285,16 @@ def _usable(table: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return np.asarray(counts >= max(1, counts.max(initial=0) / 2))
 
 
-def _refusal(usable: int, sizes: int, blocks: int, planned: int | None) -> Message | None:
+def _refusal(
+    usable: int, sizes: int, blocks: int, planned: int | None
+) -> tuple[Literal["sizes", "blocks"], Message] | tuple[None, None]:
     if usable < FEWEST_SIZES:
-        return message(
+        return "sizes", message(
             "size_model.few_sizes", needs=FEWEST_SIZES, planned=planned, sizes=sizes, usable=usable
         )
     if blocks < FEWEST_BLOCKS:
-        return message("size_model.few_blocks", needs=FEWEST_BLOCKS, blocks=blocks)
-    return None
+        return "blocks", message("size_model.few_blocks", needs=FEWEST_BLOCKS, blocks=blocks)
+    return None, None
 
 
 def _fitted(

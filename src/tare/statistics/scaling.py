@@ -76,17 +76,22 @@ def _concluded(
         )
     if not lines:
         return message("scaling.flat", span=_range(segments[0].start, segments[0].end))
-    flat = _told_ceiling(*ceiling)
+    flat = _ceiling_message(*ceiling)
     if verdict in ("saturating", "falling"):
         return message("scaling.saturating", verdict=verdict, span=ranges[0], ceiling=flat)
     errs = message("scaling.error", share=_share(error))
     if curved:
         return message("scaling.curved", ranges=ranges, error=errs)
-    apart = [_place(s.start) for s in segments if s.start == s.end]
-    return message("scaling.piecewise", ranges=ranges, ceiling=flat, apart=apart, error=errs)
+    return message(
+        "scaling.piecewise", ranges=ranges, ceiling=flat, apart=_on_no_line(segments), error=errs
+    )
 
 
-def _told_ceiling(at: float | None, low: float | None, high: float | None) -> Message | None:
+def _on_no_line(segments: Sequence[Segment]) -> list[Chosen]:
+    return [_place(s.start) for s in segments if s.start == s.end]
+
+
+def _ceiling_message(at: float | None, low: float | None, high: float | None) -> Message | None:
     if at is None:
         return None
     return message(
@@ -189,6 +194,36 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
     curved: bool = False
     #: That single line: the one that errs least in relative terms, unlike ``line``.
     straight: Segment | None = None
+
+
+class Besides(NamedTuple):
+    """What a piecewise scaling has besides its lines, in words.
+
+    Attributes
+    ----------
+    ceiling : Message or None
+        Where it is flat.
+    apart : list of Chosen
+        Each x that is on no line.
+    error : Message
+        By how much one line errs.
+    """
+
+    ceiling: Message | None
+    apart: list[Chosen]
+    error: Message
+
+
+def besides(found: Scaling) -> Besides | None:
+    """Return what a scaling has besides its lines; None: these do not describe it."""
+    lines = found.segments if found.saturates_at is None else found.segments[:-1]
+    if found.verdict != "piecewise" or found.curved or all(s.start == s.end for s in lines):
+        return None
+    return Besides(
+        _ceiling_message(found.saturates_at, found.saturates_low, found.saturates_high),
+        _on_no_line(found.segments),
+        message("scaling.error", share=_share(found.largest_error)),
+    )
 
 
 class _Fit(NamedTuple):

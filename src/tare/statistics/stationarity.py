@@ -113,7 +113,8 @@ def stationarity(series: FloatArray | Course) -> Stationarity:
 
 
 def _sentence(verdict: Stay) -> Message:
-    return message(f"series.stationarity.{verdict.replace(' ', '_')}")
+    name = verdict.replace(" ", "_")
+    return message(f"series.stationarity.{name}")
 
 
 def dickey_fuller(values: FloatArray, lags: int) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,11 +41,23 @@ SEVERAL_SESSIONS = 3
 _BY_CHANCE = 0.05
 #: Probability that chance gives no more doubted series than are accepted.
 _CERTAINTY = 0.95
-#: Reasons that cycles explain where they are shown.
-_OF_ORDER = {
-    f"trust.{one}"
-    for one in ("drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift")
-}
+#: Kinds of reasons to doubt or to reject a series.
+ReasonKind = Literal[
+    # Of the values, and of how they were read.
+    "corrupt", "units", "requests", "unsteady", "equal",
+    # Of how many there are.
+    "failed", "some_failed", "few", "one",
+    # Of what a trial is.
+    "trials", "executions", "grouped",
+    # Of their order.
+    "cold", "drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift", "copied",
+    "cycles", "timeline",
+    "imprecise",
+]  # fmt: skip
+#: Values that change over time; daily and weekly cycles explain these where they are shown.
+CHANGING: frozenset[ReasonKind] = frozenset(
+    {"drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift"}
+)
 
 
 class Defect(Protocol):
@@ -85,14 +97,37 @@ class OrderDoubt:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why a series is doubtful or rejected.
+
+    Attributes
+    ----------
+    kind : ReasonKind
+    said : Message
+        With the figure and what to do.
+    shorter : Message or None
+        Without what to do; None: there is no shorter form.
+    """
+
+    kind: ReasonKind
+    said: Message
+    shorter: Message | None = None
+
+    @property
+    def short(self) -> Message:
+        """The shortest form that there is."""
+        return self.shorter or self.said
+
+
+@dataclass(frozen=True)
 class Trust:
     """A verdict and why, and to what the median is known.
 
     Attributes
     ----------
     verdict : {"TRUST", "DOUBT", "REJECT"}
-    reasons : tuple of Message
-        Each with the figure and what to do; none of a TRUST. Imprecision comes last.
+    grounds : tuple of Reason
+        Why it is no TRUST. Imprecision comes last.
     remarks : tuple of Message
         What is to be known all the same, and lowers no verdict.
     order_doubt : OrderDoubt or None
@@ -102,22 +137,29 @@ class Trust:
         one that is open, and where the median is 0.
     sessions : int
         Sessions in which the values were measured, as far as known.
-    imprecision : Message or None
-        The reason that the median is known less precisely than asked; None: it is not.
     """
 
     verdict: Verdict
-    reasons: tuple[Message, ...]
+    grounds: tuple[Reason, ...]
     remarks: tuple[Message, ...] = ()
     order_doubt: OrderDoubt | None = None
     extent: float | None = None
     sessions: int = 1
-    imprecision: Message | None = None
+
+    @property
+    def reasons(self) -> tuple[Message, ...]:
+        """The grounds in words, with what to do."""
+        return tuple(one.said for one in self.grounds)
+
+    @property
+    def imprecision(self) -> Message | None:
+        """Say that the median is known less precisely than asked; None: it is not."""
+        return next((one.said for one in self.grounds if one.kind == "imprecise"), None)
 
     @property
     def is_sound(self) -> bool:
         """Whether nothing but a lack of precision speaks against the values."""
-        return not [reason for reason in self.reasons if reason is not self.imprecision]
+        return all(one.kind == "imprecise" for one in self.grounds)
 
     @property
     def claim(self) -> Message:
@@ -219,15 +261,18 @@ def trust(
     rejections = [_rejection(d) for d in defects]
     unfit = 0 if len(values) == 0 else _not_finite(values)
     if unfit and not any(d.kind == "corrupt" for d in defects):
-        rejections.append(message("trust.corrupt", unfit=unfit, n=len(values)))
+        said = message("trust.corrupt", unfit=unfit, n=len(values))
+        rejections.append(Reason("corrupt", said))
     if failed is not None:
-        rejections.insert(0, message("trust.failed", said=failed))
+        rejections.insert(0, Reason("failed", message("trust.failed", said=failed)))
     elif len(values) - unfit < FEWEST:
         n = len(values) - unfit
         if n == 1 and trials_known and not rejections:
-            return Trust("REJECT", (message("trust.one", needs=FEWEST, more=FEWEST - 1),))
+            one = message("trust.one", needs=FEWEST, more=FEWEST - 1)
+            return Trust("REJECT", (Reason("one", one),))
         few = message("series.few", n=n)
-        rejections.append(message("trust.few", said=few, needs=FEWEST, more=FEWEST - n))
+        said = message("trust.few", said=few, needs=FEWEST, more=FEWEST - n)
+        rejections.append(Reason("few", said))
     units = None if rejections else mixed_units(values)
     if units is not None and units.certain:
         rejections.append(_units(units))
@@ -243,16 +288,17 @@ def trust(
     certain = _certain_doubts(units, grouped, partly_failed)
     cold = cold_start(values, precision)
     if cold is not None and abs(cold.shift) > precision:
-        certain.append(message("trust.cold", said=cold.sentence))
+        certain.append(Reason("cold", message("trust.cold", said=cold.sentence), cold.sentence))
     elif cold is not None:
         remarks.append(cold.sentence)
-    reasons = [*certain, *doubts, *inside]
-    if not trials_known:
-        why = executions and message("trust.executions", said=executions)
-        reasons.append(why or message("trust.trials"))
+    grounds = [*certain, *doubts, *inside]
+    if not trials_known and executions is not None:
+        grounds.append(Reason("executions", message("trust.executions", said=executions)))
+    elif not trials_known:
+        grounds.append(Reason("trials", message("trust.trials")))
     judged = Trust(
-        "DOUBT" if reasons else "TRUST",
-        tuple(reasons),
+        "DOUBT" if grounds else "TRUST",
+        tuple(grounds),
         tuple(remarks),
         None if certain or not trials_known else evidence,
         sessions=sessions,
@@ -276,24 +322,19 @@ def with_extent(found: Trust, median: Interval, precision: float, *, narrows: bo
     half = median.half_width
     is_open = median.high is not None and not math.isfinite(median.high)
     extent = None if is_open else half
-    reasons = [reason for reason in found.reasons if reason is not found.imprecision]
-    imprecision = None
+    grounds = [one for one in found.grounds if one.kind != "imprecise"]
     if is_open or (half is not None and half > precision):
         more = more_trials_for(median, precision)
-        imprecision = message(
-            "trust.imprecise",
-            half=None if extent is None else Amount(extent, "share"),
-            target=Chosen(precision),
-            more=more if narrows and not reasons else None,
-            coarse=more is None and not is_open,
-        )
-        reasons.append(imprecision)
+        known: dict[str, Any] = {
+            "half": None if extent is None else Amount(extent, "share"),
+            "target": Chosen(precision),
+            "more": more if narrows and not grounds else None,
+            "coarse": more is None and not is_open,
+        }
+        said = message("trust.imprecise", **known)
+        grounds.append(Reason("imprecise", said, message("trust.short.imprecise", **known)))
     return replace(
-        found,
-        verdict="DOUBT" if reasons else "TRUST",
-        reasons=tuple(reasons),
-        extent=extent,
-        imprecision=imprecision,
+        found, verdict="DOUBT" if grounds else "TRUST", grounds=tuple(grounds), extent=extent
     )
 
 
@@ -304,22 +345,24 @@ def extent_of_all(some: Sequence[Trust]) -> float | None:
 
 def _look_inside(
     timeline: SharedTimeline | None, precision: float, half_width: float | None
-) -> list[Message]:
+) -> list[Reason]:
     """Return the doubt that the timeline of executions is; empty: their means do not mislead."""
     if timeline is None or not timeline.is_doubtful(precision, half_width):
         return []
-    return [message("trust.timeline", said=timeline.sentence, kind=timeline.kind)]
+    said = message("trust.timeline", said=timeline.sentence, kind=timeline.kind)
+    return [Reason("timeline", said, message("trust.short.timeline", said=timeline.sentence))]
 
 
 def _certain_doubts(
     units: MixedUnits | None, grouped: Said | None, partly_failed: Said | None
-) -> list[Message]:
+) -> list[Reason]:
     """Return the doubts that do not rest on the order of the values."""
     found = []
     if partly_failed is not None:
-        found.append(message("trust.some_failed", said=partly_failed))
+        said = message("trust.some_failed", said=partly_failed)
+        found.append(Reason("some_failed", said))
     if grouped is not None:
-        found.append(message("trust.grouped", said=grouped))
+        found.append(Reason("grouped", message("trust.grouped", said=grouped)))
     if units is not None:
         found.append(_units(units))
     return found
@@ -350,25 +393,25 @@ def beside_cycles(
     order, moved, remains : Order, Changes, Order
         Of ``left``: its order, its changes of level, and its order after these are removed.
     """
-    at = next((i for i, one in enumerate(found.reasons) if one.id in _OF_ORDER), None)
+    at = next((i for i, one in enumerate(found.grounds) if one.kind in CHANGING), None)
     if found.verdict != "DOUBT" or at is None:
         return found
     doubts = [_cycle_doubt(cycles)]
-    others = [one for one in found.reasons if one.id not in _OF_ORDER]
+    others = [one for one in found.grounds if one.kind not in CHANGING]
     if order is not None and moved.ok is False and _is_periodic(left, order, precision):
-        doubts.append(message("trust.periodic", said=period_message(order)))
+        doubts.append(_periodic(order))
     else:
         taken_out = [message("trust.without.cycles", n=len(cycles.cycles))]
         if moved.ok is False:
             doubts.append(_change_doubt(moved, precision))
             taken_out.append(_taken_out(moved))
-        copied_too = any(one.id == "trust.copied" for one in others)
+        copied_too = any(one.kind == "copied" for one in others)
         if remains is not None and remains.kind is not None and not copied_too:
             doubts.append(_order_doubt(remains, len(left), taken_out))
-    return replace(found, reasons=(*others[:at], *doubts, *others[at:]))
+    return replace(found, grounds=(*others[:at], *doubts, *others[at:]))
 
 
-def _cycle_doubt(found: TimeOfDay) -> Message:
+def _cycle_doubt(found: TimeOfDay) -> Reason:
     times = []
     for name, test in (("day", found.day), ("week", found.week)):
         if test.is_shown and not isinstance(test.cycle, str):
@@ -376,7 +419,8 @@ def _cycle_doubt(found: TimeOfDay) -> Message:
             size = None if share is None else Amount(share, "share")
             times.append(message(f"trust.cycle.{name}", size=size))
     weekly = bool(found.week.is_shown)
-    return message("trust.cycles", times=times, weekly=weekly, whole=found.covers_whole_periods)
+    whole = found.covers_whole_periods
+    return Reason("cycles", message("trust.cycles", times=times, weekly=weekly, whole=whole))
 
 
 def verdict_of_all(some: Sequence[Trust]) -> Verdict:
@@ -415,17 +459,21 @@ def most_by_chance(series: int) -> int:
     return int(np.argmax(likely >= _CERTAINTY - 1e-12))
 
 
-def _units(units: MixedUnits) -> Message:
-    return message(
-        "trust.units", count=units.count, factor=round(units.factor), certain=units.certain
+def _units(units: MixedUnits) -> Reason:
+    count, factor = units.count, round(units.factor)
+    return Reason(
+        "units",
+        message("trust.units", count=count, factor=factor, certain=units.certain),
+        message("trust.short.units", count=count, factor=factor),
     )
 
 
-def _rejection(defect: Defect) -> Message:
-    kind = {"mixed units": "units", "few requests": "requests", "no steady part": "unsteady"}.get(
-        defect.kind, "corrupt"
-    )
-    return message(f"trust.defect.{kind}", said=defect.message)
+def _rejection(defect: Defect) -> Reason:
+    kinds: dict[str, ReasonKind] = {
+        "mixed units": "units", "few requests": "requests", "no steady part": "unsteady"
+    }  # fmt: skip
+    kind = kinds.get(defect.kind, "corrupt")
+    return Reason(kind, message(f"trust.defect.{kind}", said=defect.message))
 
 
 def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
@@ -444,7 +492,7 @@ def _look(
     found: Changes | None,
     left: Order | None,
     sorter: IndexArray | None,
-) -> tuple[list[Message], list[Message], OrderDoubt | None]:
+) -> tuple[list[Reason], list[Message], OrderDoubt | None]:
     """Look at the order of the values.
 
     Returns
@@ -453,20 +501,21 @@ def _look(
         What lowers the verdict, what is only to be known, and the evidence of the former.
     """
     if tick_of(values, tick) is None:
-        return [message("trust.equal")], [], None
+        equal = Reason("equal", message("trust.equal"), message("trust.short.equal"))
+        return [equal], [], None
     order = order or order_of(values)
     if order is None:
         return [], [], None
     found = found or changes(values, precision, order)
     if not found.ok and _is_periodic(values, order, precision):
         # Parts of a period are no drift and no levels of their own.
-        said = message("trust.periodic", said=period_message(order))
-        return [said], [], OrderDoubt(order, None)
+        return [_periodic(order)], [], OrderDoubt(order, None)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = left or remaining(order, found)
     copy = copied(values, sorter)
     if copy is not None:
-        doubts.append(message("trust.copied", copy=copy_message(copy)))
+        repeated = copy_message(copy)
+        doubts.append(Reason("copied", message("trust.copied", copy=repeated), repeated))
     elif left.kind is not None:
         doubts.append(_order_doubt(left, len(values), [_taken_out(found)] if doubts else []))
     changed = found.drift is not None or found.largest is not None
@@ -483,32 +532,41 @@ def _is_periodic(values: FloatArray, order: Order, precision: float) -> bool:
     return changes(left, precision).ok is not False
 
 
-def _change_doubt(found: Changes, precision: float) -> Message:
+def _change_doubt(found: Changes, precision: float) -> Reason:
     target = Chosen(precision)
     if found.drift is not None:
-        return message("trust.drift", size=Deviation(found.drift, "share"), target=target)
-    size = Deviation(found.largest or 0.0, "share")
-    return message("trust.shift", trial=(found.at or 0) + 1, size=size, target=target)
+        size = Deviation(found.drift, "share")
+        said = message("trust.drift", size=size, target=target)
+        return Reason("drift", said, message("trust.short.drift", size=size))
+    size, trial = Deviation(found.largest or 0.0, "share"), (found.at or 0) + 1
+    said = message("trust.shift", trial=trial, size=size, target=target)
+    return Reason("shift", said, message("trust.short.shift", trial=trial, size=size))
 
 
-def _order_doubt(order: Order, n: int, without: Sequence[Message]) -> Message:
+def _order_doubt(order: Order, n: int, without: Sequence[Message]) -> Reason:
     """Name the dependence or the change of spread that matters most.
 
     ``without``: what was taken out before; empty: nothing of note.
     """
     if order.kind == "autocorrelation":
-        return message(
+        effective = round(n / order.tau)
+        said = message(
             "trust.autocorrelated",
             without=[*without],
             tau=order.tau,
             limit=Chosen(MOST_TAU, "1"),
             n=n,
-            effective=round(n / order.tau),
+            effective=effective,
             times=float(np.sqrt(order.tau)),
         )
-    if order.kind == "spread":
-        return _spread_doubt(order, n)
-    return message("trust.periodic", said=period_message(order))
+        short = message("trust.short.autocorrelated", n=n, effective=effective)
+        return Reason("autocorrelated", said, short)
+    return _spread_doubt(order, n) if order.kind == "spread" else _periodic(order)
+
+
+def _periodic(order: Order) -> Reason:
+    period = period_message(order)
+    return Reason("periodic", message("trust.periodic", said=period), period)
 
 
 def _taken_out(found: Changes) -> Message:
@@ -517,13 +575,15 @@ def _taken_out(found: Changes) -> Message:
     return message("trust.without.shifts", shifts=len(found.points), trial=found.at + 1)
 
 
-def _spread_doubt(order: Order, n: int) -> Message:
+def _spread_doubt(order: Order, n: int) -> Reason:
     spread = order.spread
     if spread.size <= LEAST_SPREAD_RATIO:
-        return message("trust.spread", tau=spread.tau)
-    return message(
-        "trust.spread_shift",
-        trial=spread.at * n // len(order.course.spaced) + 1,
-        times=float(spread.size),
-        more=spread.ratio > 1,
-    )
+        said = message("trust.spread", tau=spread.tau)
+        return Reason("spread", said, message("trust.short.spread"))
+    known: dict[str, Any] = {
+        "trial": spread.at * n // len(order.course.spaced) + 1,
+        "times": float(spread.size),
+        "more": spread.ratio > 1,
+    }
+    said = message("trust.spread_shift", **known)
+    return Reason("spread_shift", said, message("trust.short.spread_shift", **known))

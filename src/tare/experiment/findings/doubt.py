@@ -8,7 +8,7 @@ from tare.statistics.interim_analysis import FIRST_LOOK
 from tare.statistics.intervals import Interval
 from tare.statistics.shared_timeline import SharedTimeline
 from tare.statistics.statistic import FloatArray
-from tare.statistics.trust import PRECISION, Trust, trust
+from tare.statistics.trust import PRECISION, Reason, Trust, trust
 
 
 def judge(
@@ -36,10 +36,9 @@ def judge(
     )
 
 
-def why(reason: Message, trials: int) -> Message:
+def why(reason: Reason, trials: int) -> Message:
     """Return a reason in short, without what to do; ``trials``: how many it is of."""
     # Fewer trials are too few to adjust an interval by.
-    return message(
-        f"trusted.why.{reason.id.removeprefix('trust.')}",
-        **{**reason.args, "adjusted": trials >= FIRST_LOOK},
-    )
+    if reason.kind == "autocorrelated" and trials >= FIRST_LOOK:
+        return message("trusted.adjusted", said=reason.short)
+    return reason.short

@@ -96,16 +96,24 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> list[Me
     """Give the number that is safe everywhere; where more is inconclusive besides, how often."""
     safe = _safe(found, varied, results)
     waiting = [x.ends for x in found if x.ends and x.ends.state == "inconclusive"]
-    if not waiting or safe.id == "parallelism.inconclusive":
+    first = _first_ends(found)
+    is_inconclusive = bool(first) and all(end.state != "disturbed" for _, end in first)
+    if not waiting or is_inconclusive:
         return [safe]
     part = share(len(waiting), len(found))
     return [safe, message("parallelism.open", share=part, trials=_more(waiting))]
 
 
+def _first_ends(found: list[Ladder]) -> list[tuple[Ladder, Step]]:
+    """Return the steps that end the number of workers that is safe everywhere."""
+    safe = min(ladder.safe for ladder in found)
+    return [(x, x.ends) for x in found if x.ends and x.safe == safe]
+
+
 def _safe(found: list[Ladder], varied: list[str], results: Results) -> Message:
     """Give the number that is safe everywhere, and what ends it first."""
     safe = min(ladder.safe for ladder in found)
-    ends = [(x, x.ends) for x in found if x.ends and x.safe == safe]
+    ends = _first_ends(found)
     if not ends:
         return message("parallelism.all", workers=safe, **_widest(found))
     disturbed = [(x, e) for x, e in ends if e.state == "disturbed"]

@@ -96,7 +96,7 @@ def _settle(some: Sequence[Beside]) -> Message | None:
     refused = [one.found.refusal for one in some if one.found.refusal is not None]
     if any(one.found.refusal is None and not one.found.verdict.conclusive for one in some):
         return message("settle.more")
-    if any(why.id == "size_model.few_blocks" for why in refused):
+    if any(one.found.lacks == "blocks" for one in some):
         return message("platform_size.settle.blocks", needs=FEWEST_BLOCKS)
     if len(refused) == len(some):
         return message("platform_size.settle.sizes", needs=FEWEST_SIZES)

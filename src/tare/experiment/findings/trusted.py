@@ -16,7 +16,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
 from tare.results.message import Message, message
-from tare.statistics.trust import Trust
+from tare.statistics.trust import Reason, Trust, Verdict
 
 #: Share of steady series that show a change by chance.
 BY_CHANCE = 0.05
@@ -39,7 +39,7 @@ class Judged:
         Factors that name them.
     """
 
-    doubted: Sequence[tuple[Cell, Message]]
+    doubted: Sequence[tuple[Cell, Reason]]
     verdicts: Sequence[Trust]
     varied: Sequence[str]
 
@@ -72,7 +72,7 @@ def judged(results: Results) -> Judged:
     known = [(c, verdict) for c, verdict in found if verdict.verdict != "REJECT"]
     return Judged(
         # What is said of targets has the precision of medians.
-        [(c, verdict.reasons[0]) for c, verdict in known if not verdict.is_sound],
+        [(c, verdict.grounds[0]) for c, verdict in known if not verdict.is_sound],
         [verdict for _, verdict in known],
         cells.varied,
     )
@@ -89,10 +89,10 @@ def whole(results: Results) -> Trust | None:
     widest = max(found.verdicts, key=_width)
     sessions = min(one.sessions for one in found.verdicts)
     if said(results) is not None:
-        return replace(widest, verdict="DOUBT", reasons=(found.doubted[0][1],), sessions=sessions)
-    if widest.imprecision is not None:
-        return replace(widest, verdict="DOUBT", reasons=(widest.imprecision,), sessions=sessions)
-    return replace(widest, verdict="TRUST", reasons=(), sessions=sessions)
+        return replace(widest, verdict="DOUBT", grounds=(found.doubted[0][1],), sessions=sessions)
+    imprecise = tuple(one for one in widest.grounds if one.kind == "imprecise")
+    verdict: Verdict = "DOUBT" if imprecise else "TRUST"
+    return replace(widest, verdict=verdict, grounds=imprecise, sessions=sessions)
 
 
 def _judge(cell: Cell, cells: Cells) -> Trust:
@@ -130,7 +130,7 @@ def note(results: Results) -> Message | None:
         "trusted.note",
         verdict=found.verdict,
         several=judged(results).total > 1,
-        said=found.claim if found.verdict == "TRUST" else why(found.reasons[0], 0),
+        said=found.claim if found.verdict == "TRUST" else why(found.grounds[0], 0),
     )
 
 
@@ -154,8 +154,7 @@ def doubt(results: Results) -> Message | None:
     found = whole(results)
     if found is None or found.verdict == "TRUST":
         return None
-    imprecise = found.imprecision
-    return said(results) or (imprecise and message("trusted.imprecise", why=why(imprecise, 0)))
+    return said(results) or message("trusted.imprecise", why=why(found.grounds[0], 0))
 
 
 def each(results: Results) -> list[Message]:
@@ -165,7 +164,7 @@ def each(results: Results) -> list[Message]:
         message(
             "trusted.cell",
             where=where(cell.levels, found.varied),
-            reason=reason,
+            reason=reason.said,
             chance=found.by_chance,
         )
         for cell, reason in found.doubted[:_NAMED]

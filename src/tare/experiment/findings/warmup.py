@@ -54,7 +54,7 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=tuple(_answer(known, what, cells)),
+        answer=tuple(_answer(known, what, cells, by_iteration=by_iteration)),
         verdict=_verdict(known),
         settle=message("settle.more") if _verdict(known) == "inconclusive" else None,
         basis=str(basis),
@@ -104,7 +104,9 @@ def _row(cell: Cell, values: FloatArray, cells: Cells) -> dict[str, Any]:
     }
 
 
-def _answer(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Iterator[Message]:
+def _answer(
+    rows: list[dict[str, Any]], what: Message, cells: Cells, *, by_iteration: bool
+) -> Iterator[Message]:
     counts = Counter(r["shape"] for r in rows)
     yield message(
         "warmup.shapes",
@@ -122,7 +124,7 @@ def _answer(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Iterator
             more=beyond_chance(shifted, len(rows)),
             chance=Chosen(BY_CHANCE),
         )
-    if what.id == "warmup.trials" and (cold := _cold(rows)) is not None:
+    if not by_iteration and (cold := _cold(rows)) is not None:
         yield cold
         return
     moved = [r for r in rows if r["begins"] is not None and r["steady_from"] is not None]

@@ -11,7 +11,7 @@ from tare.experiment.sweep.document import Calibration, Fit, Interval, Point, Re
 from tare.experiment.sweep.numbers import place, rate, share, span, step
 from tare.experiment.sweep.trials import PERIOD
 from tare.results.message import Amount, Chosen, Levels, Message, Said, message
-from tare.statistics.scaling import FEWEST
+from tare.statistics.scaling import FEWEST, besides
 
 #: Half the CPU is called half the speed where it is within this.
 FAIR = 0.03
@@ -252,7 +252,8 @@ def of_fit(fit: Fit, unit: str) -> Said:
         )
     if found.verdict == "linear":
         return message("calibration.fit.yes", said=said, resource=along.resource)
-    if not isinstance(said, Message) or said.id != "scaling.piecewise":
+    parts = besides(found) if isinstance(said, Message) else None
+    if parts is None:
         return message("calibration.fit.no", said=said, resource=along.resource)
     rising = found.segments if found.saturates_at is None else found.segments[:-1]
     pieces = [
@@ -266,6 +267,5 @@ def of_fit(fit: Fit, unit: str) -> Said:
         for one in rising
         if one.start < one.end
     ]
-    besides = {name: said.args[name] for name in ("ceiling", "apart", "error")}
     resource = along.resource
-    return message("calibration.fit.pieces", pieces=pieces, resource=resource, **besides)
+    return message("calibration.fit.pieces", pieces=pieces, resource=resource, **parts._asdict())

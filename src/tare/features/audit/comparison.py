@@ -280,8 +280,10 @@ def _compare(
         matched = _of_processes(matched)
     location, refusal = locate(a, b, matched, question)
     said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
-    weak = (*_confounded(a, b, columns), *_unlike_inside(a, b, question))
-    matched = replace(matched, because=(*matched.because, *weak))
+    inside = _unlike_inside(a, b, question)
+    weak = (*_confounded(a, b, columns), *([] if inside is None else [inside]))
+    because = (*matched.because, *weak)
+    matched = replace(matched, because=because, unlike_inside=inside is not None)
     key = _common(a.key, b.key, columns)
     return ComparisonAudit(
         key=key,
@@ -313,16 +315,15 @@ def _confounded(a: SeriesAudit, b: SeriesAudit, columns: Sequence[str]) -> Itera
             yield message("audit.paired.confounded", key=key, first=a.key[key], second=b.key[key])
 
 
-def _unlike_inside(a: SeriesAudit, b: SeriesAudit, question: Question) -> Iterator[Message]:
+def _unlike_inside(a: SeriesAudit, b: SeriesAudit, question: Question) -> Message | None:
     """Say that iterations inside the trials of one change otherwise than in the other."""
     if question.steady or a.timeline is b.timeline is None:
-        return
+        return None
     shifts = [0.0 if s.timeline is None else s.timeline.shift for s in (a, b)]
-    if abs(shifts[1] - shifts[0]) > _UNLIKE * question.margin:
-        name, timeline = next((s.name, t) for s in (b, a) if (t := s.timeline) is not None)
-        yield message(
-            "audit.paired.timeline", name=name, said=timeline.sentence, kind=timeline.kind
-        )
+    if abs(shifts[1] - shifts[0]) <= _UNLIKE * question.margin:
+        return None
+    name, timeline = next((s.name, t) for s in (b, a) if (t := s.timeline) is not None)
+    return message("audit.paired.timeline", name=name, said=timeline.sentence, kind=timeline.kind)
 
 
 def _common(a: Mapping[str, str], b: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:

@@ -23,12 +23,13 @@ from tare.render.escaping import on_one_line
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, each, message
 from tare.statistics.changes import changes
 from tare.statistics.intervals import Interval
+from tare.statistics.trust import ReasonKind
 from tare.units import percent, quantity
 
 #: Half of an interval's width below which only that is said.
 _LEAST_HALF = 1e-4
 #: Reasons of series whose values are not known to be executions of their own.
-UNKNOWN_TRIALS = ("trust.trials", "trust.executions")
+_UNKNOWN_TRIALS: frozenset[ReasonKind] = frozenset({"trials", "executions"})
 #: Series that are named one by one.
 _NAMED = 3
 #: Digits of a median: it is often known to less than 0.1 %.
@@ -135,7 +136,8 @@ def shared(
     found: dict[object, list[tuple[Said, int]]] = {}
     for place, one in enumerate(some):
         for said in sentences(one):
-            found.setdefault(_kind(said), []).append((said, place))
+            wording = said.wording if isinstance(said, Message) else said
+            found.setdefault(wording, []).append((said, place))
     groups = [
         Shared(
             said=alike[0][0],
@@ -148,13 +150,6 @@ def shared(
     return sorted(groups, key=lambda g: -g.n)
 
 
-def _kind(said: Said) -> object:
-    """Return what messages have in common that differ in their values only."""
-    if not isinstance(said, Message):
-        return said
-    return said.id, *(_kind(value) for value in said.args.values() if isinstance(value, Message))
-
-
 def reasons(audit: Audit) -> list[tuple[str, Shared]]:
     """Give the reasons of all verdicts, each once, the worst first."""
     found: list[tuple[str, Shared]] = []
@@ -162,18 +157,20 @@ def reasons(audit: Audit) -> list[tuple[str, Shared]]:
         return found
     for worst in reversed(VERDICTS):
         some = [s for s in audit.series if s.trust.verdict == worst]
-        # The headline has the precision of medians.
-        alike = shared(some, _other_reasons, lambda s: s.name)
         # Until it is known what a trial is, other reasons may not be reasons.
-        alike.sort(key=lambda g: getattr(g.said, "id", None) not in UNKNOWN_TRIALS)
-        found += [(worst, g) for g in alike]
+        for sentences in (_unknown_trials, _other_reasons):
+            found += [(worst, g) for g in shared(some, sentences, lambda s: s.name)]
     return found
 
 
+def _unknown_trials(s: SeriesAudit) -> list[Message]:
+    return [one.said for one in s.trust.grounds if one.kind in _UNKNOWN_TRIALS]
+
+
 def _other_reasons(s: SeriesAudit) -> list[Message]:
-    """Return the reasons that the headline does not have: all but how wide an interval is."""
-    wide = None if s.trust.extent is None else s.trust.imprecision
-    return [reason for reason in s.trust.reasons if reason is not wide]
+    """Return the other reasons that the headline does not have: all but a known precision."""
+    told = _UNKNOWN_TRIALS if s.trust.extent is None else {*_UNKNOWN_TRIALS, "imprecise"}
+    return [one.said for one in s.trust.grounds if one.kind not in told]
 
 
 def missed(some: Sequence[SeriesAudit]) -> Message | None:

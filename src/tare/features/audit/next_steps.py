@@ -22,14 +22,10 @@ from tare.features.audit.series import SeriesAudit, has_iterations
 from tare.readers import Format, Repeat
 from tare.registry import units_of
 from tare.results.message import Chosen, Message, Said, message
+from tare.statistics.trust import CHANGING, ReasonKind
 from tare.statistics.warmup import warm_up
 from tare.units import chosen
 
-#: Reasons by which the values of a series change, or depend on each other, over time.
-_MOVING = {
-    f"trust.{one}"
-    for one in ("drift", "shift", "autocorrelated", "periodic", "spread", "spread_shift")
-}
 #: Keys whose levels are different work: their times are not alternatives to compare.
 _UNLIKE = frozenset({
     "benchmark", "case", "dataset", "function", "group", "input", "instance", "problem", "query",
@@ -87,14 +83,14 @@ def _identify(audit: Audit) -> Message | None:
 
 def _executions(audit: Audit) -> Message | None:
     """Return what has or names executions of their own; None where they are known."""
-    reasons = {reason.id for s in audit.series for reason in s.trust.reasons}
+    reasons = {reason.kind for s in audit.series for reason in s.trust.grounds}
     failed = [s for s in audit.series if s.failed]
     # Some tasks of a solver always time out; another program that always fails is worth a look.
     if failed and (len(failed) == len(audit.series) or any(s.series.task is None for s in failed)):
         return _failed(audit, failed)
-    if "trust.trials" in reasons:
+    if "trials" in reasons:
         return _identify(audit) or _columns(audit)
-    if reasons & {"trust.executions", "trust.few", "trust.one"}:
+    if reasons & {"executions", "few", "one"}:
         repeat = _repeat(audit)
         if repeat is not None:
             return _more_executions("executions", repeat, audit, FEWEST)
@@ -249,44 +245,39 @@ def _cure(audit: Audit) -> Message | None:
     """Return what cures the worst doubt; None where nothing that is typed does."""
     # Doubts that chance explains need no cure.
     doubted = () if audit.verdict == "TRUST" else audit.series
-    found = {reason.id: reason for s in doubted for reason in s.trust.reasons}
-    reasons = found.keys()
-    if {"trust.few", "trust.one"} & reasons:
+    found = {reason.kind: s for s in doubted for reason in s.trust.grounds}
+    if "few" in found or "one" in found:
         return _next(
             "few", _compare(audit) if len(audit.series) > 1 else _run(_commands(audit)[:1])
         )
-    if "trust.defect.requests" in found:
-        few = found["trust.defect.requests"].args["said"]
+    if (refused := found.get("requests")) is not None:
+        defects = refused.series.defects
+        few = next(one.message for one in defects if one.kind == "few requests")
         assert isinstance(few, Message)
         return _next("requests", again("audit", {"--value": str(few.args["instead"])}))
     if (cure := _inside(found) or _moving(audit, found)) is not None:
         return cure
-    cautions = {one.id for c in audit.comparisons for one in c.matched.cautions}
     # The audit cannot see that files were measured alternately, as Next proposes.
     settled = _repeat(audit) is not None and all(c.verdict.conclusive for c in audit.comparisons)
-    if (
-        cautions - {"audit.paired.few", "audit.paired.confounded", "audit.paired.machines"}
-        and not settled
-    ):
+    if not settled and any(c.matched.needs_pairs for c in audit.comparisons):
         return _rounds(audit) or _pairs("paired", audit)
     return None
 
 
-def _inside(found: Mapping[str, Message]) -> Message | None:
+def _inside(found: Mapping[ReasonKind, SeriesAudit]) -> Message | None:
     """Return what takes executions whole, or without their warm-up; None: neither is doubtful."""
-    grouped, timeline = found.get("trust.grouped"), found.get("trust.timeline")
-    if grouped is not None:
-        said = grouped.args["said"]
-        assert isinstance(said, Message)
+    if "grouped" in found and (said := found["grouped"].series.grouped) is not None:
         return _next("grouped", again("audit", {"--trial": str(said.args["column"])}))
-    if timeline is not None and timeline.args["kind"] == "warm-up":
+    inside = found["timeline"].timeline if "timeline" in found else None
+    if inside is not None and inside.kind == "warm-up":
         return _next("steady", again("audit", {"--steady": None}))
     return None
 
 
-def _moving(audit: Audit, found: Mapping[str, Message]) -> Message | None:
+def _moving(audit: Audit, found: Mapping[ReasonKind, SeriesAudit]) -> Message | None:
     """Return what cures values that change over time; None where no reason is such a change."""
-    moves, cycles = found.keys() & _MOVING, found.get("trust.cycles")
+    moves = found.keys() & CHANGING
+    cycles = found["cycles"].over_time if "cycles" in found else None
     interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
     dates = {file.imported.dates for file in audit.files}
     if moves and len(dates) == 1 and (order := dates.pop()) is not None:
@@ -297,15 +288,15 @@ def _moving(audit: Audit, found: Mapping[str, Message]) -> Message | None:
         return _pairs("moving", audit)
     if moves:
         return _next("disturbed", "tare doctor")
-    if cycles is None or cycles.args["whole"]:
+    if cycles is None or cycles.covers_whole_periods:
         return None
-    periods = message("audit.next.periods", weekly=bool(cycles.args["weekly"]))
+    periods = message("audit.next.periods", weekly=bool(cycles.week.is_shown))
     return _next("cycles", periods)
 
 
 def _warms_up(s: SeriesAudit) -> bool:
     """Whether a series is doubtful for a warm-up of its first runs, which --steady leaves out."""
-    moves = {reason.id for reason in s.trust.reasons} & _MOVING
+    moves = {reason.kind for reason in s.trust.grounds} & CHANGING
     if not moves or s.steady is not None or has_iterations(s.series):
         return False
     return warm_up(s.series.least, s.question.precision).shape == "warm-up"

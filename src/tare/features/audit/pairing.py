@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Matched:
     how : str
         ``by block``, ``by order`` or ``not``.
     because : tuple of Message
-        Why so.
+        Why so, then what weakens a comparison of these values.
     blocks : array or None
         Of each pair, in order of time, where paired by block.
     limits : (array, array)
@@ -34,6 +34,10 @@ class Matched:
     dependence : float or None
         Pairs that are worth one independent pair, where paired: nobody knows here whether coins
         were flipped for the order within blocks, so that what neighbours share does not cancel.
+    same_order : bool
+        Whether one of the two was first in every pair.
+    unlike_inside : bool
+        Whether iterations inside the trials of one change otherwise than in the other.
     """
 
     first: FloatArray
@@ -43,11 +47,18 @@ class Matched:
     limits: tuple[FloatArray, FloatArray]
     blocks: np.ndarray | None = None
     dependence: float | None = None
+    same_order: bool = False
+    unlike_inside: bool = False
 
     @property
     def paired(self) -> bool:
         """Whether the i-th of both belong together."""
         return self.how != "not"
+
+    @property
+    def needs_pairs(self) -> bool:
+        """Whether pairs in random order would avoid what weakens a comparison of these values."""
+        return not self.paired or self.same_order or self.unlike_inside
 
     @property
     def cautions(self) -> tuple[Message, ...]:
@@ -124,7 +135,8 @@ def _by_order(first: Trials, second: Trials) -> Matched:
     values = first.values[one], second.values[two]
     limits = first.least[one], second.least[two]
     because = [message("audit.paired.order"), *([message("audit.paired.drift")] if same else [])]
-    return _paired(values, limits, "by order", because, None, pair_dependence(*limits))
+    matched = _paired(values, limits, "by order", because, None, pair_dependence(*limits))
+    return replace(matched, same_order=same)
 
 
 def _paired(

@@ -307,7 +307,7 @@ class SeriesAudit:
     @property
     def is_one_process(self) -> bool:
         """Whether the tool that wrote the file takes all values in one process."""
-        return any(reason.id == "trust.executions" for reason in self.trust.reasons)
+        return any(reason.kind == "executions" for reason in self.trust.grounds)
 
     @property
     def n(self) -> int:

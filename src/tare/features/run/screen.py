@@ -605,8 +605,8 @@ def _doubt(summary: Summary, found: Trust) -> Message:
     """Return why the median is doubtful, in short."""
     from tare.experiment.findings.doubt import why
 
-    reason = found.reasons[0]
-    if reason is not found.imprecision:
+    reason = found.grounds[0]
+    if reason.kind != "imprecise":
         n = len(summary.of_levels.good)
         return message("run.doubt", extent=Amount(found.extent, "share"), why=why(reason, n))
     more, seconds = summary.more_trials
@@ -614,8 +614,8 @@ def _doubt(summary: Summary, found: Trust) -> Message:
         return why(reason, len(summary.of_levels.good))
     return message(
         "run.imprecise",
-        half=reason.args["half"],
-        target=reason.args["target"],
+        half=reason.said.args["half"],
+        target=reason.said.args["target"],
         more=more,
         time=None if seconds is None else console.seconds(seconds),
     )

@@ -199,8 +199,8 @@ class Running:
         if task.expected is None:
             return Ended("done", None, self.values)
         expected = answer(task)
-        if isinstance(expected, Message):
-            return Ended("unchecked", expected, self.values)
+        if isinstance(expected, Unusable):
+            return Ended("unchecked", expected.why, self.values)
         if self.limit_bytes == len(self.output):
             longer = message("tasks.differs.longer", of=len(expected))
             return Ended("wrong", longer, self.values)
@@ -217,7 +217,21 @@ def _changed(task: Task, expected: Path) -> Message | None:
     return message("tasks.answer.changed") if task.answer not in (None, digest) else None
 
 
-def answer(task: Task) -> bytes | Message:
+class Unusable(NamedTuple):
+    """Why the expected output of a task cannot be used.
+
+    Attributes
+    ----------
+    why : Message
+    is_large : bool
+        Whether it is as it was, but too large to be compared.
+    """
+
+    why: Message
+    is_large: bool = False
+
+
+def answer(task: Task) -> bytes | Unusable:
     """Return what is expected of a task; or why that is not known any more.
 
     Programs may have put something else in its place: it counts as it was when it was found.
@@ -227,9 +241,9 @@ def answer(task: Task) -> bytes | Message:
         with files.open_plain(Path(task.expected), links=True) as file:
             expected = file.read(MOST_EXPECTED_BYTES + 1)
     except OSError as error:
-        return message("tasks.answer.gone", why=error.strerror)
+        return Unusable(message("tasks.answer.gone", why=error.strerror))
     if len(expected) > MOST_EXPECTED_BYTES:
-        return message("tasks.answer.large")
+        return Unusable(message("tasks.answer.large"), is_large=True)
     if task.answer not in (None, hashlib.sha256(expected).hexdigest()):
-        return message("tasks.answer.changed")
+        return Unusable(message("tasks.answer.changed"))
     return expected

@@ -35,7 +35,7 @@ from tare.experiment.specification import WHOLE_SIZE, Cell
 from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks import checker, checks, hiding
 from tare.features.tasks.journal import Run
-from tare.features.tasks.lanes import Ended, RefusedError, Running, Work, answer
+from tare.features.tasks.lanes import Ended, RefusedError, Running, Unusable, Work, answer
 from tare.features.tasks.specification import (
     EXPECTED,
     MOST_OUTPUT_BYTES,
@@ -208,10 +208,10 @@ class _Session:
         if self.plan.set.checker is None or task.expected is None:
             return
         output = answer(task)
-        if isinstance(output, Message):
-            if output.id == "tasks.answer.large":
+        if isinstance(output, Unusable):
+            if output.is_large:
                 return
-            raise TrialError(f"the checker cannot be tried on {task.name}: {words(output)}")
+            raise TrialError(f"the checker cannot be tried on {task.name}: {words(output.why)}")
         try:
             asked, kept = self._check(self.lanes[0], output, task, self.run + 1)
             checking = Running(Work(0, 0, 1), asked, self.run + 1, 0, kept=kept)

@@ -92,7 +92,7 @@ def advice(some: Sequence[Summary], streams: int) -> Message | None:
     limit = next((one for one in limits if one is not None), None)
     if limit is None:
         return None
-    return message(f"net.advice.{limit.id.rpartition('.')[2]}", streams=streams)
+    return message(f"net.advice.{limit.kind}", streams=streams)
 
 
 def _limited(limits: Sequence[Summary]) -> list[Message]:
@@ -102,7 +102,7 @@ def _limited(limits: Sequence[Summary]) -> list[Message]:
             pattern=one.pattern,
             size=Chosen(one.write_bytes, "bytes"),
             direction=one.direction,
-            limit=one.limit,
+            limit=one.limit and one.limit.said,
         )
         for one in limits[:_LIMITS]
     ]

@@ -292,7 +292,7 @@ def _again(groups: Sequence[Group]) -> Sequence[Message]:
 def _limited(groups: Sequence[Group]) -> Sequence[Message]:
     """Say what the limit was."""
     said = [
-        message("net.named", name=one.name, said=one.summary.limit)
+        message("net.named", name=one.name, said=one.summary.limit.said)
         for one in groups
         if one.summary.limit is not None
     ]

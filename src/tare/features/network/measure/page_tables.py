@@ -84,7 +84,7 @@ def ends_at_work(groups: Sequence[Group]) -> Table:
     ]
     rows = (
         (one.name, s.sender_cpus, s.receiver_cpus, _percent(s.busy), _percent(s.buffer_limited),
-         _percent(s.receiver_limited), s.limit)
+         _percent(s.receiver_limited), s.limit and s.limit.said)
         for one in groups
         for s in (one.summary,)
     )  # fmt: skip

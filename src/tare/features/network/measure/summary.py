@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -35,6 +35,13 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     p90_ns: float
     p99_ns: float
     max_ns: float
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """What kept a rate below that of the network, and the same in words."""
+
+    kind: Literal["lacks", "sender_cpu", "receiver_cpu", "buffer", "window", "idle"]
+    said: Message
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +95,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     loaded_late: float | None
     idle_late: float | None
     #: Bottleneck; None: as far as both ends can see, the network itself.
-    limit: Message | None
+    limit: Limit | None
 
 
 def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[Said]) -> dict[str, Any]:
@@ -104,7 +111,7 @@ def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[Said]
         "complete": not measured.left_ns(),
         "ended": None if measured.ended is None else msgspec.to_builtins(measured.ended),
         "summaries": [
-            {**msgspec.to_builtins(one), "limit": None if one.limit is None else text(one.limit)}
+            {**msgspec.to_builtins(one), "limit": one.limit and text(one.limit.said)}
             for one in some
         ],
         "ends": measured.facts,
@@ -184,7 +191,7 @@ def _summary(measured: Measured, course: IntervalTable, phases: Sequence[Phase])
         lacks=lacking,
         loaded_late=_late(course, mine & (course.on_s > 0), course.round_trips, ids),
         idle_late=_late(course, course.on_s == 0, course.idle, list(course.idle)),
-        limit=message("net.limit.lacks", lacks=[no_cpu(lack) for lack in lacking])
+        limit=Limit("lacks", message("net.limit.lacks", lacks=[no_cpu(lack) for lack in lacking]))
         if lacking
         else _limit(held, cpus, busy, measured.asked.streams),
     )
@@ -262,18 +269,20 @@ def _limit(
     cpus: Sequence[float | None],
     busy: float | None,
     streams: int,
-) -> Message | None:
+) -> Limit | None:
     buffer, window = (share or 0.0 for share in held)
     sender, receiver = (used or 0.0 for used in cpus)
     # Each stream is sent by a thread of its own.
     if sender >= _FULL * streams and sender >= receiver:
-        return message("net.limit.sender_cpu", cpus=sender, streams=streams)
+        said = message("net.limit.sender_cpu", cpus=sender, streams=streams)
+        return Limit("sender_cpu", said)
     if receiver >= _FULL * streams:
-        return message("net.limit.receiver_cpu", cpus=receiver, streams=streams)
+        said = message("net.limit.receiver_cpu", cpus=receiver, streams=streams)
+        return Limit("receiver_cpu", said)
     if buffer >= _HELD:
-        return message("net.limit.buffer", share=Amount(buffer, "share"))
+        return Limit("buffer", message("net.limit.buffer", share=Amount(buffer, "share")))
     if window >= _HELD:
-        return message("net.limit.window", share=Amount(window, "share"))
+        return Limit("window", message("net.limit.window", share=Amount(window, "share")))
     if busy is not None and busy < _BUSY:
-        return message("net.limit.idle", share=Amount(1 - busy, "share"))
+        return Limit("idle", message("net.limit.idle", share=Amount(1 - busy, "share")))
     return None
