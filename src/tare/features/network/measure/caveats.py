@@ -102,7 +102,7 @@ def _limited(limits: Sequence[Summary]) -> list[Message]:
             pattern=one.pattern,
             size=Chosen(one.write_bytes, "bytes"),
             direction=one.direction,
-            limit=one.limit and one.limit.said,
+            limit=None if one.limit is None else one.limit.said,
         )
         for one in limits[:_LIMITS]
     ]
