@@ -10,10 +10,11 @@ from synthetic import MS, Behaviour, make
 from tare.experiment.findings import platform_cells
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.comparison_summary import blocks_needed, corrected
-from tare.experiment.findings.headline import summarize, with_one_total
+from tare.experiment.findings.headline import summarize
 from tare.experiment.specification import Stopping
 from tare.features.network.findings.dry import _host
 from tare.results.columns import Columns
+from tare.results.finding import Finding, Unsettled
 from tare.results.message import Amount, Duration, Message, message
 from tare.statistics.comparison import Comparison, compare_family
 from tare.wiring import SUPPLIES
@@ -71,18 +72,23 @@ def total(trials: int) -> Message:
     return message("cells.more", trials=trials, time=Duration(9), few=False)
 
 
+def waiting(name: str, trials: int) -> Finding:
+    """Return a finding whose summary says how many more trials would settle it."""
+    said = message("platform_advice.inconclusive", platforms=[name], more=total(trials))
+    brief = message("platform_advice.inconclusive", platforms=[name], more=None)
+    lines = (Unsettled(line=0, brief=brief, trials=trials),)
+    return Finding(
+        name=name, question="?", answer=said, verdict="inconclusive",
+        summary=(said, "a sentence"), unsettled=lines,
+    )  # fmt: skip
+
+
 def test_a_screen_has_one_total() -> None:
-    inner = message("stability.part_few", platforms=["a"], least=20, trials=8, more=total(12))
-    said = with_one_total(
-        [
-            message("stability.summary", reference="bare", parts=[inner]),
-            "a sentence",
-            message("platform_advice.inconclusive", share=None, platforms=["a"], more=total(700)),
-        ]
-    )
-    assert args(tuple(said[:1]), "stability.part_few")["more"] is None
-    assert said[1] == "a sentence"
-    assert args(tuple(said[2:]), "platform_advice.inconclusive")["more"] == total(700)
+    found = [waiting("a", 12), waiting("b", 700)]
+    results = make(Behaviour(mean_ns=200 * MS, spread=0.2), trials=12)
+    first, second, third, fourth = summarize(results, found).answers
+    assert (first, third) == (found[0].waiting[0].brief, found[1].answer)
+    assert second == fourth == "a sentence"
 
 
 def test_the_answers_of_an_experiment_have_one_total() -> None:

@@ -118,6 +118,23 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     trials: tuple[int, ...] = ()
 
 
+class Unsettled(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a summary that says how many more trials would settle it.
+
+    Attributes
+    ----------
+    line : int
+        Which line of the summary, from 0.
+    brief : Said
+        The same without that number.
+    trials : int
+    """
+
+    line: int
+    brief: Said
+    trials: int
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """An answer with its estimate, unit, interval, method, and the trials it rests on."""
 
@@ -132,6 +149,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     within: Chosen | None = None
     #: A line each for the head of the page and the terminal; None: nothing is there.
     summary: Said | tuple[Said, ...] | None = None
+    #: Lines of the summary that say how many more trials would settle them; unset: none.
+    unsettled: tuple[Unsettled, ...] | msgspec.UnsetType = msgspec.UNSET
     #: What to do, a line each, at most six; before all summaries.
     advice: tuple[Said, ...] = ()
     #: What would settle what is inconclusive; None: nothing is, or not known.
@@ -151,6 +170,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     def head(self) -> tuple[Said, ...]:
         """What of it stands at the head of the page and the terminal."""
         return (*self.advice, *each(self.summary))
+
+    @property
+    def waiting(self) -> tuple[Unsettled, ...]:
+        """Lines of the summary that say how many more trials would settle them."""
+        return () if self.unsettled is msgspec.UNSET else self.unsettled
 
     @property
     def shown(self) -> Answer:

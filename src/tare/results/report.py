@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tare.results.finding import Finding, Table
-from tare.results.message import Amount, Message, Ratio, Said, each
+from tare.results.message import Amount, Ratio, Said, each
 from tare.results.verdict import GateAnswer, worst
 
 #: By which a saved report is recognised, and the version of its form.
@@ -294,15 +294,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def also(self) -> tuple[Said, ...]:
         """What is said after these answers and stands at the head of no question."""
-        heads = [said for one in self.sections for said in one.finding.head]
-        # The same with other totals is the same.
-        known = {said.id if isinstance(said, Message) else said for said in heads}
-        others = (
-            said
-            for said in self.answers[_LEADING:]
-            if (said.id if isinstance(said, Message) else said) not in known
-        )
-        return (*others, *self.notes)
+        findings = [one.finding for one in self.sections]
+        heads = [said for one in findings for said in one.head]
+        heads += [line.brief for one in findings for line in one.waiting]
+        return (*(said for said in self.answers[_LEADING:] if said not in heads), *self.notes)
 
     @property
     def inconclusive(self) -> list[Finding]:

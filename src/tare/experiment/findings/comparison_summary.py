@@ -94,6 +94,11 @@ def distance(c: Comparison | SpreadComparison) -> float:
 _ORDER = (HIGHER, LOWER, HIGHER_WITHIN, LOWER_WITHIN, EQUIVALENT, INCONCLUSIVE)
 
 
+def more_trials(some: Compared) -> int | None:
+    """Return how many more trials would settle these comparisons; None: not known."""
+    return max((c.more_pairs for _, c in some if c.more_pairs is not None), default=None)
+
+
 def more(some: Compared) -> Message | None:
     """Say how many more trials, and how long, would settle these comparisons; None: not known.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,14 +16,10 @@ from tare.experiment.results import Results
 from tare.results.finding import Finding
 from tare.results.message import Message, Said, each, message
 
-#: What advice on platforms says as well.
-_COSTS = "overhead.summary"
 #: Findings that explain what the others answer.
 _EXPLAIN = {
     "causes", "platform_advice", "platform_factor", "platform_why", "input_dependence", "variance",
 }  # fmt: skip
-#: How many more trials would settle something.
-_TOTAL = "cells.more"
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     found : sequence of Finding
         As :func:`tare.experiment.findings.answers.all_findings` gave them.
     """
-    told = _ordered(found)
+    told = _ordered(results, found)
     lead = next((f.name for f in found if told and told[0] in f.head), None)
     if not told:
         told = [*each(found[0].answer)] if found else [message("headline.nothing")]
@@ -95,7 +90,7 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     notes = [*([trust] if trust else []), *caveats.notes(sessions.caveats(results))]
     return Headline(
         missing=(*([early] if early else []), *completeness.given_up(results)),
-        answers=tuple(with_one_total(told)),
+        answers=tuple(_with_one_number(told, found)),
         lead=lead,
         notes=tuple(notes),
         basis=(*_basis(results, found), *_conditions(found)),
@@ -104,50 +99,33 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     )
 
 
-def _ordered(found: Sequence[Finding]) -> list[Said]:
+def _ordered(results: Results, found: Sequence[Finding]) -> list[Said]:
     """Order what findings say: advice, answers, what explains them; the known before the rest."""
     advised = any(f.name == "platform_advice" and f.advice for f in found)
-    # What each platform costs is in the advice already.
+    cost = cost_basis(results)
+    is_rate = not isinstance(cost, Message) and cost.more_is_better
     explain = {*_EXPLAIN, "overhead"} if advised else _EXPLAIN
     answers = [f for f in found if f.name not in explain]
     known_first = sorted(answers, key=lambda f: f.verdict == "inconclusive")
     told = [
         *(line for f in found for line in f.advice),
         *(one for f in known_first for one in each(f.summary)),
-        *(one for f in found if f.name in explain for one in each(f.summary)),
     ]
-    return [one for one in told if not (advised and isinstance(one, Message) and one.id == _COSTS)]
+    for f in found:
+        if f.name in explain:
+            # What each platform costs is in the advice already, but for rates.
+            is_known = f.name == "overhead" and not is_rate
+            told += each(f.summary)[1 if is_known else 0 :]
+    return told
 
 
-def with_one_total(said: Sequence[Said]) -> list[Said]:
-    """Leave out how many more trials would settle a part, but for the largest number."""
-    totals = [one for line in said for one in _totals(line)]
-    largest = max(totals, key=_trials, default=None)
-    return [line if isinstance(line, str) else _keep(line, largest) for line in said]
-
-
-def _totals(value: Any) -> list[Message]:
-    if isinstance(value, list):
-        return [one for part in value for one in _totals(part)]
-    if not isinstance(value, Message):
-        return []
-    return [value] if value.id == _TOTAL else _totals([*value.args.values()])
-
-
-def _trials(total: Message) -> int:
-    trials = total.args["trials"]
-    return trials if isinstance(trials, int) else 0
-
-
-def _keep(said: Message, largest: Message | None) -> Message:
-    def kept(value: Any) -> Any:
-        if isinstance(value, list):
-            return [kept(one) for one in value]
-        if not isinstance(value, Message):
-            return value
-        return _keep(value, largest) if value.id != _TOTAL or value == largest else None
-
-    return Message(said.id, {name: kept(value) for name, value in said.args.items()})
+def _with_one_number(told: Sequence[Said], found: Sequence[Finding]) -> list[Said]:
+    """Keep how many more trials would settle a line only where it is the largest number."""
+    waiting = [(each(f.summary)[one.line], one) for f in found for one in f.waiting]
+    in_order = (one for said in told for of, one in waiting if of == said)
+    most = max(in_order, key=lambda one: one.trials, default=None)
+    less = [(said, one.brief) for said, one in waiting if one is not most]
+    return [next((brief for of, brief in less if of == said), said) for said in told]
 
 
 def _basis(results: Results, found: Sequence[Finding]) -> list[Message]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+
+from msgspec import UNSET
 
 from tare.experiment.findings.cells import Basis, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
@@ -12,8 +15,8 @@ from tare.experiment.findings.ladder import Ladder, Step, beyond, ladders
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Answer, Column, Finding, Table, interval_columns
-from tare.results.message import Change, Chosen, Duration, Message, Ratio, Value, message
+from tare.results.finding import Answer, Column, Finding, Table, Unsettled, interval_columns
+from tare.results.message import Change, Chosen, Duration, Message, Ratio, Said, Value, message
 
 _DESCRIPTION = Description(
     name="parallelism",
@@ -39,17 +42,16 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, message("parallelism.one_number"))
     answer = _answer(found, cells.varied, results)
     summary, tables = answer[:1], [_table(found, cells, results)]
+    told: list[tuple[list[Ladder], str | None]] = [(found, None)]
     wall = _by_wall(results, basis)
     by_wall = [] if wall is None else ladders(wall)
     if wall is not None:
         tables.append(_table(by_wall, wall, results))
-        also = [
-            message("parallelism.by_metric", metric=wall.basis.metric, said=said)
-            for said in _answer(by_wall, cells.varied, results)
-        ]
-        answer += also
+        metric, also = wall.basis.metric, _answer(by_wall, cells.varied, results)
+        answer += [_by_metric(metric, said) for said in also]
         if min(x.safe for x in by_wall) < min(x.safe for x in found):
-            summary.append(also[0])
+            summary.append(_by_metric(metric, also[0]))
+            told.append((by_wall, metric))
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -57,6 +59,7 @@ def find(results: Results) -> Finding | None:
         answer=tuple(answer),
         verdict=_verdict(found, by_wall),
         summary=tuple(summary),
+        unsettled=tuple(_unsettled(told, cells.varied, results)) or UNSET,
         settle=_settle(found, by_wall),
         basis=str(basis),
         estimates=tuple(
@@ -96,9 +99,7 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> list[Me
     """Give the number that is safe everywhere; where more is inconclusive besides, how often."""
     safe = _safe(found, varied, results)
     waiting = [x.ends for x in found if x.ends and x.ends.state == "inconclusive"]
-    first = _first_ends(found)
-    is_inconclusive = bool(first) and all(end.state != "disturbed" for _, end in first)
-    if not waiting or is_inconclusive:
+    if not waiting or _undecided(found):
         return [safe]
     part = share(len(waiting), len(found))
     return [safe, message("parallelism.open", share=part, trials=_more(waiting))]
@@ -110,8 +111,37 @@ def _first_ends(found: list[Ladder]) -> list[tuple[Ladder, Step]]:
     return [(x, x.ends) for x in found if x.ends and x.safe == safe]
 
 
-def _safe(found: list[Ladder], varied: list[str], results: Results) -> Message:
-    """Give the number that is safe everywhere, and what ends it first."""
+def _undecided(found: list[Ladder]) -> list[Step]:
+    """Return the steps that end it where none of them is known to be disturbed; else nothing."""
+    steps = [step for _, step in _first_ends(found)]
+    return [] if any(step.state == "disturbed" for step in steps) else steps
+
+
+def _unsettled(
+    told: list[tuple[list[Ladder], str | None]], varied: list[str], results: Results
+) -> Iterator[Unsettled]:
+    """Return the lines of the summary that say how many more trials would settle them.
+
+    ``told``: what each line is about, and the metric that it names.
+    """
+    for line, (found, metric) in enumerate(told):
+        if steps := _undecided(found):
+            brief = _safe(found, varied, results, number=False)
+            brief = brief if metric is None else _by_metric(metric, brief)
+            yield Unsettled(line=line, brief=brief, trials=_more_trials(steps))
+
+
+def _by_metric(metric: str, said: Said) -> Message:
+    return message("parallelism.by_metric", metric=metric, said=said)
+
+
+def _safe(
+    found: list[Ladder], varied: list[str], results: Results, *, number: bool = True
+) -> Message:
+    """Give the number that is safe everywhere, and what ends it first.
+
+    ``number``: also how many more trials would settle it.
+    """
     safe = min(ladder.safe for ladder in found)
     ends = _first_ends(found)
     if not ends:
@@ -132,7 +162,7 @@ def _safe(found: list[Ladder], varied: list[str], results: Results) -> Message:
         workers=safe,
         more=_slowest(ends)[1].workers,
         share=share(len(ends), len(found)),
-        trials=_more([step for _, step in ends]),
+        trials=_more([step for _, step in ends]) if number else None,
     )
 
 
@@ -156,12 +186,16 @@ def _settle(*found: list[Ladder]) -> Message | None:
     return _more(most) if most else None
 
 
+def _more_trials(steps: list[Step]) -> int:
+    return max(step.more or 1 for step in steps)
+
+
 def _more(steps: list[Step]) -> Message:
     """Say how many more trials per cell settle all of these, and how long they take."""
     time = sum(step.pair.seconds * (step.more or 1) for step in steps)
     return message(
         "cells.more",
-        trials=max(step.more or 1 for step in steps),
+        trials=_more_trials(steps),
         time=Duration(time) if time else None,
         few=False,
     )

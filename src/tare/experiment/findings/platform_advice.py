@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec import UNSET
+
 from tare.experiment.findings import chr_ranges, emulated_cpu
 from tare.experiment.findings.cells import Basis, Pair, cells_of
 from tare.experiment.findings.chr_ranges import ChrLine
-from tare.experiment.findings.comparison_summary import Compared, corrected, more, share
+from tare.experiment.findings.comparison_summary import (
+    Compared,
+    corrected,
+    more,
+    more_trials,
+    share,
+)
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.overhead import compare_locations
@@ -22,7 +30,7 @@ from tare.experiment.findings.platform_cells import (
 )
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Finding
+from tare.results.finding import Finding, Unsettled
 from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.comparison import Comparison
@@ -61,7 +69,8 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, apart or _why_none(compared))
     advice = tuple(said for said, _ in lines)
     waiting = [(p, c) for p, c in compared if not c.verdict.conclusive]
-    inconclusive = _inconclusive(waiting, len(compared)) if waiting else None
+    inconclusive = _inconclusive(waiting, len(compared), more(waiting)) if waiting else None
+    trials = more_trials(waiting)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -69,6 +78,15 @@ def find(results: Results) -> Finding | None:
         answer=(*advice, *([inconclusive] if inconclusive else [])),
         advice=advice,
         summary=inconclusive,
+        unsettled=UNSET
+        if inconclusive is None or trials is None
+        else (
+            Unsettled(
+                line=0,
+                brief=_inconclusive(waiting, len(compared), None),
+                trials=trials,
+            ),
+        ),
         verdict=settled([not waiting, *(not is_open for _, is_open in lines)]),
         settle=more(waiting),
         basis=str(basis),
@@ -98,13 +116,13 @@ def advise(
     return [*lines[: MOST_LINES - len(of_chr)], *of_chr]
 
 
-def _inconclusive(waiting: Compared, total: int) -> Message:
+def _inconclusive(waiting: Compared, total: int, more: Message | None) -> Message:
     """Say where it is open whether a cost is one at all, and what would settle that."""
     return message(
         "platform_advice.inconclusive",
         share=share(len(waiting), total),
         platforms=list(dict.fromkeys(p.level for p, _ in waiting)),
-        more=more(waiting),
+        more=more,
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from msgspec import UNSET
+
 from tare.experiment.findings.cells import Basis, Cell, Cells, Pair, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import (
     Compared,
@@ -14,6 +16,7 @@ from tare.experiment.findings.comparison_summary import (
     by_level,
     corrected,
     more,
+    more_trials,
     smallest_detectable,
     spread_kind,
 )
@@ -32,7 +35,7 @@ from tare.experiment.findings.network_cells import applies
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS
-from tare.results.finding import Estimate, Finding, Table
+from tare.results.finding import Estimate, Finding, Table, Unsettled
 from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import (
     EQUIVALENT,
@@ -75,7 +78,8 @@ def find(results: Results) -> Finding | None:
     reference, least = compared[0][0].reference, min(c.n for _, c in compared)
     seen = smallest_detectable([(p, overall[p.level]) for p, _ in compared])
     detectable = [seen] if seen else []
-    summary = _summary(compared, overall)
+    few = [(p, c) for p, c in compared if overall[p.level].low is None]
+    summary, trials = _summary(compared, overall, more(few)), more_trials(few)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -93,6 +97,9 @@ def find(results: Results) -> Finding | None:
         ),
         **judged(_verdict(compared, overall), SPREADS, Chosen(margin, "growth")),
         summary=summary,
+        unsettled=UNSET
+        if trials is None
+        else (Unsettled(line=0, brief=_summary(compared, overall, None), trials=trials),),
         settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=(
@@ -165,8 +172,13 @@ def _verdict(compared: Compared, overall: Mapping[str, SpreadComparison]) -> Ver
     return first_of(_ORDER, (c.verdict for c in overall.values()))
 
 
-def _summary(compared: Compared, overall: Mapping[str, SpreadComparison]) -> Message:
-    """Give the platforms of each verdict, with their spreads over all cells."""
+def _summary(
+    compared: Compared, overall: Mapping[str, SpreadComparison], more: Message | None
+) -> Message:
+    """Give the platforms of each verdict, with their spreads over all cells.
+
+    ``more``: how many more trials would settle those that have no interval.
+    """
     alike: dict[tuple[Verdict, bool], list[str]] = {}
     for platform, c in overall.items():
         if c.low is not None:
@@ -182,14 +194,13 @@ def _summary(compared: Compared, overall: Mapping[str, SpreadComparison]) -> Mes
     ]
     few = [platform for platform, c in overall.items() if c.low is None]
     if few:
-        waiting = [(p, c) for p, c in compared if p.level in few]
         parts.append(
             message(
                 "stability.part_few",
                 platforms=[*few],
                 least=FEWEST_FOR_RANGE,
-                trials=min(c.n for _, c in waiting),
-                more=more(waiting),
+                trials=min(c.n for p, c in compared if p.level in few),
+                more=more,
             )
         )
     return message("stability.summary", reference=compared[0][0].reference, parts=[*parts])
