@@ -268,7 +268,7 @@ def test_reasons_of_failures_in_several_files_are_counted_together(tmp_path: Pat
             files[-1].write_text(json.dumps({"results": [result]}))
     old, new = audited(files, compare=("folder",)).series
     assert old.partly_failed is None
-    assert text(new.partly_failed).startswith(
+    assert text(new.partly_failed.said).startswith(
         "18 of 72 runs failed and are left out: exit code 1 (18)"
     )
 
@@ -323,7 +323,7 @@ def test_the_wall_time_of_runs_killed_for_their_cpu_time_is_that_of_survivors(
     file.write_text(f'<result benchmarkname="b" tool="T" timelimit="10 s">{runs}</result>')
     (one,) = audited([file], value=metric).series
     count = one.partly_failed
-    assert (None if count is None else count.args["n"]) == failed
+    assert (None if count is None else count.n) == failed
     assert one.n == 60 - (failed or 0)
     assert one.trust.verdict == verdict
 
@@ -355,7 +355,7 @@ def test_a_task_of_which_every_run_fails_is_rejected_for_that(tmp_path: Path) ->
     every = audited([alone])
     assert not every.is_of_tasks  # two tasks are too few
     assert headline(every).args["failed"] == ["good", "bad"]
-    noted = shared(found.files, lambda f: f.imported.notes, lambda f: f.path.name)
+    noted = shared(found.files, lambda f: f.imported.said, lambda f: f.path.name)
     assert len(noted[0].names) == 6
 
 

@@ -83,14 +83,14 @@ def test_a_single_set_says_what_is_solved_in_few_lines(
     found = audited(write(tmp_path / "many.xml"))
     assert (found.verdict, found.exit_code) == ("TRUST", 0)
     assert headline(found).id == "tasks.solved"
-    (failed,) = found.files[0].imported.notes
-    assert failed.args["total"] == 60
-    reasons = {str(one.args["why"]): one.args["n"] for one in failed.args["why"]}
+    failed = found.files[0].imported.failed
+    assert failed.total == 60
+    reasons = dict(failed.reasons)
     assert set(reasons) <= {"TIMEOUT", "OUT OF MEMORY", "unknown(reason)"}
-    assert sum(reasons.values()) == failed.args["n"] > 1
+    assert sum(reasons.values()) == failed.n > 1
     (tasks,) = found.tasks.sets
     assert (len(tasks.tasks), tasks.runs) == (60, 60)
-    assert tasks.solved < 60 - failed.args["n"]  # wrong answers have times, and solve nothing
+    assert tasks.solved < 60 - failed.n  # wrong answers have times, and solve nothing
     show(found)
     shown = capsys.readouterr().out
     assert len(shown.splitlines()) <= 10

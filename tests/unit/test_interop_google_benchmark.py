@@ -12,7 +12,8 @@ from said import args, ids
 from tare import readers
 from tare.errors import InputError
 from tare.readers import ColumnOptions
-from tare.readers.readings import counted, failed, mean_of
+from tare.readers.readings import counted, mean_of
+from tare.readers.series import FailedRuns
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "google_benchmark"
 
@@ -62,7 +63,7 @@ def test_of_a_file_of_failures_alone_each_is_a_series_without_values(tmp_path: P
     file = written(tmp_path, *(one for one in entries if one["name"] == "BM_Skip"))
     (one,) = readers.read(file).series
     assert len(one.values) == 0
-    assert one.notes == (failed(8, 8, "repetition", ["no such device"]),)
+    assert one.failed == FailedRuns(8, 8, "repetition", because=("no such device",))
 
 
 def test_units_of_time_become_seconds_and_others_are_told(tmp_path: Path) -> None:
@@ -119,7 +120,7 @@ def test_what_was_not_skipped_counts(tmp_path: Path) -> None:
     file = written(tmp_path, *entries)
     (one,) = readers.read(file).series
     assert list(one.values) == [2.0]
-    assert one.notes == (failed(1, 2, "repetition"),)
+    assert one.failed == FailedRuns(1, 2, "repetition")
     (counter,) = readers.read(file, ColumnOptions(value="balance")).series
     assert (list(counter.values), counter.defects) == ([-3.5], ())
 

@@ -64,7 +64,7 @@ def test_runs_that_failed_are_left_out_and_told() -> None:
     assert len(one.values) == 8
     assert one.trial is not None
     assert list(one.trial) == [0, 1, 2, 4, 5, 6, 8, 9]
-    failures = args(one.notes, "interop.failed")
+    failures = args(one.losses, "interop.failed")
     assert (failures["n"], failures["total"], failures["what"]) == (2, 10, "run")
     (why,) = failures["why"]
     assert (why.args["why"].args, why.args["n"]) == ({"code": "1"}, 2)
@@ -117,7 +117,7 @@ def test_version_2_measures_more() -> None:
     assert first.reported["mean"] == pytest.approx(first.values.mean())
     assert first.trial is not None
     assert list(first.trial) == list(range(8))
-    failures = args(found.series[1].notes, "interop.failed")
+    failures = args(found.series[1].losses, "interop.failed")
     assert (failures["n"], failures["total"]) == (2, 8)
     assert found.specification.environment == "Linux x86_64"
     assert {"time_cpu", "time_user"} <= set(args(found.notes, "interop.other_metrics")["names"])

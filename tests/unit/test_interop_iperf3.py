@@ -340,7 +340,7 @@ def test_a_failed_run_among_others_is_left_out_and_told(tmp_path: Path) -> None:
     file = written(tmp_path, *[run(1.0, 2.0, got=1.5 + i) for i in range(6)], failed)
     (one,) = readers.read(file).series
     assert list(one.values) == [1.5 + i for i in range(6)]
-    lost = args(one.notes, "interop.failed")
+    lost = args(one.losses, "interop.failed")
     assert (lost["n"], lost["total"], lost["why"]) == (1, 7, ["no route"])
     assert audit([file], Question()).verdict == "DOUBT"
 

@@ -58,11 +58,11 @@ def test_requests_are_seconds_in_order_of_time(name: str) -> None:
     # What the requests slept, and a little.
     assert 0.010 <= good.values.min() < good.values.max() < 0.1
     assert good.notes == ()
-    failures = args(flaky.notes, "interop.failed")
+    failures = args(flaky.losses, "interop.failed")
     assert (failures["n"], failures["total"], failures["what"]) == (30, 60, "request")
     at = failures["at"].args
     assert (at["place"], len(at["places"]), at["more"]) == ("line", 5, 25)
-    failures = args(imported.notes, "interop.failed")
+    failures = args(imported.said, "interop.failed")
     assert (failures["n"], failures["total"], failures["at"]) == (30, 90, None)
     repetitions = args(imported.specification.repetitions, "interop.repetitions.per")
     assert repetitions == {"count": counted([30], "request"), "unit": "label"}
@@ -103,7 +103,7 @@ def test_requests_that_all_failed_are_said_to(tmp_path: Path) -> None:
     imported = read(written(tmp_path, f"timeStamp,elapsed,label,success\n{rows}"))
     (series,) = imported.series
     assert len(series.values) == 0
-    assert args(series.notes, "interop.failed")["n"] == 5
+    assert args(series.losses, "interop.failed")["n"] == 5
 
 
 def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_options_choose_columns_and_failed_requests_stay_out(name: str) -> None:
         "Group 1-3",
     }
     assert [len(one.values) for one in imported.series] == [20, 20, 20]
-    failures = args(imported.notes, "interop.failed")
+    failures = args(imported.said, "interop.failed")
     assert (failures["n"], failures["total"]) == (30, 90)
     assert all(one.unit == "s" and one.position is not None for one in imported.series)
     compared = read(file, ColumnOptions(compare=("label",)))
@@ -166,7 +166,7 @@ def test_failed_requests_are_left_out_of_any_csv(
         (series,) = imported.series
         assert dict(series.key) == {"label": "login"}
         assert (len(series.values), series.values.max()) == (190, 0.186)
-        assert args(series.notes, "interop.failed")["n"] == 10
+        assert args(series.losses, "interop.failed")["n"] == 10
 
 
 def test_unquoted_commas_are_refused_with_their_line(tmp_path: Path) -> None:

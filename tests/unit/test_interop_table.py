@@ -820,9 +820,9 @@ def test_rows_with_an_exit_code_other_than_0_are_failed_runs(tmp_path: Path, nam
     failing, good = made(tmp_path, text).series
     assert failing.values.tolist() == [1.0, 1.1, 1.3, 1.5, 1.7]
     assert len(good.values) == 8
-    failures = args(failing.notes, "interop.failed")
+    failures = args(failing.losses, "interop.failed")
     assert (failures["n"], failures["total"], failures["at"]) == (3, 8, lines(4, 6, 8))
-    assert args(made(tmp_path, text).notes, "interop.failed")["total"] == 16
+    assert args(made(tmp_path, text).said, "interop.failed")["total"] == 16
     named = keyed(made(tmp_path, text, value="wall_s", group=("cmd", name)))
     assert named["a", "137"] == [1.4]
 
@@ -843,7 +843,7 @@ def test_rows_that_a_column_calls_failed_are_omitted(
     rows = [f"{10 + i},{bad if i in {2, 5} else good}" for i in range(8)]
     one = only(tmp_path, "\n".join([f"wall_s,{name}", *rows]), value="wall_s")
     assert one.values.tolist() == [10, 11, 13, 14, 16, 17]
-    failures = args(one.notes, "interop.failed")
+    failures = args(one.losses, "interop.failed")
     assert (failures["n"], failures["total"], failures["at"]) == (2, 8, lines(4, 7))
 
 
@@ -867,7 +867,7 @@ def test_a_row_without_an_exit_code_did_not_succeed(tmp_path: Path) -> None:
     (one,) = read(file).series
     assert one.values.tolist() == [1, 4]
     every = only(tmp_path, "wall_s,returncode\n1,2\n2,2\n", value="wall_s")
-    assert (len(every.values), args(every.notes, "interop.failed")["total"]) == (0, 2)
+    assert (len(every.values), args(every.losses, "interop.failed")["total"]) == (0, 2)
 
 
 def test_a_column_of_other_content_is_no_exit_code(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ from tare.errors import InputError
 from tare.experiment.store import export
 from tare.features.audit.audit import audit
 from tare.features.audit.question import Question
-from tare.readers import ColumnOptions, command_for, read, readings
+from tare.readers import ColumnOptions, command_for, read
+from tare.readers.series import FailedRuns
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "tare_json"
 
@@ -62,7 +63,7 @@ def test_failed_trials_are_told(results, folder):
     failed = int((results.trial_table["status"] != "ok").sum())
     assert failed > 0
     total = len(results.trial_table)
-    assert readings.failed(failed, total, "trial") in read(folder).notes
+    assert read(folder).failed == FailedRuns(failed, total, "trial")
 
 
 def test_a_cell_of_which_trials_failed_is_one_of_survivors(results, folder):
@@ -71,7 +72,7 @@ def test_a_cell_of_which_trials_failed_is_one_of_survivors(results, folder):
     for one in found.series:
         own = trials.where(**one.key)
         bad = int((own["status"] != "ok").sum())
-        said = readings.failed(bad, len(own), "trial") if bad else None
+        said = FailedRuns(bad, len(own), "trial") if bad else None
         assert one.partly_failed == said
         if bad:
             assert one.trust.verdict == "DOUBT"
@@ -89,7 +90,7 @@ def test_killed_trials_have_no_other_metric(tmp_path: Path) -> None:
     for metric, failed in (("wall_ns", 0), ("cpu_ns", killed)):
         found = audit([folder], Question(columns=ColumnOptions(value=metric)))
         counts = [one.partly_failed for one in found.series if one.partly_failed]
-        assert sum(one.args["n"] for one in counts) == failed
+        assert sum(one.n for one in counts) == failed
 
 
 @pytest.mark.parametrize("compare", [(), ("platform",)])
@@ -128,7 +129,7 @@ def test_killed_trials_of_a_run_without_a_value_have_failed(
     file.write_text(json.dumps(document))
     (one,) = audit([file], Question(columns=ColumnOptions(value=metric))).series
     assert one.n == values
-    said = readings.failed(failed, 30, "trial") if failed else None
+    said = FailedRuns(failed, 30, "trial") if failed else None
     assert one.partly_failed == said
 
 

@@ -14,7 +14,8 @@ from said import args, ids
 
 from tare.errors import InputError
 from tare.readers import Imported, Series, read, xml_file
-from tare.readers.readings import counted, failed
+from tare.readers.readings import counted
+from tare.readers.series import FailedRuns
 from tare.readers.single_runs import join
 from tare.results.message import message
 
@@ -188,9 +189,9 @@ def test_failed_runs_are_told_and_left_out() -> None:
     # Its name was memUsage, without a unit.
     assert found["ie-local-interpolant.smt2", "memory"] == [45228032]
     assert found["other-cast-encoding.smt2", "walltime"] == []
-    why = message("interop.failed_with", why="ERROR", n=1)
-    assert failed(1, 1, "run", [why]) in imported.series[-1].notes
-    assert failed(1, 2, "run", [why]) in imported.notes
+    why = (("ERROR", 1),)
+    assert imported.series[-1].failed == FailedRuns(1, 1, "run", why)
+    assert imported.failed == FailedRuns(1, 2, "run", why)
 
 
 def timed_out(folder: Path, limit: str, *times: str) -> Series:
@@ -211,8 +212,7 @@ def test_a_run_out_of_time_below_the_limit_has_no_value(tmp_path: Path) -> None:
     assert found.above.tolist() == [10, 10]
     assert found.task is not None
     assert found.task.results == ("cpu_time", "killed", "cpu_time")
-    why = message("interop.failed_with", why="TIMEOUT", n=1)
-    assert failed(1, 3, "run", [why]) in found.notes
+    assert found.failed == FailedRuns(1, 3, "run", (("TIMEOUT", 1),))
 
 
 def test_a_limit_beyond_all_numbers_is_none(tmp_path: Path) -> None:
@@ -290,12 +290,12 @@ def test_whatever_a_file_holds_is_read_or_refused(
 
 
 def test_failures_of_several_files_are_added_up() -> None:
-    late = message("interop.failed_with", why="TIMEOUT", n=1)
-    full = message("interop.failed_with", why="OUT OF MEMORY", n=2)
+    late, full = ("TIMEOUT", 1), ("OUT OF MEMORY", 2)
     made = [
-        Series(key={}, values=np.ones(1), trial=np.zeros(1), notes=notes)
-        for notes in ((failed(1, 3, "run", [late]),), (failed(3, 3, "run", [full, late]),), ())
-    ]
-    (note,) = join(made).notes
-    both = [message("interop.failed_with", why=why, n=2) for why in ("TIMEOUT", "OUT OF MEMORY")]
-    assert note == failed(4, 9, "run", both)
+        Series(key={}, values=np.ones(1), trial=np.zeros(1), failed=failed)
+        for failed in (
+            FailedRuns(1, 3, "run", (late,)), FailedRuns(3, 3, "run", (full, late)), None
+        )
+    ]  # fmt: skip
+    both = (("TIMEOUT", 2), ("OUT OF MEMORY", 2))
+    assert join(made).failed == FailedRuns(4, 9, "run", both)

@@ -35,7 +35,7 @@ from tare.features.run import table
 from tare.features.run.screen import _problems, missed, show, summarize, target_of
 from tare.measure.comparison import session
 from tare.measure.comparison.session import Execution, Wanted
-from tare.readers.readings import failed
+from tare.readers.series import FailedRuns
 from tare.render import markdown
 from tare.render.words import text as text_of
 from tare.results.message import Amount, Chosen, message
@@ -370,8 +370,8 @@ def test_an_audit_reads_what_a_run_has_written(name: str, tmp_path: Path) -> Non
     assert np.median(one.values) * scale == pytest.approx(known.interval.estimate, rel=1e-12)
     assert one.trial is not None
     assert one.trial[0] == case.failed + 1
-    left_out = failed(case.failed, len(one.values) + case.failed, "trial")
-    assert (left_out in found.notes) == bool(case.failed)
+    left_out = FailedRuns(case.failed, len(one.values) + case.failed, "trial")
+    assert found.failed == (left_out if case.failed else None)
     # What else was measured of each trial can be named.
     (other,) = readers.read(file, readers.ColumnOptions(value="cpu_ns")).series
     assert (other.values * 1e9).tolist() == pytest.approx(

@@ -15,8 +15,8 @@ from tare.experiment.task_sets.outcomes import SOLVED, Result
 from tare.readers import units, xml_file
 from tare.readers.cells import split
 from tare.readers.format import Format
-from tare.readers.readings import Readings, each_of, exceeded, failed, failed_with, readings
-from tare.readers.series import ColumnOptions, Imported, Series, TaskRuns
+from tare.readers.readings import Readings, counted_reasons, each_of, readings
+from tare.readers.series import ColumnOptions, FailedRuns, Imported, Series, TaskRuns
 from tare.readers.text_file import label
 from tare.readers.xml_file import Element
 from tare.registry import Description
@@ -188,7 +188,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
             each_of((len(task.runs) for task in tasks.values()), "run", "task"),
             environment=_environment(systems),
         ),
-        notes=tuple(_notes(root, tasks.values(), {m for m, one in limits.items() if one})),
+        failed=_failed(tasks.values(), {metric for metric, limit in limits.items() if limit}),
+        notes=_notes(root),
     )
 
 
@@ -250,10 +251,7 @@ def _series(
                 trial=found.kept,
                 task=task.of_metric(titles, unit, limit),
                 defects=found.defects,
-                notes=(
-                    *_failed([task], bounded),
-                    *exceeded(found.values, found.above, unit, "run"),
-                ),
+                failed=_failed([task], bounded),
             )
         )
     return made
@@ -289,8 +287,8 @@ def _number(cell: str, unit: str) -> float | str:
     return number * known.factor if known else number
 
 
-def _failed(tasks: Iterable[_Task], bounded: Collection[str]) -> tuple[Message, ...]:
-    """Count the failed runs of tasks, the most frequent reasons first.
+def _failed(tasks: Iterable[_Task], bounded: Collection[str]) -> FailedRuns | None:
+    """Count the failed runs of tasks; None: none failed.
 
     ``bounded``: metrics whose limits are known; runs killed at them have values.
     """
@@ -300,7 +298,9 @@ def _failed(tasks: Iterable[_Task], bounded: Collection[str]) -> tuple[Message, 
         reasons.update(
             run.why for run in task.runs if run.why is not None and not _is_above(run, bounded)
         )
-    return (failed(reasons.total(), total, "run", failed_with(reasons, label)),) if reasons else ()
+    if not reasons:
+        return None
+    return FailedRuns(reasons.total(), total, "run", counted_reasons(reasons, label))
 
 
 def _environment(systems: Sequence[Element]) -> Message | None:
@@ -314,11 +314,9 @@ def _environment(systems: Sequence[Element]) -> Message | None:
     return message("interop.benchexec.environment", parts=parts, hosts=len(systems))
 
 
-def _notes(root: Element, tasks: Iterable[_Task], bounded: Collection[str]) -> list[Message]:
-    notes = []
-    if root.attributes.get("error"):
-        notes.append(message("interop.benchexec.error", error=label(root.attributes["error"])))
-    return [*notes, *_failed(tasks, bounded)]
+def _notes(root: Element) -> tuple[Message, ...]:
+    error = root.attributes.get("error")
+    return (message("interop.benchexec.error", error=label(error)),) if error else ()
 
 
 UNIT = Format(

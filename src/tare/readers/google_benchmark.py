@@ -15,7 +15,6 @@ from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD, Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import (
-    failed,
     failed_benchmarks,
     in_one_process,
     mean_of,
@@ -25,7 +24,15 @@ from tare.readers.readings import (
     unknown_units,
     without_metric,
 )
-from tare.readers.series import ColumnOptions, Defect, FloatArray, Imported, Series, Specification
+from tare.readers.series import (
+    ColumnOptions,
+    Defect,
+    FailedRuns,
+    FloatArray,
+    Imported,
+    Series,
+    Specification,
+)
 from tare.readers.text_file import head_text, label
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -213,7 +220,8 @@ def _series(name: str, metric: str, runs: Sequence[Node], aggregates: _Aggregate
         lower_is_better=lower,
         reported=_stated(aggregates, metric),
         defects=tuple(defects),
-        notes=_notes(runs, measured),
+        failed=_failed(runs, measured),
+        notes=_notes(measured),
     )
 
 
@@ -241,16 +249,18 @@ def _stated(aggregates: _Aggregates, metric: str) -> dict[str, float]:
     return reported
 
 
-def _notes(runs: Sequence[Node], measured: Sequence[Node]) -> tuple[Message, ...]:
-    notes = []
-    if len(measured) < len(runs):
-        why = next((run.find("error_message") or run.find("skip_message") for run in runs), None)
-        because = [why.text()] if why and isinstance(why.value, str) else []
-        notes.append(failed(len(runs) - len(measured), len(runs), "repetition", because))
+def _failed(runs: Sequence[Node], measured: Sequence[Node]) -> FailedRuns | None:
+    if len(measured) == len(runs):
+        return None
+    why = next((run.find("error_message") or run.find("skip_message") for run in runs), None)
+    because = (why.text(),) if why and isinstance(why.value, str) else ()
+    n, total = len(runs) - len(measured), len(runs)
+    return FailedRuns(n, total, "repetition", because=because)
+
+
+def _notes(measured: Sequence[Node]) -> tuple[Message, ...]:
     loops = {int(n) for run in measured if 1 < (n := number(run.value.get("iterations"))) < 1e18}
-    if loops:
-        notes.append(mean_of(loops, "iteration"))
-    return tuple(notes)
+    return (mean_of(loops, "iteration"),) if loops else ()
 
 
 def _repetitions(runs: list[list[Node]], aggregates: Sequence[_Aggregates]) -> Message | None:

@@ -16,8 +16,7 @@ from tare.readers.json_file import Node
 from tare.readers.readings import (
     Readings,
     counted,
-    failed,
-    failed_with,
+    counted_reasons,
     readings_of,
     stated,
     summarised,
@@ -27,6 +26,7 @@ from tare.readers.readings import (
 from tare.readers.series import (
     ColumnOptions,
     Defect,
+    FailedRuns,
     FloatArray,
     Imported,
     IntArray,
@@ -107,7 +107,7 @@ def _series(result: Node, metric: str) -> Series:
     runs = _runs(result, metric)
     reported = stated({ours: runs.stated.get(theirs) for theirs, ours in _STATED.items()})
     found = readings_of(runs.values)
-    values, trial, notes = _succeeded(found, runs.codes)
+    values, trial, failed = _succeeded(found, runs.codes)
     zeros = int(np.count_nonzero(values == 0))
     if zeros and metric == "time_wall_clock":
         cut_off = message("interop.hyperfine.zeros", n=zeros, total=len(values))
@@ -124,7 +124,7 @@ def _series(result: Node, metric: str) -> Series:
         trial=trial,
         reported=reported,
         defects=(*found.defects, *runs.defects),
-        notes=tuple(notes),
+        failed=failed,
     )
 
 
@@ -172,15 +172,15 @@ def _first_version(result: Node, metric: str) -> _Runs:
 
 def _succeeded(
     found: Readings, codes: Sequence[object]
-) -> tuple[FloatArray, IntArray, list[Message]]:
+) -> tuple[FloatArray, IntArray, FailedRuns | None]:
     """Leave out failed runs, and count them by exit code, which is null after a signal."""
     bad = np.array([code != 0 for code in codes], dtype=bool)
     if not bad.any():
-        return found.values, found.kept, []
+        return found.values, found.kept, None
     reasons = Counter(None if code is None else shown(code) for code in codes if code != 0)
     good = ~bad[found.kept]
-    note = failed(int(bad.sum()), len(codes), "run", failed_with(reasons, _ended_with))
-    return found.values[good], found.kept[good], [note]
+    why = counted_reasons(reasons, _ended_with)
+    return found.values[good], found.kept[good], FailedRuns(int(bad.sum()), len(codes), "run", why)
 
 
 def _ended_with(code: str | None) -> Message:

@@ -22,8 +22,8 @@ from tare.readers.iperf3_runs import (
 )
 from tare.readers.iperf3_traces import traces
 from tare.readers.json_file import Node
-from tare.readers.readings import counted, failed, number, readings_of
-from tare.readers.series import ColumnOptions, Imported, Series, Specification, Timeline
+from tare.readers.readings import counted, number, readings_of
+from tare.readers.series import ColumnOptions, FailedRuns, Imported, Series, Specification, Timeline
 from tare.readers.single_runs import identity, join
 from tare.registry import Description
 from tare.results.message import Amount, Message, message
@@ -115,11 +115,13 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         raise InputError(
             f"{file} has no {metric}", f"it has: --value {', '.join(available) or 'nothing'}"
         )
-    lost = [failed(len(errors), len(errors) + len(counts), "run", [*errors])] if errors else []
+    lost = None
+    if errors:
+        lost = FailedRuns(len(errors), len(errors) + len(counts), "run", because=(*errors,))
     others = [name for name in available if name != metric]
     return Imported(
         file=file,
-        series=tuple(replace(one, notes=(*lost, *one.notes)) for one in map(join, found.values())),
+        series=tuple(replace(one, failed=lost) for one in map(join, found.values())),
         specification=Specification(
             repetitions=message(
                 "interop.iperf3.repetitions",

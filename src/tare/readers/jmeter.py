@@ -96,6 +96,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         file=file,
         series=series,
         specification=each_of((len(one.values) for one in series), "request", "label"),
+        failed=samples.failed(),
         notes=(*rows.notes, *notes, *samples.notes()),
     )
 

@@ -18,10 +18,10 @@ from tare.readers import units
 from tare.readers.cells import ABSENT, Cells, is_absent
 from tare.readers.dates import Times
 from tare.readers.gathering import Edges, Fault, Faults, Gathering, Parting, in_order
-from tare.readers.readings import exceeded, failed, immeasurable, left_out
+from tare.readers.readings import immeasurable, left_out
 from tare.readers.roles import SUCCESS, Roles
 from tare.readers.rows import Chunk, Column, Levels, Rows, Want
-from tare.readers.series import Defect, FloatArray, IntArray, Series
+from tare.readers.series import Defect, FailedRuns, FloatArray, IntArray, Series
 from tare.readers.text_file import label, shown
 from tare.results.message import Message, message
 
@@ -108,13 +108,17 @@ class LongTable:
             fault = next(iter(self._without.of.values()))
             place, first = self._rows.place, fault.places[0]
             notes.append(message("interop.table.rows", n=count, place=place, first=first))
-        if count := self._failed.count:
-            notes.append(failed(count, self._rows_read, self._noun, self._why))
         if self._roles.order is not None:
             name = label(self._rows.names[self._roles.order])
             if self._times.is_without_zone:
                 notes.append(message("interop.table.no_zone", name=name))
         return notes
+
+    def failed(self) -> FailedRuns | None:
+        """Return the failed rows of the whole table; None: there are none."""
+        if not (count := self._failed.count):
+            return None
+        return FailedRuns(count, self._rows_read, self._noun, because=tuple(self._why))
 
     def epoch_note(self) -> list[Message]:
         """Say which unit numbers since 1970 were recognised as; empty: the order has none."""
@@ -265,7 +269,6 @@ class LongTable:
             )
         rest = columns[1 + (roles.order is not None) :]
         measured, defects = self._unit_of(one)
-        exceeded_ = exceeded(columns[0], above, measured or "1", self._noun)
         name = self._rows.names
         return Series(
             key={label(name[i]): label(level) for i, level in zip(roles.keys, key, strict=True)},
@@ -279,7 +282,9 @@ class LongTable:
             at_s=self._times.since_1970(columns[1]) if roles.order is not None else None,
             defects=(*self._corrupt(one, len(columns[0])), *defects),
             grouped=self._grouped(rest),
-            notes=(*self._left_out(one, len(columns[0])), *exceeded_),
+            failed=self._failed_of(one, len(columns[0])),
+            noun=self._noun,
+            notes=self._left_out(one),
             above=above,
         )
 
@@ -345,7 +350,7 @@ class LongTable:
         mixed = Defect("mixed units", message("interop.table.mixed_units", parts=parts))
         return (bases.pop() if len(bases) == 1 else None), (mixed,)
 
-    def _left_out(self, one: int, good: int) -> tuple[Message, ...]:
+    def _left_out(self, one: int) -> tuple[Message, ...]:
         notes = []
         if fault := self._missing.of.get(one):
             at = fault.where(self._rows.place)
@@ -353,11 +358,15 @@ class LongTable:
         if self._edges is not None and (fault := self._edges.outside.of.get(one)):
             at = fault.where(self._rows.place)
             notes.append(message("interop.table.edges", n=fault.count, at=at))
-        if fault := self._failed.of.get(one):
-            total = good + fault.count + sum(each.count for each in self._corrupted(one).values())
-            at = fault.where(self._rows.place)
-            notes.append(failed(fault.count, total, self._noun, self._why, at))
         return tuple(notes)
+
+    def _failed_of(self, one: int, good: int) -> FailedRuns | None:
+        fault = self._failed.of.get(one)
+        if fault is None:
+            return None
+        total = good + fault.count + sum(each.count for each in self._corrupted(one).values())
+        at, why = fault.where(self._rows.place), tuple(self._why)
+        return FailedRuns(fault.count, total, self._noun, because=why, at=at)
 
     def _corrupted(self, one: int) -> dict[str, Fault]:
         return {why: faults.of[one] for why, faults in self._faults.items() if one in faults.of}

@@ -16,14 +16,10 @@ from tare.readers import units
 from tare.readers.json_file import Node
 from tare.readers.series import Defect, FloatArray, IntArray, Series, Specification
 from tare.readers.text_file import shown
-from tare.results.message import Amount, Message, Said, message
+from tare.results.message import Message, Said, message
 
 Note = TypeVar("Note", bound=Said)
 T = TypeVar("T")
-#: Notes that count failures, and their reasons.
-FAILED, FAILED_WITH = "interop.failed", "interop.failed_with"
-#: Reasons of failed runs that a note names.
-_MOST_REASONS = 5
 #: Sizes of what is measured; its squares are numbers, too.
 SMALLEST, LARGEST = 1e-100, 1e100
 #: Benchmarks that a message names.
@@ -107,19 +103,6 @@ def readings(
     )
 
 
-def exceeded(
-    values: FloatArray, above: FloatArray | None, unit: str, what: str
-) -> tuple[Message, ...]:
-    """Count the runs, or the like, that were killed at a limit; nothing where none were."""
-    if above is None:
-        return ()
-    killed = np.isinf(values)
-    limits = above[killed]
-    limit = Amount(float(limits[0]), unit) if len(np.unique(limits)) == 1 else None
-    n, total = int(killed.sum()), len(values)
-    return (message("interop.exceeded", n=n, total=total, what=what, limit=limit),)
-
-
 def readings_of(
     nodes: Sequence[Node],
     scale: float | FloatArray = 1.0,
@@ -146,32 +129,9 @@ def unknown_units(units: Sequence[Node], total: int) -> list[Defect]:
     return [Defect("mixed units", unknown)]
 
 
-def failed(
-    n: int, total: int, what: str, why: Sequence[Said] = (), at: Message | None = None
-) -> Message:
-    """Say how many runs, or the like, failed, so that they are left out."""
-    return message("interop.failed", n=n, total=total, what=what, why=[*why], at=at)
-
-
-def failed_with(reasons: Counter[T], said: Callable[[T], Said]) -> list[Message]:
-    """Say how often each reason made a run fail, the most frequent first, not all of many."""
-    why = [
-        message("interop.failed_with", why=said(reason), n=n)
-        for reason, n in reasons.most_common(_MOST_REASONS)
-    ]
-    more = len(reasons) - len(why)
-    return [*why, *([message("interop.failed_more", n=more)] if more else [])]
-
-
-def failures(notes: Iterable[Said]) -> list[Message]:
-    """Return the notes that count failed runs."""
-    return [note for note in notes if isinstance(note, Message) and note.id == FAILED]
-
-
-def all_failed(notes: Iterable[Said]) -> Message | None:
-    """Return the note that every run failed; None where one succeeded, or none was counted."""
-    counts = failures(notes)
-    return next((note for note in counts if note.args["n"] == note.args["total"]), None)
+def counted_reasons(reasons: Counter[T], said: Callable[[T], Said]) -> tuple[tuple[Said, int], ...]:
+    """Write the reasons of failures, the most frequent first."""
+    return tuple((said(reason), n) for reason, n in reasons.most_common())
 
 
 def number(value: object) -> float:

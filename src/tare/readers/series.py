@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.experiment.task_sets.outcomes import SOLVED, Result
-from tare.results.message import Message, Said
+from tare.results.message import Amount, Message, Said, message
 from tare.statistics.censored import at_least
 
 FloatArray = NDArray[np.float64]
@@ -46,6 +46,10 @@ class ColumnOptions:
     drop_missing: bool = False
 
 
+#: Reasons of failed runs that a sentence names.
+_MOST_REASONS = 5
+
+
 @dataclass(frozen=True)
 class Defect:
     """What makes a series unfit to conclude from.
@@ -60,6 +64,44 @@ class Defect:
 
     kind: str
     message: Said
+
+
+@dataclass(frozen=True)
+class FailedRuns:
+    """Runs, or the like, that failed, so that they are left out.
+
+    Attributes
+    ----------
+    n, total : int
+        How many failed, of how many.
+    what : str
+        What failed: ``run``, ``trial``, ``repetition``.
+    reasons : tuple of (Said, int)
+        Why, and how often, the most frequent first.
+    because : tuple of Said
+        Why, where it is not known how often.
+    at : Message or None
+        Where the file has them.
+    """
+
+    n: int
+    total: int
+    what: str
+    reasons: tuple[tuple[Said, int], ...] = ()
+    because: tuple[Said, ...] = ()
+    at: Message | None = None
+
+    @property
+    def said(self) -> Message:
+        """How many failed, and why; of many reasons the most frequent."""
+        first = self.reasons[:_MOST_REASONS]
+        why: list[Said] = [message("interop.failed_with", why=one, n=n) for one, n in first]
+        if more := len(self.reasons) - len(first):
+            why.append(message("interop.failed_more", n=more))
+        return message(
+            "interop.failed", n=self.n, total=self.total, what=self.what,
+            why=[*why, *self.because], at=self.at,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -173,8 +215,14 @@ class Series:
     task : TaskRuns or None
         Of a series whose key ``task`` is one of a set that several configurations run.
     defects : tuple of Defect
+    failed : FailedRuns or None
+        Runs that are left out since they failed.
+    noun : str
+        What each value is of: ``run``, ``trial``.
+    pooled : int
+        Files of one execution each that it was joined from; 0: it was not.
     notes : tuple of Message
-        What else a reader must know: values of warm-up left out, failed runs.
+        What else a reader must know: values of warm-up left out.
     grouped : Message or None
         That values count as trials although several are of one execution.
     timelines : tuple of Timeline
@@ -198,6 +246,31 @@ class Series:
     grouped: Message | None = None
     timelines: tuple[Timeline, ...] = ()
     above: FloatArray | None = None
+    failed: FailedRuns | None = None
+    noun: str = "run"
+    pooled: int = 0
+
+    @property
+    def all_failed(self) -> bool:
+        """Whether every run failed: there are no values."""
+        return self.failed is not None and self.failed.n == self.failed.total
+
+    @property
+    def exceeded(self) -> Message | None:
+        """How many values exceed a limit; None: none do."""
+        if self.above is None or not (killed := np.isinf(self.values)).any():
+            return None
+        limits, unit = self.above[killed], self.unit or "1"
+        limit = Amount(float(limits[0]), unit) if len(np.unique(limits)) == 1 else None
+        n, total = int(killed.sum()), len(self.values)
+        return message("interop.exceeded", n=n, total=total, what=self.noun, limit=limit)
+
+    @property
+    def losses(self) -> tuple[Message, ...]:
+        """Which files the values are of, and what they are not of: failed runs, beyond limits."""
+        pooled = message("interop.pooled", files=self.pooled) if self.pooled else None
+        failed = None if self.failed is None else self.failed.said
+        return tuple(said for said in (pooled, failed, self.exceeded) if said is not None)
 
     @property
     def least(self) -> FloatArray:
@@ -238,8 +311,10 @@ class Imported:
     series : tuple of Series
         In the order of the file; none of a run that failed.
     specification : Specification
+    failed : FailedRuns or None
+        Runs of the whole file that are left out since they failed.
     notes : tuple of Said
-        What was left out of the file.
+        What else was left out of the file.
     is_complete : bool
         False where part of it cannot be read; the notes say which.
     is_trace : bool
@@ -275,3 +350,9 @@ class Imported:
     rounds: str | None = None
     dates: str | None = None
     labels: tuple[str, ...] = ()
+    failed: FailedRuns | None = None
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """What was left out of the file, in words."""
+        return (*self.notes, *([] if self.failed is None else [self.failed.said]))

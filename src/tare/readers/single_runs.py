@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 
-from tare.readers.readings import FAILED, FAILED_WITH, each_once, failed, failed_with
-from tare.readers.series import FloatArray, Series
-from tare.results.message import Amount, Message, Said, Value
+from tare.readers.readings import counted_reasons, each_once
+from tare.readers.series import FailedRuns, FloatArray, Series
+from tare.results.message import Amount, Message, Value
 
 #: Arguments of a note that say in how many of how many runs it holds.
 _COUNTS = frozenset({"runs", "of"})
@@ -51,6 +52,7 @@ def join(series: Sequence[Series]) -> Series:
         position=position,
         reported={},
         defects=tuple(defect for one in series for defect in one.defects),
+        failed=_failures(series),
         notes=_joined([one.notes for one in series]),
         timelines=(),
     )
@@ -67,51 +69,36 @@ def _joined(notes: Sequence[Iterable[Message]]) -> tuple[Message, ...]:
     with arguments called runs and of gets the number of runs.
     """
     alike: dict[Hashable, list[Message]] = {}
-    failures = [note for of_run in notes for note in of_run if note.id == FAILED]
     for of_run in notes:
-        for note in each_once(note for note in of_run if note.id != FAILED):
+        for note in each_once(of_run):
             varying = {name for name in note.args if name.startswith(("least", "most"))}
             varying |= _COUNTS if note.args.keys() >= _COUNTS else set()
             fixed = tuple((k, repr(v)) for k, v in note.args.items() if k not in varying)
-            alike.setdefault((note.id, fixed), []).append(note)
-    joined = [_range(some, len(notes)) for some in alike.values()]
-    return (*([_failures(failures, len(notes))] if failures else []), *joined)
+            alike.setdefault((note.wording, fixed), []).append(note)
+    return tuple(_range(some, len(notes)) for some in alike.values())
 
 
-def _failures(notes: Sequence[Message], runs: int) -> Message:
-    """Join the notes of failures of several runs into one note.
+def _failures(series: Sequence[Series]) -> FailedRuns | None:
+    """Join the failures of several runs; None: there are none.
 
-    A run without failures has no note, and counts as many executions as the first that has one.
+    A run without failures counts as many executions as the first that has some.
     """
+    some = [one.failed for one in series if one.failed is not None]
+    if not some:
+        return None
+    # Messages have no hash.
+    said = {repr(reason): reason for one in some for reason, _ in one.reasons}
     reasons: Counter[str] = Counter()
-    said: dict[str, Said] = {}
-    others: list[Said] = []
-    for why in (why for note in notes for why in _list(note.args["why"])):
-        if isinstance(why, Message) and why.id == FAILED_WITH:
-            reason = why.args["why"]
-            # Messages have no hash.
-            said[repr(reason)] = reason if isinstance(reason, Message | str) else repr(reason)
-            reasons[repr(reason)] += _number(why.args["n"])
-        elif isinstance(why, Message | str) and why not in others:
-            others.append(why)
-    totals = [_number(note.args["total"]) for note in notes]
-    return failed(
-        sum(_number(note.args["n"]) for note in notes),
-        sum(totals) + (runs - len(notes)) * totals[0],
-        str(notes[0].args["what"]),
-        [
-            *failed_with(reasons, said.__getitem__),
-            *others,
-        ],
+    for one in some:
+        for reason, n in one.reasons:
+            reasons[repr(reason)] += n
+    return FailedRuns(
+        sum(one.n for one in some),
+        sum(one.total for one in some) + (len(series) - len(some)) * some[0].total,
+        some[0].what,
+        counted_reasons(reasons, said.__getitem__),
+        each_once(why for one in some for why in one.because),
     )
-
-
-def _list(value: Value) -> Sequence[object]:
-    return value if isinstance(value, list | tuple) else ()
-
-
-def _number(value: Value) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _range(notes: Sequence[Message], runs: int) -> Message:
@@ -124,4 +111,4 @@ def _range(notes: Sequence[Message], runs: int) -> Message:
             )
     if args.keys() >= _COUNTS:
         args |= {"runs": len(notes), "of": runs}
-    return Message(notes[0].id, args)
+    return msgspec.structs.replace(notes[0], args=args)

@@ -72,6 +72,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         format=UNIT.description.name,
         series=series,
         specification=each_of((len(one.values) for one in series), "value", "series"),
+        failed=table.failed(),
         notes=(*table.notes(), *table.epoch_note(), *notes),
     )
 

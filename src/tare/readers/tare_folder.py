@@ -21,8 +21,8 @@ from tare.experiment.results import Results
 from tare.readers import units
 from tare.readers.format import Format
 from tare.readers.gathering import MOST_SERIES
-from tare.readers.readings import counted, each_once, exceeded, failed, few_requests, readings
-from tare.readers.series import ColumnOptions, Imported, Series, Specification
+from tare.readers.readings import counted, each_once, few_requests, readings
+from tare.readers.series import ColumnOptions, FailedRuns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.columns import Columns as Table
@@ -54,7 +54,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     found, (bad, total) = _read_one(file, columns)
     if not bad:
         return found
-    return dataclasses.replace(found, notes=(*found.notes, failed(bad, total, "trial")))
+    return dataclasses.replace(found, failed=FailedRuns(bad, total, "trial"))
 
 
 def _read_fleet(file: Path, columns: ColumnOptions) -> Imported:
@@ -215,7 +215,6 @@ def _series(
         negative=units.may_be_negative(name, unit),
         above=rows["above"],
     )
-    stored = "1" if unit is None else "s" if in_seconds else unit.name
     kept = rows.rows(found.kept)
     begun = [begun_s.get(trial) for trial in kept["trial"].tolist()]
     return Series(
@@ -231,10 +230,8 @@ def _series(
         sessions=len(np.unique(kept["session"])),
         above=found.above,
         defects=(*found.defects, *few_requests(metric, requests)),
-        notes=(
-            *([failed(*failures, "trial")] if failures[0] else []),
-            *exceeded(found.values, found.above, stored, "trial"),
-        ),
+        failed=FailedRuns(*failures, "trial") if failures[0] else None,
+        noun="trial",
     )
 
 

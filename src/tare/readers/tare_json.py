@@ -17,17 +17,15 @@ from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import (
     counted,
-    exceeded,
-    failed,
     few_requests,
     number,
     readings_of,
     told_apart,
 )
-from tare.readers.series import ColumnOptions, Imported, Series, Specification
+from tare.readers.series import ColumnOptions, FailedRuns, Imported, Series, Specification
 from tare.readers.text_file import label
 from tare.registry import Description
-from tare.results.message import Message, message
+from tare.results.message import message
 
 #: What trials are told apart by, where there are several commands or platforms.
 _KEYS = ("workload", "platform")
@@ -43,7 +41,7 @@ def recognises(head: bytes, file: Path) -> bool:
 def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the good trials; ``columns.value`` names another metric than the one asked for."""
     root = json_file.load(file)
-    notes: tuple[Message, ...] = ()
+    failed = None
     trials = list(root.at("trials").each()) if root.find("trials") else None
     if trials is None:
         series = told_apart(_compared(root, columns.value))
@@ -58,7 +56,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         series = told_apart(_tried(file, trials, good, metric))
         bad = len(trials) - len(good)
         if bad:
-            notes = (failed(bad, len(trials), "trial"),)
+            failed = FailedRuns(bad, len(trials), "trial")
     found = root.find("facts")
     facts = len(dict(found.pairs())) if found else 0
     return Imported(
@@ -70,7 +68,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
             spread=message("interop.statistic.each", what="trial"),
             environment=counted([facts], "fact") if facts else None,
         ),
-        notes=notes,
+        failed=failed,
     )
 
 
@@ -131,8 +129,8 @@ def _tried(
         )
         few = few_requests(metric, readings_of([n for i in own if (n := counts[i])]).values)
         total = totals[tuple(key.items())]
-        bad = [failed(total - len(own), total, "trial")] if total > len(own) else []
-        yield replace(made, defects=(*made.defects, *few), notes=(*bad, *made.notes))
+        bad = FailedRuns(total - len(own), total, "trial") if total > len(own) else None
+        yield replace(made, defects=(*made.defects, *few), failed=bad)
 
 
 def _above_s(trial: Node) -> float | None:
@@ -194,7 +192,7 @@ def _series(
         block=found.kept if paired else None,
         position=None if trial is None else trial[found.kept].astype(float),
         defects=found.defects,
-        notes=exceeded(found.values, found.above, stored or "1", "trial"),
+        noun="trial",
     )
 
 

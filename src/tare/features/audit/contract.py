@@ -80,7 +80,7 @@ def _file(file: FileAudit) -> dict[str, Any]:
             **{name: said and text(said) for name, said in file.specification.items()},
             "missing": file.missing,
         },
-        "notes": sentences(file.imported.notes),
+        "notes": sentences(file.imported.said),
     }
 
 
@@ -124,7 +124,7 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "remarks": sentences(s.trust.remarks),
         "used": s.used,
         "reported": s.series.reported,
-        "notes": sentences(s.series.notes),
+        "notes": sentences((*s.series.losses, *s.series.notes)),
         "inside": s.timeline
         and _fields(s.timeline, "kind", "size", "shift", "steady_from", "period"),
         "steady_from": s.steady and s.steady.begin,

@@ -17,7 +17,6 @@ from tare.features.audit.naming import in_order
 from tare.features.audit.pairing import FEWEST
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import TaskSets
-from tare.readers.readings import number
 from tare.readers.series import Timeline
 from tare.render.escaping import on_one_line
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, each, message
@@ -324,15 +323,14 @@ def task_caveats(tasks: TaskSets) -> list[Message]:
 def _partly_failed(audit: Audit) -> Message | None:
     """Count the failed runs of series that are doubtful since some of their runs failed."""
     counts = [(s.name, s.partly_failed) for s in audit.series]
-    known = [(name, said) for name, said in counts if said is not None]
+    known = [(name, failed) for name, failed in counts if failed is not None]
     if not known:
         return None
     names = [name for name, _ in known]
-    n, total = (sum(number(said.args[key]) for _, said in known) for key in ("n", "total"))
     return message(
         "audit.headline.partly",
-        n=int(n),
-        total=int(total),
+        n=sum(failed.n for _, failed in known),
+        total=sum(failed.total for _, failed in known),
         names=names[:_NAMED],
         others=len(names[_NAMED:]),
     )

@@ -110,7 +110,7 @@ def _noted(audit: Audit) -> tuple[Said, ...]:
     said: list[Said] = [
         message("audit.trust.file", file=f.path.name, said=note)
         for f in audit.files
-        for note in f.imported.notes
+        for note in f.imported.said
     ]
     noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
     said += [n.of("series", len(audit.series)) for n in noted]

@@ -158,8 +158,7 @@ def _pooled(group: Sequence[tuple[Imported, Series]]) -> Read:
     ]
     found = join(named)
     if not is_single(group[0][1]):
-        note = message("audit.trust.pooled", files=len(group))
-        found = replace(found, notes=(note, *found.notes))
+        found = replace(found, pooled=len(group))
     tasks = [series.task for series in named if series.task is not None]
     if tasks:
         found = replace(found, task=reduce(add, tasks))

@@ -9,7 +9,7 @@ from tare.experiment.findings import time_of_day, variance
 from tare.experiment.task_sets import answers as task_sets
 from tare.features.audit import messages as words
 from tare.features.audit import overhead_messages as costs
-from tare.features.audit.audit import Audit, FileAudit
+from tare.features.audit.audit import Audit
 from tare.features.audit.cold import begins, item_name
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name
@@ -17,11 +17,11 @@ from tare.features.audit.overhead import Line, OverheadAudit
 from tare.features.audit.question import QUANTILES
 from tare.features.audit.series import SeriesAudit, worst
 from tare.features.audit.task_sets import TaskSets
-from tare.readers.readings import failures, number
+from tare.readers.readings import number
 from tare.render.screen import table
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
-from tare.results.message import Chosen, Message, Said, message
+from tare.results.message import Chosen, Message, message
 from tare.units import percent, quantile_name
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
@@ -107,16 +107,13 @@ def _show_files(audit: Audit, whole: str) -> None:
     if more > 0:
         _line("", sentence(message("audit.screen.files", n=int(more), whole=whole)), "dim")
     # The table of a set counts its failed runs.
-    noted = _of_set if audit.is_of_tasks else (lambda f: f.imported.notes)
-    notes = words.shared(audit.files, noted, lambda f: f.path.name)
+    notes = words.shared(
+        audit.files,
+        lambda f: f.imported.notes if audit.is_of_tasks else f.imported.said,
+        lambda f: f.path.name,
+    )
     for note in notes[:_MOST_READ]:
         _line("", sentence(note.of("files", len(audit.files))), "dim")
-
-
-def _of_set(file: FileAudit) -> list[Said]:
-    """Return the notes of a file of tasks, without counts of failed runs."""
-    counts = failures(file.imported.notes)
-    return [note for note in file.imported.notes if note not in counts]
 
 
 def _show_series(audit: Audit, whole: str) -> None:
@@ -189,21 +186,16 @@ def _show_reasons(audit: Audit, whole: str) -> None:
     for said in (said for s in audit.series[:_MOST_NOTES] for _, said in words.inside(s)):
         _line("Inside", sentence(said))
     # Below comparisons only what is missing from them.
-    notes = _of_compared if audit.comparisons else (lambda s: s.notes)
-    for note in words.shared(audit.series, notes, lambda s: s.name)[:_MOST_NOTES]:
+    notes = words.shared(
+        audit.series,
+        lambda s: s.losses if audit.comparisons else s.notes,
+        lambda s: s.name,
+    )
+    for note in notes[:_MOST_NOTES]:
         _line("Note", sentence(note.of("series", total)), "dim")
     if not audit.comparisons:
         for said in words.restless(audit):
             _line("CONFIRM", sentence(said))
-
-
-def _of_compared(s: SeriesAudit) -> list[Said]:
-    """Return the notes on failures, and on files that were pooled."""
-    others = ("audit.trust.pooled", "interop.exceeded")
-    return [
-        *failures(s.notes),
-        *(n for n in s.notes if isinstance(n, Message) and n.id in others),
-    ]
 
 
 def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:

@@ -14,8 +14,7 @@ import numpy as np
 from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
 from tare.readers import Series
-from tare.readers.readings import all_failed, failures, number
-from tare.readers.series import Defect
+from tare.readers.series import Defect, FailedRuns
 from tare.readers.units import may_be_count, says_nothing
 from tare.results.columns import group_means
 from tare.results.message import Message, Said, message
@@ -274,9 +273,13 @@ class SeriesAudit:
     def notes(self) -> tuple[Said, ...]:
         """What is to be known besides the verdict: of the trials, and of how they were read."""
         means = () if (said := self.value_of_trial) is None else (said,)
+        return (*self.trust.remarks, *means, *self.losses, *self.series.notes)
+
+    @property
+    def losses(self) -> tuple[Message, ...]:
+        """Notes on failed runs, values beyond limits and joined files that are no reason."""
         reasons = [reason.args.get("said") for reason in self.trust.reasons]
-        notes = (note for note in self.series.notes if note not in reasons)
-        return (*self.trust.remarks, *means, *notes)
+        return tuple(said for said in self.series.losses if said not in reasons)
 
     @property
     def value_of_trial(self) -> Message | None:
@@ -297,11 +300,11 @@ class SeriesAudit:
     @property
     def failed(self) -> bool:
         """Whether every run failed: the series has no values."""
-        return all_failed(self.series.notes) is not None
+        return self.series.all_failed
 
     @property
-    def partly_failed(self) -> Message | None:
-        """The number of failed runs if it exceeds 1 % of all; None otherwise."""
+    def partly_failed(self) -> FailedRuns | None:
+        """The failed runs if they are more than 1 % of all; None otherwise."""
         return _partly_failed(self.series)
 
     @property
@@ -601,19 +604,17 @@ def widened_quantiles(
     ]
 
 
-def _partly_failed(series: Series) -> Message | None:
-    """Return the count of failed runs where it exceeds 1 %.
+def _partly_failed(series: Series) -> FailedRuns | None:
+    """Return the failed runs where they are more than 1 %.
 
     None for a task of a set that is not judged alone, as it may be hard.
     """
     if series.task is not None and series.task.runs < trials_needed(0.5):
         return None
-    if all_failed(series.notes) is not None:
+    failed = series.failed
+    if failed is None or series.all_failed or failed.n <= _MOST_FAILED * failed.total:
         return None
-    counts = failures(series.notes)
-    return next(
-        (f for f in counts if number(f.args["n"]) > _MOST_FAILED * number(f.args["total"])), None
-    )
+    return failed
 
 
 def audit_series(
@@ -676,6 +677,7 @@ def audit_series(
         timeline=timeline,
         steady=steady,
     )
+    partly = _partly_failed(series)
     return replace(
         made,
         trust=trust(
@@ -691,8 +693,8 @@ def audit_series(
             found=found,
             left=left,
             executions=executions,
-            failed=all_failed(series.notes),
-            partly_failed=_partly_failed(series),
+            failed=series.failed.said if series.failed is not None and series.all_failed else None,
+            partly_failed=None if partly is None else partly.said,
             sorter=sorter,
             timeline=timeline if steady is None else None,
             grouped=series.grouped,

@@ -30,7 +30,6 @@ from tare.features.audit.pairing import FEWEST
 from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
 from tare.readers import Series, TaskRuns
-from tare.readers.readings import failures, number
 from tare.readers.roles import TASKS
 from tare.statistics.statistic import FloatArray
 from tare.statistics.trust import Verdict
@@ -174,7 +173,7 @@ def with_tasks(series: Sequence[Series]) -> list[Series]:
 
 def _task_runs(one: Series) -> TaskRuns:
     """Count the rows of a series that succeeded and failed."""
-    bad = int(sum(number(note.args["n"]) for note in failures(one.notes)))
+    bad = 0 if one.failed is None else one.failed.n
     results: list[Result] = ["done" for _ in one.values]
     results += ["failed" for _ in range(bad)]
     return TaskRuns(tuple(results), (*one.values.tolist(), *[float("nan")] * bad))
