@@ -51,7 +51,7 @@ def why(check: OutputCheck, printed: bytes, data: Path | None = None) -> str | N
         return placeholders.fill(part, {"n": "3"})
 
     found = output.refusal(application(check), {**NONE, check.stream: printed}, {}, fill, data)
-    return None if found is None else found.id
+    return None if found is None else found.kind
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_a_metric_that_is_not_printed_makes_it_invalid() -> None:
     asked = application(metrics=(metric(pattern="t=(.)"),))
     found = output.refusal(asked, NONE, {}, str, None)
     assert found is not None
-    assert found.id == "application.no_metric"
-    assert "x_ns" in text(found)
+    assert found.kind == "application.no_metric"
+    assert "x_ns" in text(found.said)
 
 
 def sample(worker: int, iteration: int, phase: record.Phase) -> record.Sample:
@@ -207,7 +207,7 @@ def test_every_execution_of_a_trial_has_its_value_and_its_phase() -> None:
     printed.add(sample(1, 2, "measured"))
     refused = printed.judged(asked, str, None)
     assert refused is not None
-    assert refused.id == "application.no_metric"
+    assert refused.kind == "application.no_metric"
 
 
 def test_of_an_output_that_is_cut_the_last_value_is_not_known() -> None:
@@ -216,7 +216,7 @@ def test_of_an_output_that_is_cut_the_last_value_is_not_known() -> None:
     printed.add(piece(0, 0, b"t=1 t=2 t=3"[:6]))
     refused = printed.judged(application(metrics=(metric(pattern="t=(.)"),)), str, None)
     assert refused is not None
-    assert (refused.id, refused.args["limit"].value) == ("application.cut", 6)
+    assert (refused.kind, refused.said.args["limit"].value) == ("application.cut", 6)
     # An output that nothing is read from may be of any length.
     assert printed.judged(application(), str, None) is None
 

@@ -11,6 +11,7 @@ import pytest
 import synthetic
 from said import args
 
+from tare.applications.refusal import Refusal
 from tare.errors import TareError
 from tare.experiment import store
 from tare.experiment.findings.answers import all_findings
@@ -73,10 +74,11 @@ def test_the_reason_has_what_the_last_that_spoke_wrote() -> None:
 def test_reasons_of_one_kind_are_one_with_an_example() -> None:
     def late(reached: float) -> Why:
         amounts = {"reached": Amount(reached, "1"), "rate": Amount(10.0, "1")}
-        return Why.of(message("serving.rate", setting="rate", **amounts))
+        return Why.of(Refusal("late", message("serving.rate", setting="rate", **amounts)))
 
     def ended(service: str, line: str) -> Why:
-        return Why.of(message("serving.failed", service=service, what="has ended", log=[line]))
+        said = message("serving.failed", service=service, what="has ended", log=[line])
+        return Why.of(Refusal(f"ended {service}", said))
 
     whys = [
         *(late(reached) for reached in (8.1, 8.4, 9.2)),
@@ -90,7 +92,7 @@ def test_reasons_of_one_kind_are_one_with_an_example() -> None:
 
 
 def test_the_kind_of_a_failure_survives_in_an_error() -> None:
-    why = Why.of(message("serving.results.missing", file="/tmp/r.csv"))
+    why = Why.of(Refusal("missing", message("serving.results.missing", file="/tmp/r.csv")))
     assert Why.of_error(why.error) == why
     assert Why.of_error(TareError("no room", "free some")) == Why("no room (try: free some)")
 

@@ -34,7 +34,8 @@ def open_(errors: float = 0.01) -> AskedLoad:
 
 def why(data: bytes, asked: AskedLoad, counted: float | None = None) -> Message | None:
     table = requests.read(data, "requests")
-    return requests.refusal(asked, requests.load(table), table, counted)
+    found = requests.refusal(asked, requests.load(table), table, counted)
+    return None if found is None else found.said
 
 
 def refused(data: bytes, asked: AskedLoad, counted: float | None = None) -> str | None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tare import files
 from tare.applications import expressions
-from tare.results.message import Message, message
+from tare.applications.refusal import Refusal
+from tare.results.message import message
 from tare.workloads.application import Application, ApplicationMetric, OutputCheck
 
 #: Of a file in /data that is compared with what is printed.
@@ -49,7 +50,7 @@ def refusal(
     given: Mapping[str, float],
     fill: Callable[[str], str],
     data: Path | None,
-) -> Message | None:
+) -> Refusal | None:
     """Return why an execution is not valid; None: it is.
 
     Parameters
@@ -71,46 +72,66 @@ def refusal(
     missing = next((m for m in application.metrics if m.name not in given and not m.optional), None)
     if missing is not None:
         how = missing.pattern or ".".join(missing.json or ()) or missing.format or ""
-        return message(
-            "application.no_metric", metric=missing.name, how=_short(how), stream=missing.stream
+        return Refusal(
+            "application.no_metric",
+            message(
+                "application.no_metric", metric=missing.name, how=_short(how), stream=missing.stream
+            ),
         )
     return None
 
 
 def _broken(
     check: OutputCheck, printed: bytes, fill: Callable[[str], str], data: Path | None
-) -> Message | None:
+) -> Refusal | None:
     stream = check.stream
     if check.sha256 is not None and hashlib.sha256(printed).hexdigest() != check.sha256:
-        return message("application.check.sha256", stream=stream)
+        return Refusal(
+            "application.check.sha256", message("application.check.sha256", stream=stream)
+        )
     text = printed.decode(errors="replace")
     if check.absent is not None and (found := expressions.first(check.absent, text)) is not None:
-        return message("application.check.present", stream=stream, found=_short(found))
+        return Refusal(
+            "application.check.present",
+            message("application.check.present", stream=stream, found=_short(found)),
+        )
     if check.pattern is None:
         return None
     last = expressions.last(check.pattern, text)
     if last is None:
-        return message("application.check.absent", stream=stream, pattern=_short(check.pattern))
+        return Refusal(
+            "application.check.absent",
+            message("application.check.absent", stream=stream, pattern=_short(check.pattern)),
+        )
     return _unlike(check, last.strip(), fill, data)
 
 
 def _unlike(
     check: OutputCheck, got: str, fill: Callable[[str], str], data: Path | None
-) -> Message | None:
+) -> Refusal | None:
     """Return why what an expression found is not what it has to be."""
     wanted = None if check.equals is None else fill(check.equals)
     if check.equals_file is not None:
         wanted = _expected(check.equals_file, data)
         if wanted is None:
-            return message("application.check.no_file", file=check.equals_file)
+            return Refusal(
+                "application.check.no_file",
+                message("application.check.no_file", file=check.equals_file),
+            )
     if wanted is not None and got != wanted.strip():
-        return message("application.check.unequal", found=_short(got), wanted=_short(wanted))
+        return Refusal(
+            "application.check.unequal",
+            message("application.check.unequal", found=_short(got), wanted=_short(wanted)),
+        )
     low, high = check.minimum, check.maximum
     if low is None and high is None:
         return None
     number = _number(got)
     if number is None or (low is not None and number < low) or (high is not None and number > high):
-        return message("application.check.range", found=_short(got), low=low, high=high)
+        return Refusal(
+            "application.check.range",
+            message("application.check.range", found=_short(got), low=low, high=high),
+        )
     return None
 
 

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from tare.applications.refusal import Refusal
 from tare.applications.rows import (
     LONGEST,
     MOST_DURATION_NS,
@@ -24,7 +25,7 @@ from tare.applications.rows import (
     csv_pieces,
 )
 from tare.results.columns import Column, Columns, objects
-from tare.results.message import Amount, Message, message
+from tare.results.message import Amount, message
 from tare.workloads.serving import AskedLoad
 
 #: Of different labels of a trial, and of different errors, of which others are not told apart.
@@ -69,9 +70,13 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> Columns:
     try:
         pieces = [texts.bounded(piece) for piece in _pieces(data, format_)]
     except TableError as error:
-        raise RowsError(message("serving.results.unread", why=str(error)[:LONGEST])) from None
+        raise RowsError(
+            "serving.results.unread", message("serving.results.unread", why=str(error)[:LONGEST])
+        ) from None
     except ColumnError as error:
-        raise RowsError(message("serving.results.column", column=error.column)) from None
+        raise RowsError(
+            "serving.results.column", message("serving.results.column", column=error.column)
+        ) from None
     rows = Columns.concatenated(pieces)
     check(rows)
     return rows.sorted_by("intended_ns", "start_ns")
@@ -94,7 +99,9 @@ class _Texts:
         """Refuse too many labels, and write "another error" where there are too many errors."""
         self._labels.update(piece["label"])
         if len(self._labels) > MOST_LABELS:
-            raise RowsError(message("serving.results.labels", most=MOST_LABELS))
+            raise RowsError(
+                "serving.results.labels", message("serving.results.labels", most=MOST_LABELS)
+            )
         errors = piece["error"].tolist()
         for error in errors:
             if error is not None and len(self._errors) < MOST_ERRORS:
@@ -175,7 +182,7 @@ def check(rows: Columns) -> None:
         If not.
     """
     if not rows:
-        raise RowsError(message("serving.results.empty"))
+        raise RowsError("serving.results.empty", message("serving.results.empty"))
     for name, most in (
         ("intended_ns", MOST_NS),
         ("start_ns", MOST_NS),
@@ -184,12 +191,12 @@ def check(rows: Columns) -> None:
         values = rows[name]
         # A column with absent values is one of floating-point numbers.
         if values.dtype != np.int64 or not 0 <= values.min() <= values.max() <= most:
-            raise RowsError(message("serving.results.value", column=name))
+            raise RowsError("serving.results.value", message("serving.results.value", column=name))
     received = rows["bytes"][~np.isnan(rows["bytes"])]
     if len(received) and not 0 <= received.min() <= received.max() <= _MOST_ANSWER_BYTES:
-        raise RowsError(message("serving.results.value", column="bytes"))
+        raise RowsError("serving.results.value", message("serving.results.value", column="bytes"))
     if np.any(rows["start_ns"] < rows["intended_ns"]):
-        raise RowsError(message("serving.results.early"))
+        raise RowsError("serving.results.early", message("serving.results.early"))
 
 
 def failures(rows: Columns) -> np.ndarray:
@@ -309,7 +316,7 @@ def _rate(starts: np.ndarray) -> float:
     return (len(starts) - 1) / span_s if span_s > 0 else 0.0
 
 
-def refusal(asked: AskedLoad, found: Load, rows: Columns, counted: float | None) -> Message | None:
+def refusal(asked: AskedLoad, found: Load, rows: Columns, counted: float | None) -> Refusal | None:
     """Return why a load makes no valid trial; None: it does.
 
     Parameters
@@ -324,20 +331,26 @@ def refusal(asked: AskedLoad, found: Load, rows: Columns, counted: float | None)
         How many the load generator counted itself; None: it does not.
     """
     if (typical := _typical_ns(rows)) is not None and typical < LEAST_NS:
-        return message("serving.results.fast", typical=Amount(typical, "ns"))
+        return Refusal(
+            "serving.results.fast", message("serving.results.fast", typical=Amount(typical, "ns"))
+        )
     if counted is not None and counted != found.requests:
-        return message("serving.lost", rows=found.requests, counted=round(counted))
+        return Refusal(
+            "serving.lost", message("serving.lost", rows=found.requests, counted=round(counted))
+        )
     if found.error_share > (asked.errors or 0.0):
         first = next(error for error in rows["error"] if error is not None)
-        return message(
+        return Refusal("serving.errors", message(
             "serving.errors", errors=found.errors, requests=found.requests,
             share=Amount(found.error_share, "share"), first=first, setting=asked.setting,
-        )  # fmt: skip
+        ))  # fmt: skip
     if asked.rate is not None:
         return _of_open(asked, asked.rate, found)
     # Times that are cut off to milliseconds may overlap.
     if asked.users is not None and found.at_once > 1 + asked.users * OVERLAP:
-        return message("serving.users", most=found.at_once, users=round(asked.users))
+        return Refusal(
+            "serving.users", message("serving.users", most=found.at_once, users=round(asked.users))
+        )
     return None
 
 
@@ -349,7 +362,7 @@ def _typical_ns(rows: Columns) -> float | None:
     return float(np.median(above)) if len(above) else None
 
 
-def _of_open(asked: AskedLoad, rate: float, found: Load) -> Message | None:
+def _of_open(asked: AskedLoad, rate: float, found: Load) -> Refusal | None:
     # What comes at random comes as often as not a little less often, or a little more.
     slack = min(DEVIATIONS / np.sqrt(found.requests), MOST_SLACK)
     given = Amount(rate, "1")
@@ -358,10 +371,16 @@ def _of_open(asked: AskedLoad, rate: float, found: Load) -> Message | None:
         # What started late is of what was due, which comes at random.
         due = Amount(found.intended_rate, "1") if late else given
         reached = Amount(found.rate, "1")
-        return message("serving.rate", reached=reached, rate=due, setting=asked.setting)
+        return Refusal(
+            "serving.rate",
+            message("serving.rate", reached=reached, rate=due, setting=asked.setting),
+        )
     if found.intended_rate > (2 - asked.reached) * rate * (1 + slack):
-        return message("serving.faster", intended=Amount(found.intended_rate, "1"), rate=given)
+        return Refusal(
+            "serving.faster",
+            message("serving.faster", intended=Amount(found.intended_rate, "1"), rate=given),
+        )
     # Arrivals at random are hardly ever that far from an even stream.
     if found.uneven > 2 + DEVIATIONS * np.sqrt(found.requests):
-        return message("serving.uneven", rate=given)
+        return Refusal("serving.uneven", message("serving.uneven", rate=given))
     return None

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from tare.applications.refusal import Refusal
 from tare.results.columns import Column, Columns, objects
 from tare.results.message import Message
 
@@ -38,9 +39,14 @@ _NUMBERS = {
 class RowsError(Exception):
     """What was left is no table of its kind; says why."""
 
-    def __init__(self, said: Message) -> None:
-        super().__init__(said.id)
-        self.said = said
+    def __init__(self, kind: str, said: Message) -> None:
+        super().__init__(kind)
+        self.refusal = Refusal(kind, said)
+
+    @property
+    def said(self) -> Message:
+        """Why, in words."""
+        return self.refusal.said
 
 
 class ColumnError(Exception):

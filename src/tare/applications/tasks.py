@@ -92,15 +92,15 @@ def read(
     try:
         written = _spark(data, hosts) if format_ == "spark" else _csv(data)
     except TableError as error:
-        raise RowsError(message("tasks.unread", why=str(error)[:LONGEST])) from None
+        raise RowsError("tasks.unread", message("tasks.unread", why=str(error)[:LONGEST])) from None
     except ColumnError as error:
-        raise RowsError(message("tasks.column", column=error.column)) from None
+        raise RowsError("tasks.column", message("tasks.column", column=error.column)) from None
     _check_times(written, MOST_NS)
     numbers = _numbers(written["host"], hosts)
     start = written["start_ns"] - offset_ns
     end = start + written["duration_ns"]
     if start.min() < -SLACK_NS or end.max() > whole_ns + SLACK_NS:
-        raise RowsError(_outside(start, end, whole_ns))
+        raise RowsError("tasks.outside", _outside(start, end, whole_ns))
     made = Columns({
         "host": numbers,
         **{name: objects(text[:LONGEST] for text in written[name]) for name in ("stage", "task")},
@@ -126,7 +126,7 @@ def _numbers(names: Column, hosts: Mapping[str, int]) -> Column:
     """Return the number of each host."""
     unknown = next((name for name in names.tolist() if name not in hosts), None)
     if unknown is not None:
-        raise RowsError(message("tasks.host", host=unknown[:LONGEST]))
+        raise RowsError("tasks.host", message("tasks.host", host=unknown[:LONGEST]))
     return np.array([hosts[name] for name in names.tolist()], dtype=np.int64)
 
 
@@ -138,17 +138,19 @@ def _bounded(pieces: Iterable[Columns]) -> Columns:
         tasks += len(piece)
         stages.update(piece["stage"])
         if tasks > MOST_TASKS or len(stages) > MOST_STAGES:
-            raise RowsError(message("tasks.many", tasks=MOST_TASKS, stages=MOST_STAGES))
+            raise RowsError(
+                "tasks.many", message("tasks.many", tasks=MOST_TASKS, stages=MOST_STAGES)
+            )
         kept.append(piece)
     if not tasks:
-        raise RowsError(message("tasks.none"))
+        raise RowsError("tasks.none", message("tasks.none"))
     return Columns.concatenated(kept)
 
 
 def _csv(data: bytes) -> Columns:
     head, _, rest = data.lstrip(b"\r\n").partition(b"\n")
     if not head:
-        raise RowsError(message("tasks.none"))
+        raise RowsError("tasks.none", message("tasks.none"))
     if len(head) > _MOST_HEADER:
         raise TableError(f"its header has more than {_MOST_HEADER:,} bytes")
     # Of several files in a directory, each has the header.
@@ -238,7 +240,7 @@ def _task_ends(data: bytes, hosts: Mapping[str, int]) -> Iterator[_TaskEnd]:
         at = end + 1
         codec = next((name for how, name in _COMPRESSED.items() if line.startswith(how)), None)
         if codec is not None:
-            raise RowsError(message("tasks.compressed", codec=codec))
+            raise RowsError("tasks.compressed", message("tasks.compressed", codec=codec))
         if not line.strip():
             continue
         try:
@@ -248,10 +250,10 @@ def _task_ends(data: bytes, hosts: Mapping[str, int]) -> Iterator[_TaskEnd]:
             elif event == "SparkListenerExecutorAdded":
                 host = _added.decode(line).info.host
                 if host not in hosts:
-                    raise RowsError(message("tasks.host", host=host[:LONGEST]))
+                    raise RowsError("tasks.host", message("tasks.host", host=host[:LONGEST]))
         except DecodeError as error:
             why = str(error)[:LONGEST]
-            raise RowsError(message("tasks.event", line=number, why=why)) from None
+            raise RowsError("tasks.event", message("tasks.event", line=number, why=why)) from None
 
 
 def _pieces(ends: Iterable[_TaskEnd]) -> Iterator[Columns]:
@@ -272,7 +274,7 @@ def _of_rows(rows: list[tuple[object, ...]]) -> Columns:
             for name, values in zip(_WRITTEN, zip(*rows, strict=True), strict=True)
         })  # fmt: skip
     except OverflowError:
-        raise RowsError(message("tasks.value", column="Task Info")) from None
+        raise RowsError("tasks.value", message("tasks.value", column="Task Info")) from None
 
 
 def _whole(values: Sequence[Any]) -> Column:
@@ -309,7 +311,7 @@ def _check_times(rows: Columns, most_ns: int) -> None:
         known = values[~np.isnan(values)] if absent else values
         possible = not len(known) or least <= known.min() <= known.max() <= most
         if not possible or (absent and name not in _UNKNOWN):
-            raise RowsError(message("tasks.value", column=name))
+            raise RowsError("tasks.value", message("tasks.value", column=name))
 
 
 def check(rows: Columns) -> None:
@@ -321,13 +323,13 @@ def check(rows: Columns) -> None:
         If not.
     """
     if not rows:
-        raise RowsError(message("tasks.none"))
+        raise RowsError("tasks.none", message("tasks.none"))
     _check_times(rows, MOST_DURATION_NS)
     hosts = rows["host"]
     if hosts.dtype != np.int64 or not 1 <= hosts.min() <= hosts.max() <= MOST_HOSTS:
-        raise RowsError(message("tasks.value", column="host"))
+        raise RowsError("tasks.value", message("tasks.value", column="host"))
     if rows["failed"].dtype != bool or rows["offset_ns"].dtype != np.int64:
-        raise RowsError(message("tasks.value", column="failed"))
+        raise RowsError("tasks.value", message("tasks.value", column="failed"))
 
 
 #: More than any network of ours has.

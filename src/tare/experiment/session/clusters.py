@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from tare import workloads
 from tare.agent import record
 from tare.agent.client import Answer, SilenceError
+from tare.applications.refusal import Refusal
 from tare.decoding import DecodeError
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.metrics import OF_HOSTS
@@ -195,7 +196,7 @@ class Member:
         try:
             while (got := self._next(END_S)) is not None:
                 if isinstance(got, record.Fault) and got.kind == "out_of_memory":
-                    self._control.fail(Why.of(message("serving.memory")))
+                    self._control.fail(Why.of(Refusal("serving.memory", message("serving.memory"))))
         except TareError:
             return
 

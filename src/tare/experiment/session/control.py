@@ -19,6 +19,7 @@ import msgspec
 from tare import workloads
 from tare.agent import client, record
 from tare.agent.client import ProcessChannel, SilenceError
+from tare.applications.refusal import Refusal
 from tare.decoding import Decoder
 from tare.errors import AgentError
 from tare.experiment.session.answers import nothing
@@ -166,7 +167,7 @@ class Control:
                 if time.monotonic() > deadline:
                     what = "ready" if kind is record.ServicesReady else "reset"
                     said = message("serving.unreported", what=what, limit=Duration(limit_s))
-                    raise Why.of(said).error from error
+                    raise Why.of(Refusal(f"serving.unreported {what}", said)).error from error
         if isinstance(report, kind):
             return report
         self._take(report)
@@ -178,7 +179,9 @@ class Control:
             report = self._report(0.0)
             self._take(report)
             if report is None:
-                self.fail(Why.of(message("serving.gone", who=_named(self._last))))
+                self.fail(
+                    Why.of(Refusal("serving.gone", message("serving.gone", who=_named(self._last))))
+                )
         return self.failure is None
 
     def ended_early(self) -> None:
@@ -258,13 +261,23 @@ class Control:
 
 def _said(report: record.ServicesFailed) -> Why:
     return Why.of(
-        message("serving.failed", service=report.service, what=report.what, log=last(report.log))
+        Refusal(
+            f"serving.failed {report.service} {report.what}",
+            message(
+                "serving.failed", service=report.service, what=report.what, log=last(report.log)
+            ),
+        )
     )
 
 
 def unanswered(who: _Who, limit_s: float) -> Why:
     """Return that somebody did not answer within a time."""
-    return Why.of(message("serving.unanswered", who=_named(who), limit=Duration(limit_s)))
+    return Why.of(
+        Refusal(
+            "serving.unanswered",
+            message("serving.unanswered", who=_named(who), limit=Duration(limit_s)),
+        )
+    )
 
 
 def _named(who: _Who) -> Message:

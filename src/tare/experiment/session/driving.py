@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Self
 from tare import platforms, workloads
 from tare.agent import client, record
 from tare.agent.client import Answer, SilenceError
+from tare.applications.refusal import Refusal
 from tare.decoding import DecodeError
 from tare.errors import AgentError, TareError
 from tare.experiment.session import control, single_execution
@@ -287,10 +288,21 @@ class Driving:
                         self._control.ended_early()
                         return
                 if time.monotonic() > deadline:
-                    raise Why.of(message("serving.silent", limit=Duration(limit_s))).error
+                    raise Why.of(
+                        Refusal(
+                            "serving.silent", message("serving.silent", limit=Duration(limit_s))
+                        )
+                    ).error
         self.whole = True
         for got in self.records:
             if isinstance(got, record.Fault) and got.kind != "warning":
                 last = control.last(got.evidence or "")
-                self._control.fail(Why.of(message("serving.driver", what=got.message, log=last)))
+                self._control.fail(
+                    Why.of(
+                        Refusal(
+                            f"serving.driver {got.message}",
+                            message("serving.driver", what=got.message, log=last),
+                        )
+                    )
+                )
                 return

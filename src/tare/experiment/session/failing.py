@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Self
 
+from tare.applications.refusal import Refusal
 from tare.errors import TareError, TrialError
 from tare.render.escaping import on_one_line
 from tare.render.words import text
-from tare.results.message import Message
-
-#: Values of a message that make another kind of it: which service, and what became of it.
-_NAMES = ("service", "what")
 
 
 class Why(NamedTuple):
@@ -28,10 +25,9 @@ class Why(NamedTuple):
     kind: str | None = None
 
     @classmethod
-    def of(cls, said: Message) -> Self:
-        """Write a message."""
-        names = (said.args.get(name) for name in _NAMES)
-        return cls(text(said), " ".join([said.id, *(n for n in names if isinstance(n, str))]))
+    def of(cls, refusal: Refusal) -> Self:
+        """Write it in words."""
+        return cls(text(refusal.said), refusal.kind)
 
     @classmethod
     def of_error(cls, error: TareError) -> Self:

@@ -11,9 +11,10 @@ from typing import Literal
 
 from tare.agent import record
 from tare.applications import output
+from tare.applications.refusal import Refusal
 from tare.errors import AgentError
 from tare.experiment.metrics import PRINTED
-from tare.results.message import Chosen, Message, message
+from tare.results.message import Chosen, message
 from tare.workloads.application import Application
 
 _STREAMS: dict[str, Literal["stdout", "stderr"]] = {"out": "stdout", "err": "stderr"}
@@ -67,21 +68,23 @@ class Printed:
 
     def judged(
         self, application: Application, fill: Callable[[str], str], data: Path | None
-    ) -> Message | None:
+    ) -> Refusal | None:
         """Return why the first execution that is not valid is not; None: all are."""
         found = (self._cut(application, one) or output.refusal(
             application, self._of(one), self._values(application, one), fill, data
         ) for one in sorted(self._phases))  # fmt: skip
         return next((one for one in found if one is not None), None)
 
-    def _cut(self, application: Application, execution: Execution) -> Message | None:
+    def _cut(self, application: Application, execution: Execution) -> Refusal | None:
         """Return that a stream that is read is not whole: its last value is not known."""
         read = {one.stream for one in application.check.outputs}
         read |= {one.stream for one in application.metrics}
         for stream, kept in self._streams[execution].items():
             if stream in read and len(kept) >= self._limit_bytes:
                 limit = Chosen(self._limit_bytes, "bytes")
-                return message("application.cut", stream=stream, limit=limit)
+                return Refusal(
+                    "application.cut", message("application.cut", stream=stream, limit=limit)
+                )
         return None
 
     def samples(self, application: Application, trial: int) -> Iterator[record.Sample]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tare.agent import record
+from tare.applications.refusal import Refusal
 from tare.experiment.session.aside import aside
 from tare.experiment.session.failing import Why
 from tare.experiment.session.printed import Printed
@@ -62,5 +63,10 @@ def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> Why
         if isinstance(got, record.Fault) and got.kind != "warning":
             last = (got.evidence or "").strip().splitlines()[-1:]
             why = "; ".join([got.message, *last])
-            return Why.of(message("application.check.command", command=" ".join(argv), why=why))
+            return Why.of(
+                Refusal(
+                    "application.check.command",
+                    message("application.check.command", command=" ".join(argv), why=why),
+                )
+            )
     return None

@@ -10,6 +10,7 @@ from pathlib import Path
 from tare import workloads
 from tare.agent import record
 from tare.applications import expressions, output, requests
+from tare.applications.refusal import Refusal
 from tare.applications.rows import RowsError
 from tare.experiment.metrics import DRIVER, SUPERVISED, ranked
 from tare.experiment.session import trial_rows
@@ -17,7 +18,7 @@ from tare.experiment.session.driving import Driving
 from tare.experiment.session.failing import Why
 from tare.experiment.session.printed import Printed
 from tare.experiment.store import row_file
-from tare.results.message import Amount, Message, message
+from tare.results.message import Amount, message
 from tare.workloads import placeholders
 from tare.workloads.application import Application
 
@@ -71,7 +72,7 @@ class Judging:
         try:
             self._rows = requests.read(_fetched(driving), self._driver.format)
         except RowsError as error:
-            raise Why.of(error.said).error from error
+            raise Why.of(error.refusal).error from error
 
     @property
     def _application(self) -> Application:
@@ -85,12 +86,12 @@ class Judging:
         """Keep the requests next to the journal."""
         row_file.write(requests.REQUESTS, self._rows, folder, self._driving.trial)
 
-    def refusal(self) -> Message | None:
+    def refusal(self) -> Refusal | None:
         """Return why the trial is not valid; None: it is."""
         fill = partial(placeholders.fill, levels=self._values)
         counted, pattern = self._counted(), self._driver.count
         if pattern is not None and counted is None:
-            return message("serving.uncounted", pattern=pattern)
+            return Refusal("serving.uncounted", message("serving.uncounted", pattern=pattern))
         asked = self._driving.asked
         refused = requests.refusal(asked, self._load, self._rows, counted)
         return (
@@ -111,7 +112,7 @@ class Judging:
             return None
         return number if math.isfinite(number) else None
 
-    def _other_units(self) -> Message | None:
+    def _other_units(self) -> Refusal | None:
         """Return that the times of the file cannot be those of the load, where that is so."""
         wall_s = (self._time("wall_ns") or 0.0) / 1e9
         # A response that takes longer than all was counted by two clocks.
@@ -119,11 +120,14 @@ class Judging:
         short = span_s < wall_s / MOST_TIMES and self._load.requests >= FEW
         if not wall_s or not (short or span_s > wall_s + SLACK_S):
             return None
-        return message(
+        return Refusal(
             "serving.results.units",
-            span=Amount(1e9 * span_s, "ns"),
-            wall=Amount(1e9 * wall_s, "ns"),
-            jmeter=self._driver.format == "jmeter",
+            message(
+                "serving.results.units",
+                span=Amount(1e9 * span_s, "ns"),
+                wall=Amount(1e9 * wall_s, "ns"),
+                jmeter=self._driver.format == "jmeter",
+            ),
         )
 
     def samples(self) -> Iterator[record.Sample]:
@@ -190,7 +194,9 @@ def _fetched(driving: Driving) -> bytes:
         )
     except trial_rows.LargeError:
         large = message("serving.results.large", file=name, most=Amount(MOST_BYTES, "bytes"))
-        raise Why.of(large).error from None
+        raise Why.of(Refusal("serving.results.large", large)).error from None
     if found is None:
-        raise Why.of(message("serving.results.missing", file=name)).error
+        raise Why.of(
+            Refusal("serving.results.missing", message("serving.results.missing", file=name))
+        ).error
     return found

@@ -13,6 +13,7 @@ import msgspec
 from tare import workloads
 from tare.agent import record
 from tare.applications import output
+from tare.applications.refusal import Refusal
 from tare.errors import TrialError
 from tare.experiment import placement
 from tare.experiment.placement import Machine
@@ -142,9 +143,11 @@ class Services:
         kind = None if values.fault is None else values.fault.kind
         limit_s = timeout_s(cell)
         if kind == "timeout" and limit_s is not None:
-            return Why.of(message("serving.timeout", limit=Duration(limit_s)))
+            return Why.of(
+                Refusal("serving.timeout", message("serving.timeout", limit=Duration(limit_s)))
+            )
         if values.out_of_memory or kind == "out_of_memory":
-            why = Why.of(message("serving.memory"))
+            why = Why.of(Refusal("serving.memory", message("serving.memory")))
             return why if driving.failure is None else why.followed_by(driving.failure)
         # What ended a service says more than that all services were ended.
         if driving.failure or not failure:

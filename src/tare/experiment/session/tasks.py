@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tare.agent import record
 from tare.applications import tasks
+from tare.applications.refusal import Refusal
 from tare.applications.rows import MOST_BYTES, RowsError
 from tare.experiment.metrics import TASKS
 from tare.experiment.session import trial_rows
@@ -83,14 +84,14 @@ class LeftTasks:
             found = trial_rows.output(asked, MOST_BYTES)
         except trial_rows.LargeError:
             most = Amount(MOST_BYTES, "bytes")
-            return Why.of(message("tasks.large", file=name, most=most))
+            return Why.of(Refusal("tasks.large", message("tasks.large", file=name, most=most)))
         if found is None:
-            return Why.of(message("tasks.missing", file=name))
+            return Why.of(Refusal("tasks.missing", message("tasks.missing", file=name)))
         hosts = tasks.names_of(self.addresses) or dict.fromkeys((*ALONE, "1", "host1"), 1)
         try:
             rows = tasks.read(found, self.tasks.format, hosts, self._offset_ns(), whole_ns)
         except RowsError as error:
-            return Why.of(error.said).in_one_line
+            return Why.of(error.refusal).in_one_line
         row_file.write(tasks.TASKS, rows, self.folder, self.job.trial)
         keep(self._samples(rows))
         return None
@@ -100,7 +101,7 @@ class LeftTasks:
         name = placeholders.fill(self.tasks.results, self.levels)
         parts = name.removeprefix(f"{SCRATCH}/").split("/")
         if not name.startswith(f"{SCRATCH}/") or {"", ".", ".."} & {*parts} or "\0" in name:
-            raise Why.of(message("tasks.name", file=name)).error
+            raise Why.of(Refusal("tasks.name", message("tasks.name", file=name))).error
         return name
 
     def _offset_ns(self) -> int:
