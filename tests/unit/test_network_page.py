@@ -142,7 +142,7 @@ def test_the_sender_was_the_limit(tmp_path: Path, cpu: float, buffer: float, lim
     path = measure(tmp_path / "m", ScriptedEnds(cpu=cpu, buffer=buffer), sending(0, 60))
     (one,) = summaries(folder.read(path))
     assert one.limit is not None
-    assert one.limit.id == limit
+    assert one.limit.said.id == limit
 
 
 def test_a_name_is_no_script(tmp_path: Path) -> None:
