@@ -268,8 +268,8 @@ def test_the_specification_is_scored_by_what_the_file_says() -> None:
 
 def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_path: Path) -> None:
     names = [f.name for f in findings(found)]
-    assert names == ["trust", "overhead", "repetitions", "assumptions", "difference",
-                     "variance of wall", "specification"]  # fmt: skip
+    assert names == ["trust", "overhead", "platform_size", "platform_factor", "repetitions",
+                     "assumptions", "difference", "variance of wall", "specification"]  # fmt: skip
     target = tmp_path / "page.html"
     assert files.write(page.make(found, "tare audit x"), target) == [target]
     text = target.read_text()

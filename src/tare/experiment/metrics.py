@@ -8,6 +8,8 @@ from collections.abc import Iterable
 PRINTED = "output"
 #: And where those of an application that serves: its load generator, and what starts services.
 DRIVER, SUPERVISED = "driver", "supervise"
+#: Source of values that a file of another tool has.
+FILE = "file"
 #: Of services on each host: the processes of their instances.
 OF_HOSTS = "hosts"
 #: What a distributed job left of its tasks.
@@ -81,7 +83,7 @@ def tick(metric: str, source: str | None = None) -> float | None:
 
     Counts are exact. CPU time is counted by what counts it on the platform, some by 10 ms.
     """
-    if source in (PRINTED, OF_WORKLOAD):
+    if source in (PRINTED, OF_WORKLOAD, FILE):
         return None
     if metric.endswith("_ns"):
         if "cpu" in metric:

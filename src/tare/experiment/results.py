@@ -21,7 +21,7 @@ from tare.experiment.time_limits import BOUNDED
 from tare.results.columns import Column, Columns, group_means, is_in, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     import pandas as pd
 
@@ -47,6 +47,10 @@ def typed(kind: str, values: Collection[Any]) -> Column:
     return np.array(values, dtype=bool if kind == "BOOLEAN" else np.int64)
 
 
+#: A level that other levels of the factor are compared with.
+REFERENCES = {
+    "platform": "bare", "workers": "1", "pinning": "none", "load": "none", "network": "none",
+}  # fmt: skip
 #: How a trial ended: a killed one has a value above a time limit; an unfinished one was cut short,
 #: and its values are never used.
 STATUSES = ("ok", "killed", "failed", "unfinished")
@@ -59,6 +63,35 @@ class Counted(NamedTuple):
 
     rows: int
     failed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """What is known of values that another tool measured.
+
+    Attributes
+    ----------
+    unit : str
+        Unit of the metric's values.
+    lower_is_better : bool or None
+        None: not known.
+    references : mapping
+        Levels that the other levels of a factor are compared with.
+    paired : bool
+        Whether the trials of a block belong together; otherwise the n-th trials of all cells have
+        one block, which says nothing of when they were measured.
+    ticks : mapping of int to (float or None)
+        Tick of the clock by cell; None: unknown.
+    dependence : mapping of int to float
+        Trials that are worth one independent trial, by cell.
+    """
+
+    unit: str
+    lower_is_better: bool | None
+    references: Mapping[str, str]
+    paired: bool
+    ticks: Mapping[int, float | None]
+    dependence: Mapping[int, float]
 
 
 # Compared and hashed by identity: columns have no equality of their own.
@@ -124,6 +157,8 @@ class Results:
     request_files, task_files : TrialFiles or None
         Where the requests of applications that serve are, and the tasks of distributed jobs;
         None: nowhere.
+    imported : Imported or None
+        None: tare measured the trials, in blocks of random order.
     """
 
     experiment: Experiment
@@ -145,6 +180,7 @@ class Results:
     steady: Message | None = None
     request_files: TrialFiles | None = None
     task_files: TrialFiles | None = None
+    imported: Imported | None = None
 
     @cached_property
     def of_levels(self) -> Results:
@@ -155,6 +191,11 @@ class Results:
     def factors(self) -> list[str]:
         """The factors, ``workload`` first, in the order of the experiment."""
         return [c for c in self.trial_table.names if c not in _TRIAL_COLUMNS]
+
+    def reference(self, factor: str) -> str | None:
+        """Return the level that the others of a factor are compared with; None: the first."""
+        known = {} if self.imported is None else self.imported.references
+        return known.get(factor, REFERENCES.get(factor))
 
     def levels(self, factor: str) -> list[str]:
         """Return the levels that trials have of a factor, in the order of their first trials."""
@@ -199,6 +240,9 @@ class Results:
         :attr:`trial_table` and has the bound.
         """
         trials = self.trial_table
+        if self.imported is not None:
+            found = trials.where(status="killed")
+            return found.with_columns(above=found["above_ns"].astype(float))
         kinds = {kind for kind, metrics in BOUNDED.items() if metric in metrics}
         if "limit_kind" not in trials or not kinds:
             return trials.rows([]).with_columns(above=np.zeros(0))

@@ -33,6 +33,8 @@ _DISPENSABLE = (
     {"solved_low", "solved_high"}, {"median_2"}, {"median_1"}, {"solved"},
     {"median_0"}, {"par2"},
 )  # fmt: skip
+#: Columns of other tables than that of all cells that are never left out.
+_KEPT = {"ratio", "verdict"}
 #: The same of tables that stand below the one of all cells.
 _BELOW = {"service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"})}
 
@@ -82,8 +84,10 @@ def table(overview: Table, width: int, of: str = "cell") -> list[str]:
     rows, rule = most_telling(overview.rows)
     gone = set(_PAGE_ONLY)
     laid, left = _laid(overview, rows, gone)
-    # The verdict stands last; what stands before it is the least.
-    details = [{c.key for c in some} for some in reversed(groups(overview.columns)[left + 1 : -1])]
+    # What matters least stands last, next to what always stays.
+    columns = [{c.key for c in some} for some in groups(overview.columns)[left:]]
+    kept = [keys for keys in columns if keys & _KEPT] or [columns[0], columns[-1]]
+    details = [keys for keys in reversed(columns) if keys not in kept]
     usual = _BELOW.get(overview.id or "", _DISPENSABLE)
     for keys in details if of == "row" else usual:
         if max(map(len, aligned(laid, left))) <= width:

@@ -13,22 +13,25 @@ from tare.experiment import metrics, plan, request_quantiles
 from tare.experiment.findings import known
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import RATES
-from tare.experiment.results import STATUSES, Results, mean_by
+from tare.experiment.results import REFERENCES, STATUSES, Results, mean_by
 from tare.experiment.specification import Stopping
 from tare.render import vocabulary
 from tare.render.vocabulary import Words
 from tare.results.columns import Columns
 from tare.results.message import Message, message
+from tare.statistics.censored import at_least
 from tare.statistics.intervals import Interval
-from tare.statistics.shift import has_ratio
+from tare.statistics.shift import has_ratio, pair_dependence
+from tare.statistics.sides import Sides
+from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spreads
 from tare.statistics.statistic import FloatArray
 
 IntArray = NDArray[np.int_]
 
-#: A level that other levels of the factor are compared with.
-REFERENCES = {
-    "platform": "bare", "workers": "1", "pinning": "none", "load": "none", "network": "none",
-}  # fmt: skip
+#: Common blocks below which imported trials are compared as unpaired ones.
+FEWEST_COMMON = 6
+#: Words for verdicts on imported values, by whether lower ones are better; None: not known.
+IMPORTED_WORDS = {True: vocabulary.TIMES, False: vocabulary.RATES, None: vocabulary.VALUES}
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,14 @@ class Basis:
     source: str
     #: Of times and sizes, less is.
     more_is_better: bool = False
+    #: Unit of values that another tool measured, and what verdicts on them are called.
+    imported_unit: str | None = None
+    imported_words: Words | None = None
 
     @property
     def unit(self) -> str:
         """Unit of the values."""
-        return unit_of(self.metric)
+        return unit_of(self.metric) if self.imported_unit is None else self.imported_unit
 
     @property
     def tick(self) -> float | None:
@@ -93,6 +99,37 @@ class Pair:
     row_trials: tuple[IntArray, IntArray]
     above: tuple[FloatArray, FloatArray]
     levels_of: int | None = None
+    #: Known ticks of the clock of both.
+    ticks: tuple[float | None, float | None] = (None, None)
+    #: Whether another tool measured both.
+    imported: bool = False
+    #: Trials of both that are worth one independent trial, where there are no common blocks, so
+    #: that rows are all trials of each; None: rows are common blocks.
+    dependence: float | None = None
+
+    @property
+    def sides(self) -> Sides:
+        """The trial values as they are compared."""
+        return Sides(
+            *self.trial_values,
+            limits=self.above,
+            paired=self.dependence is None,
+            dependence=self._block_dependence if self.dependence is None else self.dependence,
+            tick=self.ticks,
+        )
+
+    @property
+    def _block_dependence(self) -> float | None:
+        """Blocks that are worth one independent block; None where their order was randomised.
+
+        Where the two had the blocks in another order, either order may be what makes neighbouring
+        differences alike.
+        """
+        if not self.imported:
+            return None
+        first, second = map(at_least, self.trial_values, self.above)
+        orders = (np.argsort(trials) for trials in self.row_trials)
+        return max(pair_dependence(first[order], second[order]) for order in orders)
 
     @property
     def n(self) -> int:
@@ -235,6 +272,8 @@ class Cells:
         self.basis = basis
         self.factors = results.factors
         self.varied = results.varied
+        #: Whether cells have blocks in which their trials belong together.
+        self.paired = results.imported is None or results.imported.paired
 
     @cached_property
     def all(self) -> list[Cell]:
@@ -252,6 +291,7 @@ class Cells:
         table[block, worker] = rows["value"]
         of_trial = rows.rows(np.unique(block, return_index=True)[1])
         whole = ~np.isnan(table).any(axis=1)
+        imported = self.results.imported
         variances = rows["variance"][~np.isnan(rows["variance"])]
         return Cell(
             cell=number,
@@ -266,7 +306,7 @@ class Cells:
             within=float(np.sqrt(variances.mean())) if len(variances) else None,
             stopping=self.results.experiment.stopping,
             by_hand=self.results.by_hand,
-            tick=self.basis.tick,
+            tick=self.basis.tick if imported is None else imported.ticks[number],
         )
 
     def _workers(self) -> Columns:
@@ -284,7 +324,9 @@ class Cells:
         if not killed:
             return ended
         # One row a worker.
-        counts = killed["workers"].astype(np.int_)
+        counts = np.ones(len(killed), dtype=np.int_)
+        if "workers" in killed:
+            counts = killed["workers"].astype(np.int_)
         worker = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
         killed = killed.rows(np.repeat(np.arange(len(killed)), counts))
         killed = killed.with_columns(
@@ -323,8 +365,9 @@ class Cells:
         if factor not in self.factors:
             return []
         levels = [cell.levels for cell in self.all]
+        reference = reference or self.results.reference(factor)
         made = [
-            _pair(factor, self.all[first], self.all[second], self.results.levels_of)
+            self.pair(factor, self.all[first], self.all[second])
             for first, second in compared(levels, factor, self.results.emulated, reference)
         ]
         # Cells that never met in a block, as after an interruption, cannot be compared.
@@ -333,6 +376,55 @@ class Cells:
     def ratios(self, factor: str, reference: str | None = None) -> list[Pair]:
         """Those of :meth:`pairs` whose values have ratios: all of them are above zero."""
         return [pair for pair in self.pairs(factor, reference) if pair.has_ratio]
+
+    def unpinned_references(self) -> list[Pair]:
+        """Return each pinned cell with the reference platform's unpinned one, if none is pinned.
+
+        Bare metal has no layer that pinning could improve.
+        """
+        reference = self.results.reference("platform") or ""
+        own = [cell for cell in self.all if cell.levels["platform"] == reference]
+        free = REFERENCES["pinning"]
+        if any(cell.levels.get("pinning", free) != free for cell in own):
+            return []
+        like = {tuple(cell.levels.items()): cell for cell in own}
+        found = []
+        for cell in self.all:
+            levels = {**cell.levels, "platform": reference, "pinning": free}
+            known = like.get(tuple(levels.items()))
+            is_other = cell.levels["platform"] not in {reference, *self.results.emulated}
+            if known is not None and is_other and cell.levels.get("pinning", free) != free:
+                found.append(self.pair("platform", known, cell))
+        return [pair for pair in found if len(pair.first) and pair.has_ratio]
+
+    def pair(self, factor: str, first: Cell, second: Cell) -> Pair:
+        """Put the common blocks of two cells next to each other.
+
+        Of imported trials without blocks that belong together, all trials of both.
+        """
+        imported = self.results.imported
+        own, other = first.common(second)
+        dependence = None
+        if imported is not None and (not imported.paired or len(own) < FEWEST_COMMON):
+            own, other = np.arange(first.n), np.arange(second.n)
+            dependence = max(imported.dependence[cell.cell] for cell in (first, second))
+        return Pair(
+            factor=factor,
+            reference=first.levels[factor],
+            level=second.levels[factor],
+            levels={f: level for f, level in second.levels.items() if f != factor},
+            first=first.workers[own],
+            second=second.workers[other],
+            trials=first.trials + second.trials,
+            seconds=first.seconds + second.seconds,
+            sessions=first.sessions[own],
+            row_trials=(first.row_trials[own], second.row_trials[other]),
+            above=(first.above[own], second.above[other]),
+            levels_of=self.results.levels_of,
+            ticks=(first.tick, second.tick),
+            imported=imported is not None,
+            dependence=dependence,
+        )
 
 
 def _groups(
@@ -388,7 +480,7 @@ def in_order(results: Results) -> list[int]:
     places = {}
     for factor in ("workload", *results.experiment.factors):
         if factor in results.trial_table:
-            usual = REFERENCES.get(factor)
+            usual = results.reference(factor)
             levels = dict.fromkeys(str(row[factor]) for row in rows)
             first = [level for level in levels if level == usual]
             others = [level for level in levels if level != usual]
@@ -410,22 +502,20 @@ def pooled(results: Results, basis: Basis) -> dict[int, FloatArray]:
     return {cell: rows["value"] for cell, rows in good.groups("cell")}
 
 
-def _pair(factor: str, first: Cell, second: Cell, levels_of: int | None) -> Pair:
-    own, other = first.common(second)
-    return Pair(
-        factor=factor,
-        reference=first.levels[factor],
-        level=second.levels[factor],
-        levels={f: level for f, level in second.levels.items() if f != factor},
-        first=first.workers[own],
-        second=second.workers[other],
-        trials=first.trials + second.trials,
-        seconds=first.seconds + second.seconds,
-        sessions=first.sessions[own],
-        row_trials=(first.row_trials[own], second.row_trials[other]),
-        above=(first.above[own], second.above[other]),
-        levels_of=levels_of,
-    )
+def compared_spreads(
+    pairs: Sequence[Pair], margin: float, seed: int
+) -> list[tuple[Pair, SpreadComparison]]:
+    """Compare the p10–p90 ranges of pairs, adjusted by Holm; pairs that have no range are left out.
+
+    Of imported values, which have no workers and no sessions, with what their order shows.
+    """
+    if not any(pair.imported for pair in pairs):
+        judged, _ = compare_spreads([pair.within_sessions for pair in pairs], margin, seed=seed)
+        return list(zip(pairs, judged, strict=True))
+    found = [(p, p.sides.compare_spread(margin, seed=seed, family=len(pairs))) for p in pairs]
+    known = [(pair, one) for pair, one in found if one is not None]
+    judged = adjust_spreads([one for _, one in known], margin)
+    return [(pair, one) for (pair, _), one in zip(known, judged, strict=True)]
 
 
 def answer_metric(results: Results) -> str:
@@ -436,11 +526,15 @@ def answer_metric(results: Results) -> str:
 def more_is_better(results: Results, metric: str) -> bool:
     """Tell which way of a metric is the better one."""
     printed = results.experiment.printed.get(metric)
+    if results.imported is not None:
+        return results.imported.lower_is_better is False
     return metric in RATES if printed is None else printed.better == "higher"
 
 
 def verdict_words(basis: Basis) -> Words:
     """Return what verdicts on a metric are called: a longer time is slower."""
+    if basis.imported_words is not None:
+        return basis.imported_words
     if basis.metric in RATES:
         return vocabulary.RATES
     if basis.more_is_better:
@@ -464,7 +558,11 @@ def values_of(results: Results, metric: str | None = None) -> Basis | Message:
     metric = metric or answer_metric(results)
     common = results.sources(metric)
     if common:
-        return Basis(metric, common[0], more_is_better(results, metric))
+        imported, more = results.imported, more_is_better(results, metric)
+        if imported is None:
+            return Basis(metric, common[0], more)
+        words = IMPORTED_WORDS[imported.lower_is_better]
+        return Basis(metric, common[0], more, imported.unit, words)
     if not results.good and not results.killed(metric):
         return message("cells.none_good")
     some = results.sample_table.sources(metric)

@@ -30,6 +30,13 @@ _ERROR = 0.05
 Compared = Sequence[tuple[Pair, Comparison | SpreadComparison]]
 
 
+def blocks_said(pairs: Sequence[Pair]) -> Message:
+    """Say how many blocks, or trials without common blocks, the pair with the fewest has."""
+    fewest = min(min(len(p.first), len(p.second)) for p in pairs)
+    paired = all(p.dependence is None for p in pairs)
+    return message("cells.blocks" if paired else "cells.unpaired", n=fewest)
+
+
 @dataclass(frozen=True)
 class Telling:
     """How the comparisons of one question are summed up.

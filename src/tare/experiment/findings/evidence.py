@@ -172,11 +172,13 @@ def comparison_estimate(
     )
 
 
-def comparison_columns(factors: Sequence[str], what: str) -> tuple[Column, ...]:
+def comparison_columns(
+    factors: Sequence[str], what: str, *, paired: bool = True
+) -> tuple[Column, ...]:
     """Give the columns of a table of comparisons; ``what`` names the ratio."""
     return (
         *level_columns(factors),
-        Column(key="n", title="common blocks"),
+        Column(key="n", title="common blocks" if paired else "trials"),
         *interval_columns("ratio", what, "1"),
         Column(key="p", title="p (Holm)", unit="1"),
         Column(key="verdict", title="verdict"),

@@ -32,14 +32,15 @@ def fact(name: str, value: bool | int | float | str) -> str:
 def where(levels: Mapping[str, str], varied: Sequence[str]) -> Levels:
     """Keep the levels that name a cell among the others.
 
-    Factors that have one level in the experiment and levels that go without saying are left out,
-    except for the workload.
+    Factors that have one level in the experiment, levels that go without saying and, of imported
+    results, levels that a cell does not have are left out, except for the workload.
     """
     return Levels(
         {
             factor: level
             for factor, level in levels.items()
-            if factor == "workload" or (factor in varied and _DEFAULTS.get(factor) != level)
+            if factor == "workload"
+            or (factor in varied and level not in ("", _DEFAULTS.get(factor)))
         }
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 from tare.experiment.findings import emulated_cpu
@@ -10,6 +11,7 @@ from tare.experiment.findings.cells import Basis, Cells, cells_of, verdict_words
 from tare.experiment.findings.comparison_summary import (
     Compared,
     Telling,
+    blocks_said,
     by_level,
     corrected,
     distance,
@@ -30,7 +32,9 @@ from tare.registry import Description
 from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
-from tare.statistics.comparison import compare_family
+from tare.statistics.comparison import Comparison
+from tare.statistics.sides import compare_all
+from tare.statistics.spread import SpreadComparison
 from tare.units import chosen
 
 _DESCRIPTION = Description(
@@ -61,7 +65,7 @@ def find(results: Results) -> Finding | None:
     if not compared:
         why = message("overhead.emulated", why=apart) if apart else ratioless
         return uncompared(_DESCRIPTION, why or message("overhead.no_common_cell"))
-    reference, least = compared[0][0].reference, min(c.n for _, c in compared)
+    reference = compared[0][0].reference
     also = [said for said in (smallest_detectable(compared), apart) if said]
     return Finding(
         name=_DESCRIPTION.name,
@@ -69,7 +73,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=(
             *levels_said(location_telling(cells, margin), compared, reference),
-            message("cells.blocks", n=least),
+            blocks_said([p for p, _ in compared]),
             *also,
         ),
         verdict=settled(c.verdict.conclusive for _, c in compared),
@@ -84,7 +88,7 @@ def find(results: Results) -> Finding | None:
         tables=(_table(compared, cells, basis, margin),),
         caveats=(
             *corrected([c for _, c in compared]),
-            *filter(None, [_unmatched(cells, compared), ratioless]),
+            *filter(None, [_borrowed(cells), _unmatched(cells, compared), ratioless]),
         ),
         charts=("overhead",),
     )
@@ -102,13 +106,19 @@ def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Tab
     reference = compared[0][0].reference
     return Table(
         title=message("overhead.table.title", reference=reference, basis=str(basis)),
-        columns=comparison_columns(cells.varied, "ratio"),
+        columns=comparison_columns(cells.varied, "ratio", paired=cells.paired),
         rows=tuple(
             comparison_row(p, c, cells.varied, (verdict_words(basis), chosen(margin)))
             for p, c in compared
         ),
         note=message("overhead.table.note", margin=Chosen(margin)),
     )
+
+
+def _borrowed(cells: Cells) -> Message | None:
+    """Say that pinned platforms are compared with an unpinned reference; None: none is."""
+    pairs = cells.unpinned_references()
+    return message("overhead.unpinned", reference=pairs[0].reference) if pairs else None
 
 
 def _unmatched(cells: Cells, compared: Compared) -> Message | None:
@@ -139,11 +149,9 @@ def compare_locations(
 ) -> Compared:
     """Compare trial values with those at the factor's reference; Holm over all comparisons."""
     pairs = cells.ratios(factor, reference)
-    found = compare_family(
-        [p.trial_values for p in pairs], margin, tick=cells.basis.tick,
-        limits=[p.above for p in pairs],
-    )  # fmt: skip
-    return list(zip(pairs, found, strict=True))
+    if factor == "platform":
+        pairs += cells.unpinned_references()
+    return list(zip(pairs, compare_all([p.sides for p in pairs], margin), strict=True))
 
 
 def location_telling(cells: Cells, margin: float) -> Telling:
@@ -163,7 +171,7 @@ def _summary(compared: Compared, margin: float, *, rate: bool) -> Message:
 def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Message:
     several = len(some) > 1
     shown = [c for _, c in some if c.verdict in (HIGHER, LOWER)]
-    if shown:
+    if shown and (rate or not _exceeds(some, shown)):
         slower = [c for c in shown if c.verdict == (LOWER if rate else HIGHER)]
         c = max(slower or shown, key=distance)
         return message(
@@ -191,6 +199,12 @@ def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Messa
     bound = Amount(max((c.high or 0) - 1, 0), "share")
     ratio = Ratio.of(c.ratio or 1, c.low, c.high)
     return message("overhead.at_most", platform=platform, bound=bound, ratio=ratio, several=several)
+
+
+def _exceeds(some: Compared, shown: Sequence[Comparison | SpreadComparison]) -> bool:
+    """Whether an inconclusive interval lies above all that are shown, as in a large family."""
+    most = max(c.high or math.inf for c in shown)
+    return any(c.low is not None and c.low > most for _, c in some if not c.verdict.conclusive)
 
 
 UNIT = FindingUnit(

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from tare.experiment.findings.cells import REFERENCES
 from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import tick
 from tare.experiment.plan import Plan, metric
+from tare.experiment.results import REFERENCES
 from tare.experiment.specification import Cell
 from tare.experiment.time_limits import above_of
 from tare.render.words import text

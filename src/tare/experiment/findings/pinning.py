@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from tare.experiment.findings import emulated_cpu
-from tare.experiment.findings.cells import Cells, basis_of, cells_of, verdict_words
+from tare.experiment.findings.cells import (
+    Cells,
+    basis_of,
+    cells_of,
+    compared_spreads,
+    verdict_words,
+)
 from tare.experiment.findings.comparison_summary import (
     Compared,
     Telling,
+    blocks_said,
     by_level,
     corrected,
     more,
@@ -34,7 +41,6 @@ from tare.results.verdict import (
     LOWER_WITHIN,
     Verdict,
 )
-from tare.statistics.spread import compare_spreads
 from tare.units import chosen, factor
 
 _DESCRIPTION = Description(
@@ -58,10 +64,7 @@ def find(results: Results) -> Finding | None:
     # What is true of a CPU that is emulated says nothing of one that is not.
     locations = [pc for pc in locations if pc[0].levels["platform"] not in results.emulated]
     pairs = [p for p, _ in locations]
-    single, _ = compare_spreads(
-        [p.within_sessions for p in pairs], margin, seed=results.experiment.seed
-    )
-    spreads: Compared = list(zip(pairs, single, strict=True))
+    spreads: Compared = compared_spreads(pairs, margin, results.experiment.seed)
     if not pairs:
         return uncompared(_DESCRIPTION, message("pinning.none"))
     seen = smallest_detectable(spreads)
@@ -74,7 +77,7 @@ def find(results: Results) -> Finding | None:
                 "spread", Telling(SPREADS, factor(margin), "p10–p90 range", cells.varied), spreads
             ),
             *_said("values", location_telling(cells, results.experiment.margin), locations),
-            message("cells.blocks", n=min(p.n for p in pairs)),
+            blocks_said(pairs),
             *([seen] if seen else []),
         ),
         **judged(_verdict(spreads), SPREADS, Chosen(margin, "growth")),
@@ -126,7 +129,7 @@ def _table(id_: str, what: str, compared: Compared, cells: Cells, kind: tuple[Wo
     return Table(
         id=id_,
         title=message(f"pinning.table.{id_}", basis=str(cells.basis)),
-        columns=comparison_columns(cells.varied, f"ratio of {what}"),
+        columns=comparison_columns(cells.varied, f"ratio of {what}", paired=cells.paired),
         rows=tuple(comparison_row(p, c, cells.varied, kind) for p, c in compared),
     )
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.cells import (
-    REFERENCES,
     Basis,
     Cell,
     Cells,
@@ -79,10 +78,11 @@ class Beside:
     @property
     def name(self) -> Message:
         """The platform with how it is pinned, and the levels of other factors that vary."""
+        levels = where(self.levels, self.varied)
         return message(
             "platform.where",
             platform=named(self.platform, self.pinning),
-            levels=where(self.levels, self.varied) if self.varied else None,
+            levels=levels if self.varied and levels.levels else None,
         )
 
     @property
@@ -135,7 +135,7 @@ def ratio_of(factor: Factor | None) -> Ratio | None:
 def reference_of(results: Results) -> str | None:
     """Return the platform that others are compared with: bare, or the first that is real."""
     tried = [p for p in dict.fromkeys(results.trial_table["platform"]) if p not in results.emulated]
-    usual = REFERENCES["platform"]
+    usual = results.reference("platform")
     return usual if usual in tried else next(iter(tried), None)
 
 

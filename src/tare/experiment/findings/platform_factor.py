@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tare.experiment.findings import emulated_cpu
-from tare.experiment.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
+from tare.experiment.findings.cells import Basis, Cell, Cells, cells_of
 from tare.experiment.findings.evidence import level_columns, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.findings.level_names import where
@@ -26,8 +26,9 @@ from tare.render.vocabulary import VALUES
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT
-from tare.statistics.comparison import Comparison, compare_family
-from tare.statistics.shift import has_ratio
+from tare.statistics.comparison import Comparison
+from tare.statistics.shift import has_ratio, pair_dependence
+from tare.statistics.sides import Sides, compare_all
 from tare.statistics.statistic import FloatArray
 from tare.units import chosen
 
@@ -52,8 +53,7 @@ class Change:
     reference: str
     level: str
     levels: dict[str, str]
-    first: FloatArray
-    second: FloatArray
+    sides: Sides
     trials: tuple[int, ...]
 
 
@@ -98,7 +98,7 @@ def compared_changes(results: Results, basis: Basis) -> list[tuple[Change, Compa
         for factor in factors_of(results)
         for change in _changes(cells_of(results, basis), factor)
     ]
-    found = compare_family([(c.first, c.second) for c in changes], results.experiment.margin)
+    found = compare_all([c.sides for c in changes], results.experiment.margin)
     return list(zip(changes, found, strict=True))
 
 
@@ -126,7 +126,14 @@ def _changes(cells: Cells, factor: str) -> Iterator[Change]:
         if len(first) and has_ratio(first, second):
             others = {f: v for f, v in cell.levels.items() if f not in ("platform", factor)}
             trials = tuple(t for c in known for t in c.trials)
-            yield Change(platform, factor, reference, level, others, first, second, trials)
+            nothing = np.full(len(first), np.nan)
+            sides = Sides(
+                first,
+                second,
+                (nothing, nothing),
+                dependence=None if results.imported is None else pair_dependence(first, second),
+            )
+            yield Change(platform, factor, reference, level, others, sides, trials)
 
 
 def _levels(cells: Cells, factor: str) -> list[str]:
@@ -135,8 +142,8 @@ def _levels(cells: Cells, factor: str) -> list[str]:
     if factor in SIZES:
         given = {c.levels[factor]: given_cores(cells.results, c.levels) or 0 for c in cells.all}
         return sorted(levels, key=lambda level: -given[level])
-    usual = REFERENCES.get(factor)
-    return sorted(levels, key=lambda level: level != usual)
+    usual = cells.results.reference(factor)
+    return sorted(levels, key=lambda level: level not in (usual, ""))
 
 
 def _common(basis: Basis, four: list[Cell]) -> tuple[FloatArray, FloatArray]:
@@ -176,7 +183,7 @@ def _sentence(platform: str, factor: str, some: Changes, results: Results) -> Me
             platform=platform,
             factor=factor,
             level=change.level,
-            reference=change.reference,
+            reference=change.reference or "none",
             ratio=Ratio(c.ratio, c.low, c.high),
             where=where(change.levels, results.varied),
             some=len(shown),

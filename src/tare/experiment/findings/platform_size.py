@@ -79,7 +79,8 @@ def find(results: Results) -> Finding | None:
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(
             *filter(None, [_divided_table(divided, results)]),
-            _ratio_table(some, results, basis),
+            # The overhead of imported values has them with what their order shows.
+            *([] if results.imported else [_ratio_table(some, results, basis)]),
         ),
         caveats=_caveats(some),
         charts=("platform_values", "platform_chr"),

@@ -64,7 +64,7 @@ def make(
         question=results.experiment.question,
         answers=told.answers,
         strip=_strip(results),
-        sections=tuple(_section(f, charts, results, findings) for f in findings),
+        sections=tuple(section(f, charts, results, findings) for f in findings),
         origin=origin,
         lead=told.lead,
         caveats=(
@@ -82,9 +82,10 @@ def make(
     )
 
 
-def _section(
+def section(
     finding: Finding, charts: Mapping[str, ChartUnit], results: Results, findings: Sequence[Finding]
 ) -> Section:
+    """Lay out a finding with the charts that it names."""
     results = results if finding.session is None else results.of_levels
     return Section(finding, _figures(finding.charts, charts, results, findings))
 

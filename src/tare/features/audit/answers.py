@@ -13,14 +13,14 @@ from tare.experiment.findings.variance import Explained
 from tare.experiment.task_sets import answers as task_sets
 from tare.features.audit import messages as words
 from tare.features.audit.audit import CRITERIA, Audit
+from tare.features.audit.cold import ColdStart, begins, item_name
 from tare.features.audit.comparison_answers import comparison_finding
 from tare.features.audit.naming import in_order
-from tare.features.audit.overhead_answers import cold_finding, overhead_finding
 from tare.features.audit.series import SeriesAudit
 from tare.readers.readings import number
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table, interval_columns
-from tare.results.message import Chosen, Said, message
+from tare.results.message import Chosen, Message, Said, message
 from tare.statistics.intervals import trials_needed
 from tare.units import percent, quantile_name
 
@@ -32,9 +32,9 @@ _MOST_FILES = 6
 
 def findings(audit: Audit) -> list[Finding]:
     """Answer the questions of an audit's page, in reading order."""
-    platforms = [] if audit.overhead is None else [overhead_finding(audit, audit.overhead)]
+    platforms = [] if audit.platforms is None else [*audit.platforms.findings]
     if audit.cold is not None and audit.cold.found:
-        platforms.append(cold_finding(audit, audit.cold))
+        platforms.append(_cold(audit, audit.cold))
     if audit.question.finding is not None:
         return [*platforms, _trust(audit)]
     tasks = audit.tasks
@@ -56,6 +56,53 @@ def findings(audit: Audit) -> list[Finding]:
         *_times_of_day(audit),
         _specification(audit),
     ]
+
+
+def _cold(audit: Audit, cold: ColdStart) -> Finding:
+    """Answer whether the first value of a series is a cold start."""
+    what = item_name(audit.question)
+    later: tuple[Message, ...] = ()
+    if cold.later is None and audit.question.columns.block is not None:
+        later = (message("audit.cold.same", what=what),)
+    return Finding(
+        name="cold-start",
+        question=message("audit.cold.question", what=what),
+        answer=begins(cold, what),
+        summary=begins(cold, what),
+        verdict="yes",
+        caveats=later,
+        tables=(_firsts(cold, what),),
+    )
+
+
+def _firsts(cold: ColdStart, what: str) -> Table:
+    unit = cold.firsts[0].series.series.unit or "1"
+    if len({f.series.series.unit for f in cold.firsts}) > 1:
+        unit = "1"
+    rows = tuple(
+        {
+            "series": f.series.name,
+            "first": f.value,
+            "rest": f.rest,
+            "ratio": f.ratio,
+            "later": f.expected,
+            "largest": f.largest,
+        }
+        for f in cold.firsts
+    )
+    return Table(
+        title="First values",
+        columns=(
+            Column(key="series", title="series"),
+            Column(key="first", title="first", unit=unit),
+            Column(key="rest", title="median of the others", unit=unit),
+            Column(key="ratio", title="ratio", unit="1"),
+            Column(key="later", title=f"expected of this {what}", unit=unit),
+            Column(key="largest", title="the largest"),
+        ),
+        rows=rows,
+        note=message("audit.cold.note", what=what),
+    )
 
 
 def kinds(audit: Audit) -> list[tuple[str, str | None, list[SeriesAudit]]]:

@@ -21,7 +21,7 @@ from tare.features.audit.comparison import (
 )
 from tare.features.audit.design import design_of
 from tare.features.audit.naming import kind_names, named, varied
-from tare.features.audit.overhead import OverheadAudit, overhead
+from tare.features.audit.platforms import Study, study
 from tare.features.audit.pooling import Read, are_sets, pool, stem
 from tare.features.audit.question import Question, Sizing, Tell, silent
 from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series, over_time
@@ -90,7 +90,7 @@ class Audit:
         In the order of the files.
     cold : ColdStart or None
         The first values of all series beside the rest.
-    overhead : OverheadAudit or None
+    platforms : Study or None
         What platforms cost, where that is asked for or the columns plainly are a study of them.
     comparisons : tuple of ComparisonAudit
         Pairs named by ``compare``; one family.
@@ -104,7 +104,7 @@ class Audit:
     files: tuple[FileAudit, ...]
     series: tuple[SeriesAudit, ...]
     cold: ColdStart | None = None
-    overhead: OverheadAudit | None = None
+    platforms: Study | None = None
     comparisons: tuple[ComparisonAudit, ...] = ()
     variance: tuple[Explained, ...] = ()
     tasks: TaskSets | None = None
@@ -226,7 +226,7 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         read_in,
         tuple(series),
         cold,
-        _overhead(series, cold, question),
+        _platforms(series, cold, question),
         tasks=task_sets(series, question),
     )
     return made if question.finding else _beside(made, tell)
@@ -325,13 +325,13 @@ def _name(
     return name
 
 
-def _overhead(
+def _platforms(
     series: Sequence[SeriesAudit], cold: ColdStart | None, question: Question
-) -> OverheadAudit | None:
+) -> Study | None:
     """Tell what platforms cost, where that is asked for or plain to be a study of them."""
     asked = question.finding == "overhead"
     design = design_of(series, question.columns.compare, question.sizing, asked=asked)
-    return None if design is None else overhead(series, design, cold, question)
+    return None if design is None else study(series, design, cold, question)
 
 
 def _beside(found: Audit, tell: Tell) -> Audit:

@@ -18,18 +18,16 @@ from tare.features.audit.audit import CRITERIA, Audit, FileAudit
 from tare.features.audit.cold import ColdStart
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.messages import best, inside, task_caveats
-from tare.features.audit.overhead import Cost, Line, OverheadAudit
-from tare.features.audit.overhead_messages import brief, caveats
+from tare.features.audit.platforms import Study
 from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import TaskSet, TaskSets
-from tare.render.vocabulary import SIZES, SPREADS, TIMES, VALUES
+from tare.render.vocabulary import SPREADS, TIMES, VALUES
 from tare.render.words import paragraph, sentence, sentences, text
 from tare.results.message import Message, message, open_bounds
 from tare.statistics.comparison import Comparison
 from tare.statistics.confirm import Repetitions
 from tare.statistics.intervals import Interval
-from tare.statistics.platform_size import PlatformSize
 from tare.statistics.scores import penalised_mean, share_solved
 from tare.statistics.time_of_day import CycleTest, Level, TimeOfDay
 
@@ -64,7 +62,7 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "solved": [_solved(v, audit.question) for v in versus],
         "best": audit.tasks and _best(audit.tasks),
         "variance": [_variance(v) for v in audit.variance],
-        "overhead": audit.overhead and _overhead(audit.overhead),
+        "overhead": audit.platforms and _platforms(audit.platforms),
         "cold_start": audit.cold and _cold(audit.cold),
     }
     return {name: plain(value) for name, value in found.items()}
@@ -313,16 +311,21 @@ def _variance(v: Explained) -> dict[str, Any]:
     return {"metric": v.metric, "factors": v.factors, **plain(v.decomposition)}
 
 
-def _overhead(found: OverheadAudit) -> dict[str, Any]:
-    d = found.design
+def _platforms(found: Study) -> dict[str, Any]:
+    names = ("platform", "reference", "size", "pinning", "free", "pinned", "host_cores")
     return {
-        **_fields(d, "platform", "reference", "size", "pinning", "free", "pinned", "host_cores"),
-        "sentences": sentences(said for _, said in brief(found)),
-        "caveats": sentences(caveats(found)),
-        "costs": [_cost(line, c) for line in found.lines for c in line.costs],
-        "sizes": [_model(line, line.model) for line in found.lines if line.model is not None],
-        "pinning_effects": [_cost(line, c) for line in found.pinned for c in line.costs],
-        "first_left_out": found.cold is not None,
+        **_fields(found.design, *names),
+        "first_left_out": found.cold,
+        "findings": [
+            {
+                "name": one.name,
+                "verdict": one.shown,
+                "sentences": sentences(one.answer),
+                "caveats": sentences(one.caveats),
+                "tables": [{"title": text(t.title), "rows": t.rows} for t in one.tables],
+            }
+            for one in found.findings
+        ],
     }
 
 
@@ -335,36 +338,6 @@ def _cold(cold: ColdStart) -> dict[str, Any]:
             {"key": f.series.key, **_fields(f, "value", "rest", "ratio", "expected", "largest")}
             for f in cold.firsts
         ],
-    }
-
-
-def _cost(line: Line, c: Cost) -> dict[str, Any]:
-    return {
-        "key": c.place.series.key,
-        "beside": c.beside.series.key,
-        **_fields(line, "platform", "pinning"),
-        "cores": c.place.cores,
-        **_fields(c.location, "ratio", "ratio_ci"),
-        "verdict": TIMES.of(c.verdict),
-        "within_margin": c.verdict.within_margin,
-        **_fields(c.location, "p_adjusted", "n"),
-        "ratio_of_means": c.means,
-        "refusal": c.refusal and text(c.refusal),
-    }
-
-
-def _model(line: Line, m: PlatformSize) -> dict[str, Any]:
-    return {
-        **_fields(line, "platform", "pinning", "where"),
-        "pso": m.pso and {"value": m.pso.value, "ci": _bounds(m.pso)},
-        "pto": m.pto and {"value": m.pto.value, "ci": _bounds(m.pto)},
-        "verdict": SIZES.of(m.verdict),
-        "within_margin": m.verdict.within_margin,
-        "shape": m.curve and m.curve.shape,
-        "misfit": m.misfit and text(m.misfit),
-        "refusal": m.refusal and text(m.refusal),
-        "extrapolated": m.extrapolated and text(m.extrapolated),
-        "n": m.n,
     }
 
 

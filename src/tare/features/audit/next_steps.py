@@ -48,7 +48,7 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
     """Return the next command worth typing."""
     if (known := _of_tasks(audit, has_page=has_page) or _executions(audit)) is not None:
         return known
-    if audit.overhead is not None and audit.question.finding is None:
+    if audit.platforms is not None and audit.question.finding is None:
         return _next("overhead", again("audit", {"--finding": "overhead"}))
     steps = (_fleet, _longer_limit, _partly_failed, _cure, _sets, _rounds, _more)
     better = next((found for step in steps if (found := step(audit)) is not None), None)

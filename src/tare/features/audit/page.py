@@ -29,9 +29,9 @@ from tare.units import chosen, counted, percent
 _MOST_DIGESTED = 1 << 30
 
 
-def make(audit: Audit, command: str) -> Report:
-    """Lay the page of an audit out."""
-    drawn, told = figures(audit), findings(audit)
+def make(audit: Audit, command: str = "", *, charts: bool = True) -> Report:
+    """Lay the report of an audit out, on a terminal without charts."""
+    drawn, told = figures(audit) if charts else {}, findings(audit)
     sections = tuple(
         Section(
             msgspec.structs.replace(f, tables=tuple(t for t in f.tables if t.rows)),
@@ -48,7 +48,7 @@ def make(audit: Audit, command: str) -> Report:
         strip=_strip(audit),
         sections=sections,
         doubts=_noted(audit),
-        origin=_origin(audit, command),
+        origin=_origin(audit, command if charts else None),
         doubtful="Noted while reading",
         calm="Nothing was left out while reading.",
         rest=f"{command} --json -",
@@ -127,10 +127,11 @@ def _noted(audit: Audit) -> tuple[Said, ...]:
     return tuple(said[:40])
 
 
-def _origin(audit: Audit, command: str) -> Origin:
+def _origin(audit: Audit, command: str | None) -> Origin:
+    files = () if command is None else audit.files[:40]
     return Origin(
-        commands=(command,),
-        digests=tuple((f.path.name, _digest(f.path)) for f in audit.files[:40] if f.path.is_file()),
+        commands=() if command is None else (command,),
+        digests=tuple((f.path.name, _digest(f.path)) for f in files if f.path.is_file()),
         versions=(tare.__version__,),
         seed=audit.question.seed,
         title="How to audit the same again",

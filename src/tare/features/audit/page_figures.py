@@ -12,17 +12,15 @@ from tare.experiment.findings.time_of_day import day_figures, week_figures
 from tare.experiment.findings.variance import described, drawn
 from tare.experiment.task_sets.charts import scatters
 from tare.features.audit import messages as words
-from tare.features.audit import overhead_messages as costs
 from tare.features.audit.answers import kinds
 from tare.features.audit.audit import VERDICTS, Audit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name as name_of
-from tare.features.audit.overhead import Line, OverheadAudit, Place
 from tare.features.audit.series import SeriesAudit, worst
 from tare.render import charts
 from tare.render.charts.forest import MOST_ROWS
 from tare.render.words import paragraph, sentence, text
-from tare.results.message import Amount, Chosen, Message, Said, message
+from tare.results.message import Chosen, Message, Said, message
 from tare.results.report import Figure
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import Interval
@@ -35,8 +33,6 @@ _MOST_MEDIANS = 80
 _MOST_PANELS = 12
 #: Beyond this factor between the largest and the smallest median the scale is logarithmic.
 _WIDE = 20
-#: The same of a chart by size.
-_WIDE_BY_SIZE = 5
 
 
 def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
@@ -50,8 +46,8 @@ def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
             "repetitions": _convergence(audit),
             "assumptions": _shapes(audit),
         }
-    if audit.overhead is not None:
-        found["overhead"] = _overhead(audit.overhead)
+    if audit.platforms is not None:
+        found |= audit.platforms.figures
     for i, v in enumerate(audit.variance):
         found[f"variance of {v.metric}"] = (
             _figure(f"shares-{i}", f"Variance of {v.metric}", drawn(v), *described(v)),
@@ -238,80 +234,3 @@ def _apart(names: Iterable[str]) -> list[str]:
             apart += "\u200b"
         kept[apart] = None
     return list(kept)
-
-
-def _overhead(found: OverheadAudit) -> tuple[Figure, ...]:
-    """Draw values by size, then costs by size, as PINNING does; nothing where no sizes are."""
-    if found.design.size is None or not any(p.cores is not None for p in found.places):
-        return ()
-    drawn = [_values(found, "mean"), _values(found, "median"), _ratios(found, found.lines)]
-    steady = [line for line in found.lines if not costs.collapses(line)]
-    if len(steady) < len(found.lines):
-        drawn.append(_ratios(found, steady, rest=True))
-    return tuple(figure for figure in drawn if figure is not None)
-
-
-def _values(found: OverheadAudit, of: str) -> Figure:
-    """Draw a statistic of every platform over sizes, a panel for each way of pinning."""
-    known: list[tuple[Place, Interval]] = [
-        (p, getattr(p.series, of)) for p in found.places if p.cores is not None
-    ]
-    metric, unit = known[0][0].series.series.metric, known[0][0].series.series.unit or "1"
-    scale, shown_unit = scale_for([e.estimate for _, e in known], unit)
-    rows = [
-        _row(p, e.estimate / scale, _scaled(e.low, scale), _scaled(e.high, scale)) for p, e in known
-    ]
-    ends = [
-        message(
-            "audit.chart.of_size",
-            name=costs.line_name(p),
-            size=costs.size_name(p),
-            value=Amount(e.estimate, unit),
-        )
-        for p, e in _ends(known, lambda one: one[1].estimate)
-    ]
-    return _figure(
-        f"{of}s-by-size",
-        f"{of.capitalize()} of {metric} by size",
-        charts.by_size(rows, f"{of}, {shown_unit}" if shown_unit else of, **_axes(found, rows)),
-        message("audit.chart.by_size", statistic=of, ends=ends),
-    )
-
-
-def _ratios(found: OverheadAudit, lines: Sequence[Line], *, rest: bool = False) -> Figure | None:
-    """Draw costs over sizes; the rest are those that do not collapse, on a scale of their own."""
-    rows = [
-        _row(c.place, c.location.ratio, c.location.low, c.location.high)
-        for line in lines
-        for c in line.costs
-        if c.location is not None and c.place.cores is not None
-    ]
-    if not rows:
-        return None
-    reference = found.design.reference
-    title = f"Overhead vs. {reference} by size"
-    return _figure(
-        "overhead-by-size-rest" if rest else "overhead-by-size",
-        f"{title}, without the largest" if rest else title,
-        charts.by_size(rows, f"ratio to {reference}", line_at=1.0, **_axes(found, rows)),
-        message("audit.chart.overhead", reference=reference, lines=[*map(_line, lines)]),
-    )
-
-
-def _line(line: Line) -> Message:
-    known = [c for c in line.costs if c.location is not None]
-    ends = [costs.ratio(c) for c in (*known[:1], *known[1:][-1:])]
-    return message("audit.chart.line", name=costs.line_name(line), ends=ends)
-
-
-def _row(p: Place, at: float, low: float | None, high: float | None) -> dict[str, Any]:
-    panel = " · ".join(filter(None, (p.pinning, *p.rest.values())))
-    return {"panel": panel, "series": p.platform, "x": p.cores, "at": at, "low": low, "high": high}
-
-
-def _axes(found: OverheadAudit, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    values = [row["at"] for row in rows]
-    return {
-        "order": [*dict.fromkeys((found.design.reference, *(p.platform for p in found.places)))],
-        "logarithmic": min(values) > 0 and max(values) > _WIDE_BY_SIZE * min(values),
-    }

@@ -1,4 +1,4 @@
-"""What ``tare audit`` prints: the verdict, one table, reasons; of platforms their overhead."""
+"""What ``tare audit`` prints: the verdict, one table, reasons."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from tare.cli import console
 from tare.experiment.findings import time_of_day, variance
 from tare.experiment.task_sets import answers as task_sets
 from tare.features.audit import messages as words
-from tare.features.audit import overhead_messages as costs
 from tare.features.audit.audit import Audit
 from tare.features.audit.cold import begins, item_name
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name
-from tare.features.audit.overhead import Line, OverheadAudit
+from tare.features.audit.page import make
 from tare.features.audit.question import QUANTILES
 from tare.features.audit.series import SeriesAudit, worst
 from tare.features.audit.task_sets import TaskSets
 from tare.readers.readings import number
-from tare.render.screen import table
+from tare.render.screen import lines, table
 from tare.render.terminal import Row, aligned
 from tare.render.words import paragraph, sentence, shown, text
-from tare.results.message import Chosen, Message, message
+from tare.results.message import Chosen, each, message
 from tare.units import percent, quantile_name
 
 #: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
@@ -30,8 +29,6 @@ _MOST_FILES = 3
 _MOST_READ = 2
 _MOST_REASONS = 3
 _MOST_NOTES = 2
-#: Columns of the table of overhead, and caveats below it.
-_MOST_COLUMNS = 4
 _MOST_CAVEATS = 5
 _LEAST_NAME = 12
 #: Columns that the word takes which heads a line.
@@ -45,21 +42,17 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
     ``files``: those that have the whole of it.
     """
     whole = ", ".join(files) or "--json, --report"
-    asked = audit.question.finding is not None
-    if asked:
-        _show_platforms(audit)
+    if audit.question.finding is not None:
+        for line in lines(make(audit, charts=False), console.out.width):
+            console.out.print(line, soft_wrap=True)
+        console.out.print()
+        return
     first = words.headline(audit)
     answer = f"{text(first)}." if words.continues_verdict(audit) else sentence(first)
     _line(audit.verdict, paragraph((answer, *words.precision(audit))))
     _show_files(audit, whole)
-    if not asked:
-        _show_platforms(audit)
+    _show_platforms(audit)
     console.out.print()
-    if asked:
-        if audit.overhead is not None:
-            _show_costs(audit.overhead, audit.question.margin, whole)
-        console.out.print()
-        return
     if audit.comparisons:
         _line("Compared", sentence(words.verdicts(audit.comparisons)))
     if audit.tasks is not None and audit.is_of_tasks:
@@ -258,52 +251,8 @@ def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
 
 def _show_platforms(audit: Audit) -> None:
     """Print what platforms cost and how series begin."""
-    for head, one in [] if audit.overhead is None else costs.brief(audit.overhead):
-        _line(head, sentence(one))
+    for one in () if audit.platforms is None else audit.platforms.findings:
+        if said := each(one.summary):
+            _line("Platform", sentence(said[0]))
     if audit.cold is not None and audit.cold.found:
         _line("Cold", sentence(begins(audit.cold, item_name(audit.question))))
-
-
-def _show_costs(found: OverheadAudit, margin: float, whole: str) -> None:
-    """Print the overhead of every size, a column for each way of pinning, and what weakens it."""
-    reference = found.design.reference
-    columns = list(dict.fromkeys((x.pinning, x.where) for x in found.lines))[:_MOST_COLUMNS]
-    heads = ["", *(" ".join(filter(None, c)) or f"vs. {reference}" for c in columns)]
-    rows = _rows(found.lines, columns)
-    console.table([heads, *rows[:_MOST_ROWS]])
-    if (left := len(rows) - _MOST_ROWS) > 0:
-        _line_below(message("audit.overhead.rows", left=left, whole=whole))
-    _line_below(message("audit.overhead.legend", reference=reference, margin=Chosen(margin)))
-    caveats = costs.caveats(found)
-    said = caveats[:_MOST_CAVEATS]
-    if more := caveats[_MOST_CAVEATS:]:
-        said.append(message("audit.overhead.caveats", n=len(more), whole=whole))
-    console.out.print()
-    for one in said:
-        _line("Note", sentence(one), "dim")
-
-
-def _line_below(said: Message) -> None:
-    console.out.print(sentence(said), style="dim", soft_wrap=True)
-
-
-def _rows(lines: Sequence[Line], columns: Sequence[tuple[str | None, str]]) -> list[list[str]]:
-    rows = []
-    for platform in dict.fromkeys(x.platform for x in lines):
-        some = {(x.pinning, x.where): x for x in lines if x.platform == platform}
-        places = [c.place for x in some.values() for c in x.costs]
-        places.sort(key=lambda p: p.cores or 0.0)
-        for size in dict.fromkeys(p.size for p in places):
-            name = next(costs.size_name(p) for p in places if p.size == size)
-            row = [f"{platform}  {name}".rstrip()]
-            row += [_cell(some.get(c), size) for c in columns]
-            rows.append(row)
-    return rows
-
-
-def _cell(line: Line | None, size: str | None) -> str:
-    found = next((c for c in line.costs if c.place.size == size), None) if line else None
-    if found is None:
-        return "–"
-    sign = {"equivalent": " =", "inconclusive": " ?"}.get(found.verdict.direction, "  ")
-    return f"{shown(costs.ratio(found))}{sign}"

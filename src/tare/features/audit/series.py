@@ -118,31 +118,28 @@ def _are_counts(values: FloatArray) -> bool:
 
 def trials_of(series: Series) -> Trials:
     """Reduce a series to the values of its trials."""
-    position = series.position
-    if series.trial is None:
-        return _each_value(series, known=False)
-    first, means = group_means(series.trial, series.values)
-    if len(first) == len(series.values):
-        return _each_value(series, known=True)
+    known = series.trial is not None
+    each = Trials(series.values, series.block, series.position, known, series.at_s, series.above)
+    return each if series.trial is None else averaged(each, series.trial)
+
+
+def averaged(trials: Trials, groups: np.ndarray) -> Trials:
+    """Reduce the trials of each group, such as a block, to one with their mean value."""
+    first, means = group_means(groups, trials.values)
+    if len(first) == len(trials.values):
+        return trials
     order = np.argsort(first)
     at = first[order]
-    above = None
-    if series.above is not None:
-        # A mean is at least that of the limits in place of the values that exceed them.
-        above = group_means(series.trial, at_least(series.values, series.above))[1][order]
-    return Trials(
-        means[order],
-        None if series.block is None else series.block[at],
-        None if position is None else position[at],
-        known=True,
-        at_s=None if series.at_s is None else series.at_s[at],
+    # A mean is at least that of the limits in place of the values that exceed them.
+    above = None if trials.above is None else group_means(groups, trials.least)[1][order]
+    return replace(
+        trials,
+        values=means[order],
+        block=None if trials.block is None else trials.block[at],
+        position=None if trials.position is None else trials.position[at],
+        at_s=None if trials.at_s is None else trials.at_s[at],
         above=above,
     )
-
-
-def _each_value(series: Series, *, known: bool) -> Trials:
-    """Take each value for a trial of its own."""
-    return Trials(series.values, series.block, series.position, known, series.at_s, series.above)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 
-from tare.experiment.findings.cells import REFERENCES
+from tare.experiment.results import REFERENCES
 from tare.experiment.sweep.document import Calibration, Point
 from tare.experiment.sweep.numbers import place
 from tare.results.message import Amount, Chosen, Message, Ratio, message
