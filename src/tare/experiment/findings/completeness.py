@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -95,17 +96,7 @@ def failing(results: Results) -> tuple[Failing, ...]:
     """Return which cells have trials that failed, by the reason."""
     cells = [cell for cell in short_cells(results) if cell.failures]
     parts = _parts(cells, results.planned) if cells else ()
-    return tuple(
-        Failing(cells=tuple(map(_unquoted, names)), reason=part[0].reason or "")
-        for names, part in parts
-    )
-
-
-def _unquoted(name: Atom) -> str:
-    """Name cells as data do: a level by itself, a factor of one's own before it."""
-    if isinstance(name, Message) and "level" in name.args:
-        return " ".join(str(name.args[key]) for key in ("factor", "level") if key in name.args)
-    return shown(name)
+    return tuple(Failing(cells=part.plain, reason=part.cells[0].reason or "") for part in parts)
 
 
 def over_budget(results: Results) -> Message | None:
@@ -138,15 +129,15 @@ def given_up(results: Results) -> list[Message]:
     """
     cells = [cell for cell in short_cells(results) if cell.given_up]
     found = []
-    for names, part in _parts(cells, results.planned) if cells else ():
-        why = failures(results, results.trial_table.where(cell={c.cell for c in part}))
-        asked = [c.asked for c in part if c.asked is not None]
+    for part in _parts(cells, results.planned) if cells else ():
+        why = failures(results, results.trial_table.where(cell={c.cell for c in part.cells}))
+        asked = [c.asked for c in part.cells if c.asked is not None]
         found.append(
             message(
                 "completeness.given_up",
-                names=names,
-                failed=sum(c.failed for c in part),
-                good=sum(c.good for c in part),
+                names=part.names,
+                failed=sum(c.failed for c in part.cells),
+                good=sum(c.good for c in part.cells),
                 asked=sum(asked) if asked else None,
                 why=reasons(why),
             )
@@ -154,9 +145,15 @@ def given_up(results: Results) -> list[Message]:
     return found
 
 
-def _parts(
-    cells: list[ShortCell], planned: tuple[Cell, ...]
-) -> Iterator[tuple[list[Atom], list[ShortCell]]]:
+class _Part(NamedTuple):
+    """Cells that are named together: in sentences, and as data name them."""
+
+    names: list[Atom]
+    plain: tuple[str, ...]
+    cells: list[ShortCell]
+
+
+def _parts(cells: list[ShortCell], planned: tuple[Cell, ...]) -> Iterator[_Part]:
     """Divide cells, with their names: those of a level that has no others, then by reason."""
     levels = [cell.levels() for cell in planned]
     for factor in levels[0]:
@@ -164,11 +161,13 @@ def _parts(
         for level, n in of.items():
             part = [cell for cell in cells if cell.levels[factor] == level]
             if len(of) > 1 and len(part) == n:
-                yield [_level(factor, level)], part
+                plain = level if factor in ("platform", "workload") else f"{factor} {level}"
+                yield _Part([_level(factor, level)], (plain,), part)
                 cells = [cell for cell in cells if cell not in part]
     for reason in dict.fromkeys(cell.reason for cell in cells):
         part = [cell for cell in cells if cell.reason == reason]
-        yield _first([where(cell.levels, _varied(planned)) for cell in part]), part
+        names = _first([where(cell.levels, _varied(planned)) for cell in part])
+        yield _Part(names, tuple(map(shown, names)), part)
 
 
 def _level(factor: str, level: str) -> Message:

@@ -146,16 +146,14 @@ def settle(found: Difference) -> list[Message]:
     if found.verdict != "inconclusive":
         return []
     counts = Counter(one.cause for one in found.undecided)
-    said = [
-        message("net.diff.settle.cpu", n=counts["cpu"]),
-        message("net.diff.settle.wide", n=counts["wide"]),
-        message(
-            "net.diff.settle.waking",
-            n=counts["waking"],
-            figures=[_slept(one) for one in found.undecided if one.cause == "waking"],
-        ),
-    ]
-    said = [one for one in said if one.args["n"]]
+    said = []
+    if n := counts["cpu"]:
+        said.append(message("net.diff.settle.cpu", n=n))
+    if n := counts["wide"]:
+        said.append(message("net.diff.settle.wide", n=n))
+    if n := counts["waking"]:
+        figures = [_slept(one) for one in found.undecided if one.cause == "waking"]
+        said.append(message("net.diff.settle.waking", n=n, figures=figures))
     if "shaping" in found.facts:
         said.append(message("net.diff.settle.search"))
     return said
