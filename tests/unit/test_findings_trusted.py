@@ -14,7 +14,10 @@ from tare.experiment.findings.headline import summarize
 from tare.experiment.report.backing import doubts
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
+from tare.results.message import message
+from tare.statistics.interim_analysis import FIRST_LOOK
 from tare.statistics.intervals import quantile_interval
+from tare.statistics.trust import Reason
 
 
 def shifted(results: Results, cells: int) -> Results:
@@ -33,6 +36,16 @@ def results(cells: int, trials: int = 40) -> Results:
         Behaviour(spread=0.005), workers=(1,), workloads=tuple("abcdefgh"[:cells]), trials=trials,
         platforms=("bare",), stopping=Stopping(trials=trials),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("trials", "adjusted"), [(FIRST_LOOK - 1, False), (FIRST_LOOK, True)])
+def test_only_intervals_of_enough_trials_are_called_adjusted(trials: int, adjusted: bool) -> None:
+    short = message("trust.short.autocorrelated", n=40, effective=9)
+    reason = Reason("autocorrelated", message("trust.autocorrelated"), short)
+    expected = message("trusted.adjusted", said=short) if adjusted else short
+    assert trusted.why(reason, trials) == expected
+    other = Reason("equal", message("trust.equal"), message("trust.short.equal"))
+    assert trusted.why(other, trials) == other.short
 
 
 def test_a_shift_is_in_the_head_with_the_doubts_and_beside_the_warm_up() -> None:

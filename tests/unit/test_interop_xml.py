@@ -17,7 +17,7 @@ from tare.readers import Imported, Series, read, xml_file
 from tare.readers.readings import counted
 from tare.readers.series import FailedRuns
 from tare.readers.single_runs import join
-from tare.results.message import message
+from tare.results.message import Amount, message
 
 DATA = Path(__file__).parents[1] / "data" / "interop"
 REPEATED = bz2.decompress((DATA / "benchexec" / "repeated.xml.bz2").read_bytes())
@@ -299,3 +299,17 @@ def test_failures_of_several_files_are_added_up() -> None:
     ]  # fmt: skip
     both = (("TIMEOUT", 2), ("OUT OF MEMORY", 2))
     assert join(made).failed == FailedRuns(4, 9, "run", both)
+
+
+def test_runs_above_a_limit_are_counted_over_several_files() -> None:
+    made = [
+        Series(
+            key={}, values=np.array([value]), trial=np.zeros(1), unit="s",
+            above=None if np.isfinite(value) else np.array([10.0]),
+        )
+        for value in (1.0, np.inf, np.inf)
+    ]  # fmt: skip
+    found = join(made).exceeded
+    assert found is not None
+    assert (found.args["n"], found.args["total"]) == (2, 3)
+    assert found.args["limit"] == Amount(10.0, "s")

@@ -129,6 +129,7 @@ def test_memory_is_doubted() -> None:
     found = trust(100 + lfilter([1], [1, -0.8], noise)[200:], trials_known=True)
     assert found.verdict == "DOUBT"
     said = args(found.reasons, "trust.autocorrelated")
+    assert found.grounds[0].kind == "autocorrelated"
     assert said["tau"] > said["limit"].value
     assert said["effective"] == pytest.approx(300 / said["tau"], abs=0.5)
 
@@ -146,6 +147,7 @@ def test_changes_beyond_the_target_are_doubted(change: np.ndarray, kind: str, si
     x = steady() + change
     found = trust(x, trials_known=True, precision=0.01)
     assert found.verdict == "DOUBT"
+    assert found.grounds[0].kind == kind
     said = args(found.reasons, f"trust.{kind}")
     assert said["size"].value == pytest.approx(size, abs=0.005)
     assert said["target"] == Chosen(0.01)
