@@ -190,7 +190,7 @@ def test_measure_names_the_end_first(tmp_path: Path) -> None:
     assert folder.lacks(read) == (lack,)
     assert one.limit is not None
     first = blamed([one])
-    assert first[0].args["limit"] == one.limit
+    assert first[0].args["limit"] == one.limit.said
     said = args(first[0], "net.no_cpu")
     assert (said["end"], said["waited"].value) == ("sender", pytest.approx(0.18))
     assert first[1] == starved.rule()
