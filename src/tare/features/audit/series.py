@@ -275,8 +275,8 @@ class SeriesAudit:
     @property
     def losses(self) -> tuple[Message, ...]:
         """Notes on failed runs, values beyond limits and joined files that are no reason."""
-        reasons = [reason.args.get("said") for reason in self.trust.reasons]
-        return tuple(said for said in self.series.losses if said not in reasons)
+        is_reason = any(one.kind in ("failed", "some_failed") for one in self.trust.grounds)
+        return (replace(self.series, failed=None) if is_reason else self.series).losses
 
     @property
     def value_of_trial(self) -> Message | None:
