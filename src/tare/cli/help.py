@@ -27,7 +27,7 @@ GROUPS = {
     ),
     "How many": (
         "trials", "parallel", "precision", "confidence", "budget", "duration", "timeout", "quick",
-        "full", "step", "quotas", "threads", "period", "windows", "interval", "comparisons",
+        "full", "step", "quotas", "threads", "period", "windows", "interval",
         "noise_window", "max_bytes", "max_duration", "max_streams", "max_total_bytes",
         "max_memory", "max_file_size", "file_cache", "seed",
     ),

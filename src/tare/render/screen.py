@@ -86,7 +86,7 @@ def table(overview: Table, width: int, of: str = "cell") -> list[str]:
     laid, left = _laid(overview, rows, gone)
     # What matters least stands last, next to what always stays.
     columns = [{c.key for c in some} for some in groups(overview.columns)[left:]]
-    kept = [keys for keys in columns if keys & _KEPT] or [columns[0], columns[-1]]
+    kept = [keys for keys in columns if keys & _KEPT] or [*columns[:1], *columns[-1:]]
     details = [keys for keys in reversed(columns) if keys not in kept]
     usual = _BELOW.get(overview.id or "", _DISPENSABLE)
     for keys in details if of == "row" else usual:
