@@ -13,9 +13,8 @@ from typer.testing import CliRunner
 from tare.cli import again as module
 from tare.cli.again import FILES, again
 from tare.errors import UsageError
-from tare.features.compare import screen
-from tare.features.run import screen as run_screen
-from tare.measure.comparison import session
+from tare.features.run import next_step as run_step
+from tare.measure.comparison import next_steps, session
 from tare.wiring import SUPPLIES, command_line
 
 
@@ -121,8 +120,8 @@ def test_a_container_that_is_there_is_proposed_for_an_application(
     there, of_application, proposed, monkeypatch
 ):
     monkeypatch.setattr("sys.argv", ["tare", "run", "--application", "wordpress"])
-    monkeypatch.setattr(run_screen.shutil, "which", lambda name: name if name in there else None)
-    found = run_screen._further("bare", of_application=of_application)
+    monkeypatch.setattr(run_step.shutil, "which", lambda name: name if name in there else None)
+    found = run_step._further("bare", of_application=of_application)
     typed = f"tare run --application wordpress --platform {proposed}"
     assert found.args["command"] == typed
 
@@ -132,8 +131,8 @@ def test_a_container_that_is_there_is_proposed_for_an_application(
 )
 def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then, monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "compare", "--out", "o", "a"])
-    monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
-    monkeypatch.setattr(screen.console, "seconds", lambda _: "3 s")
+    monkeypatch.setattr(next_steps.causes, "cpu_metric", lambda *_: None)
+    monkeypatch.setattr(next_steps.console, "seconds", lambda _: "3 s")
     comparison = SimpleNamespace(more_pairs=10, n=6)
     found = [
         SimpleNamespace(
@@ -144,11 +143,10 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
             needs_longer_limit=lambda _: False,
         )
     ]
-    wanted = session.Wanted(None, Path("o"), None, None, None, None, SUPPLIES)
-    assert (
-        screen._next(found, SimpleNamespace(ended="finished"), None, wanted)
-        == f"Next     tare compare {then}"
-    )
+    wanted = session.Wanted(None, Path("o"), None, SUPPLIES)
+    step = next_steps.next_step(found, SimpleNamespace(ended="finished"), wanted)
+    assert step is not None
+    assert step.args["command"] == f"tare compare {then}"
 
 
 @pytest.mark.parametrize(
@@ -158,9 +156,9 @@ def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_
     n, more, seconds, monkeypatch
 ):
     monkeypatch.setattr("sys.argv", ["tare", "compare", "a", "b"])
-    monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
+    monkeypatch.setattr(next_steps.causes, "cpu_metric", lambda *_: None)
     asked = []
-    monkeypatch.setattr(screen.console, "seconds", lambda value: str(asked.append(value)))
+    monkeypatch.setattr(next_steps.console, "seconds", lambda value: str(asked.append(value)))
     comparison = SimpleNamespace(more_pairs=more, n=n)
     found = [
         SimpleNamespace(
@@ -172,8 +170,8 @@ def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_
             needs_longer_limit=lambda _: False,
         )
     ]
-    wanted = session.Wanted(None, None, None, None, None, None, SUPPLIES)
-    screen._next(found, SimpleNamespace(ended="finished"), None, wanted)
+    wanted = session.Wanted(None, None, None, SUPPLIES)
+    next_steps.next_step(found, SimpleNamespace(ended="finished"), wanted)
     # All pairs are measured anew, and half as many more.
     assert asked == ([] if seconds is None else [seconds])
 
@@ -181,9 +179,9 @@ def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_
 @pytest.mark.parametrize(("budget", "proposed"), [(20.0, 40.0), (2.0, 9.0)])
 def test_a_budget_that_was_too_short_is_never_proposed_again(budget, proposed, monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "ci", "./bench"])
-    monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
+    monkeypatch.setattr(next_steps.causes, "cpu_metric", lambda *_: None)
     asked = []
-    monkeypatch.setattr(screen.console, "seconds", lambda value: str(asked.append(value)))
+    monkeypatch.setattr(next_steps.console, "seconds", lambda value: str(asked.append(value)))
     found = [
         SimpleNamespace(
             comparison=SimpleNamespace(n=20), seconds=0.1, paired=True, gated=None, few=None,
@@ -191,8 +189,8 @@ def test_a_budget_that_was_too_short_is_never_proposed_again(budget, proposed, m
             needs_longer_limit=lambda _: False,
         )
     ]  # fmt: skip
-    wanted = session.Wanted(0.05, None, None, None, None, None, SUPPLIES)
+    wanted = session.Wanted(0.05, None, None, SUPPLIES)
     stopping = SimpleNamespace(budget_s=budget)
     results = SimpleNamespace(ended="budget", experiment=SimpleNamespace(stopping=stopping))
-    screen._next(found, results, None, wanted)
+    next_steps.next_step(found, results, wanted)
     assert asked == [pytest.approx(proposed)]

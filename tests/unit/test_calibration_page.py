@@ -68,7 +68,7 @@ def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, mea
     laid = page.of_matrix(matrix, measured, "tare calibrate --settings …")
     assert laid.answers == (matrix.answer,)
     assert "performance" in laid.answers[0]
-    assert [f.name for f in laid.figures] == ["settings"]
+    assert [f.name for f in laid.charts] == ["settings"]
     assert [row["place"] for row in laid.sections[0].finding.tables[0].rows] == ["fairest", None]
     assert laid.doubts[0].id == "calibration.settings.order"
     assert len(laid.doubts) == 3
@@ -85,7 +85,7 @@ def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, mea
 def test_settings_of_which_none_is_measured(matrix):
     nothing = msgspec.structs.replace(matrix, standings=(), answer=None)
     laid = page.of_matrix(nothing, {}, "tare calibrate")
-    assert laid.figures == []
+    assert laid.charts == []
     assert laid.answers == (message("calibration.settings.none"),)
 
 
@@ -93,11 +93,11 @@ def test_two_machines(jumping, steady, tmp_path):
     found = mapping(jumping, steady, ("H90", "server"))
     laid = page.of_two(found, jumping, steady, "tare calibrate compare")
     assert laid.answers == (found.sentence,)
-    assert [f.name for f in laid.figures] == ["mapping", "both"]
+    assert [f.name for f in laid.charts] == ["mapping", "both"]
     rows = laid.sections[0].finding.tables[0].rows
     assert len(rows) == len(found.equals)
     assert [row["docker"] for row in rows] == [equal.flag for equal in found.equals]
-    told = laid.figures[0].alternative
+    told = laid.charts[0].alternative
     for piece in found.pieces:
         assert f"{piece.start:.3g} to {piece.end:.3g} CPUs on H90" in told
     written = files.write(page.of_two(found, jumping, steady, "tare …"), tmp_path / "two.md")
@@ -115,8 +115,8 @@ def test_somebody_else_s_sweep(tmp_path):
     assert [(one.args["slope"], one.args["unit"]) for one in pieces["pieces"]] == [
         (pytest.approx(54), "points"), (pytest.approx(20), "points"),
     ]  # fmt: skip
-    assert "points" in laid.figures[0].alternative
-    assert "Meanwhile" not in laid.figures[0].alternative
+    assert "points" in laid.charts[0].alternative
+    assert "Meanwhile" not in laid.charts[0].alternative
     written = files.write(page.of_fit(fit, "points", "sweep.csv", "tare …"), tmp_path / "fit.html")
     assert sentence(laid.answers[0])[:40] in written[0].read_text()
 

@@ -17,12 +17,11 @@ from tare.agent import record
 from tare.experiment import journal, plan, plan_file, store
 from tare.experiment.findings.judgement import Difference, differences, earlier_ends
 from tare.experiment.findings.pairing import _estimate, compared_cells, stopping_rule
-from tare.experiment.report import compared
 from tare.experiment.session import budget
 from tare.experiment.session.resume_state import past
 from tare.experiment.specification import Experiment, Stopping
 from tare.experiment.store.collector import Collector
-from tare.measure.comparison import document
+from tare.measure.comparison import report
 from tare.render.words import text
 from tare.results.message import Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
@@ -243,8 +242,9 @@ def test_going_on_after_an_end_says_what_it_costs(session: Any, tmp_path: Path) 
     assert finding.caveats == (before,)
     found = differences(results)
     assert not isinstance(found, Message)
-    assert compared.document(results, found, None).caveats == (before,)
-    assert document.as_json(found, results, "budget", None)["judged_before"]["text"] == text(before)
+    made = report.make(results, found, ended="budget", gate=None)
+    assert made.caveats == (before,)
+    assert made.figures["judged_before"] == before
 
 
 def test_the_running_estimate_keeps_its_interval() -> None:

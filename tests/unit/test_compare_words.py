@@ -25,9 +25,9 @@ from tare.experiment.findings.charts import difference as chart
 from tare.experiment.findings.difference import find
 from tare.experiment.findings.failures import failing_often
 from tare.experiment.findings.judgement import Difference, differences
-from tare.experiment.report import compared
 from tare.experiment.specification import Cell, Stopping
-from tare.features.compare import screen as verdict
+from tare.measure.comparison import next_steps, report
+from tare.measure.comparison.picture import picture
 from tare.measure.comparison.session import Execution, check_complete
 from tare.render import comment, files, junit
 from tare.render.words import text
@@ -158,8 +158,8 @@ def test_a_gate_on_a_mean_that_few_slow_runs_carry_is_inconclusive_with_a_remedy
     assert text(d.further).startswith("use --gate-on median or --gate-on p90; on the mean it takes")
     # The document counts the pairs that the text counts, not those that the median needs.
     assert d.more_pairs(0.03) == args(d.further, "difference.mean_refused")["pairs"]
-    assert verdict._missing_pairs(d, 0.03) == d.more_pairs(0.03)
-    assert not verdict._needs_median(d, 0.03)
+    assert next_steps._missing_pairs(d, 0.03) == d.more_pairs(0.03)
+    assert not next_steps._needs_median(d, 0.03)
     assert text(d.gate_answer(0.03)) == (
         "new vs. old: the means are not compared, 2 of 100 values carry the mean's error"
     )
@@ -174,33 +174,35 @@ def test_of_several_comparisons_the_worst_answers_the_gate() -> None:
 
 
 def test_the_gate_is_told_in_one_line() -> None:
-    line = verdict.gate_line([SAME, SLOWER], 0.02)
+    gate = report.gate_of([SAME, SLOWER], (), 0.02)
+    assert (gate.margin, gate.of, gate.answer) == (0.02, 2, "fail")
+    line = gate.said
     assert (line.args["margin"], line.args["of"]) == (Chosen(0.02), 2)
-    assert line.args["word"].id == "compare.gate_word.fail"
     answer = args(line, "difference.gate.fail")
     assert answer["where"].id == "difference.gate.median"
     assert (answer["second"], answer["more"], answer["first"]) == ("new", "slower", "old")
     assert (answer["margin"], answer["ratio"]) == (Chosen(0.02), SLOWER.estimate)
     for d, decision in ((SAME, "pass"), (OPEN, "inconclusive")):
-        some = ids(verdict.gate_line([d], 0.03))
-        assert {f"compare.gate_word.{decision}", f"difference.gate.{decision}"} < {*some}
+        gate = report.gate_of([d], (), 0.03)
+        assert gate.answer == decision
+        assert f"difference.gate.{decision}" in ids(gate.said)
 
 
 def test_the_picture_has_the_interval_where_it_is() -> None:
-    _, axis, bar = verdict.picture(SLOWER)
+    _, axis, bar = picture(SLOWER)
     assert axis.count("┼") == 1
     assert axis.index("├") < axis.index("┼") < axis.index("┤")
     # Beyond the margin, to the right.
     assert bar.index("┣") > axis.index("┤")
     assert bar.index("┣") < bar.index("●") < bar.index("┫")
-    _, axis, bar = verdict.picture(SAME)
+    _, axis, bar = picture(SAME)
     assert axis.index("├") < bar.index("┣") < axis.index("┼") < bar.index("┫") < axis.index("┤")
-    assert verdict.picture(difference(comparison(None, None))) == []
+    assert picture(difference(comparison(None, None))) == ()
 
 
 def test_a_picture_of_a_wide_interval_keeps_to_its_width() -> None:
-    rows = verdict.picture(difference(comparison(0.01, 90.0)), width=40)
-    assert all(len(row) <= 40 + 9 for row in rows)
+    rows = picture(difference(comparison(0.01, 90.0)), width=40)
+    assert all(len(row) <= 40 + 8 for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -378,7 +380,7 @@ def test_wrong_options_are_refused_before_anything_is_measured(
 
 def told(found: list[Difference], gate: float | None) -> Report:
     """Return the report of comparisons as another machine reads it."""
-    document = compared.document(make(trials=5), found, gate)
+    document = report.make(make(trials=5), found, ended="finished", gate=gate)
     return msgspec.json.decode(files.encode(document), type=Report)
 
 
@@ -410,9 +412,9 @@ def test_a_saved_report_writes_the_same_for_a_ci(tmp_path: Path) -> None:
     assert CliRunner().invoke(command_line(), asked).exit_code == 0
     assert suite.read_text() == junit.render(document)
     assert table.read_text() == comment.render(document)
-    impossible = replace(document.compared[0], ratio=Ratio(-1.0, 1.0, 1.1))
+    impossible = replace(document.comparisons[0], ratio=-1.0)
     for some in ((), (impossible,)):
-        saved.write_text(files.encode(replace(document, compared=some)))
+        saved.write_text(files.encode(replace(document, comparisons=some)))
         assert isinstance(CliRunner().invoke(command_line(), asked).exception, InputError)
 
 
@@ -445,10 +447,10 @@ def test_a_session_that_ended_with_its_budget_says_what_to_do() -> None:
     )
     execution = Execution(resume=False, as_root=False, capture=False, kept=False, supplies=SUPPLIES)
     with pytest.raises(IncompleteError) as told:
-        check_complete(results, execution, 0, "budget")
+        check_complete(results, execution, "budget", 0)
     assert told.value.hint == "a longer --budget"
     # Of a baseline nobody asked for as many trials as its sessions have.
-    check_complete(results, execution, 0, "budget", is_number_asked=False)
+    check_complete(results, execution, "budget", 0, is_number_asked=False)
 
 
 def test_what_failed_before_it_was_repaired_is_no_failure() -> None:
@@ -483,12 +485,12 @@ def test_what_a_saved_report_says_is_text_too() -> None:
     """Its file may come from anybody: every text in it may be markup."""
     document = told([SLOWER], 0.02)
     hostile = replace(
-        document.compared[0],
+        document.comparisons[0],
         verdict=HOSTILE, metric=HOSTILE, source=HOSTILE, failing=HOSTILE, counted=HOSTILE,
     )  # fmt: skip
     document = replace(
         document,
-        compared=(hostile,),
+        comparisons=(hostile,),
         strip=((HOSTILE, HOSTILE),),
         failed=(HOSTILE,),
         origin=replace(document.origin, versions=(HOSTILE,)),

@@ -17,6 +17,7 @@ import synthetic
 from situations import BUSY, CALM, in_two_sessions, with_takes
 from synthetic import MS, Behaviour
 
+from tare.cli.delivery import deliver
 from tare.errors import ChangedError, StoreError
 from tare.experiment import pipeline, report
 from tare.experiment.findings.answers import all_findings
@@ -29,10 +30,10 @@ from tare.experiment.findings.sessions import caveats, changed, comparisons, jud
 from tare.experiment.results import Results
 from tare.experiment.store.export import export
 from tare.features.calibration import session as calibrate_sweep
-from tare.features.compare.screen import tell
-from tare.features.run.screen import summarize
-from tare.measure.comparison.session import Wanted
-from tare.render.words import sentence
+from tare.features.run import report as run_report
+from tare.features.run.summary import summarize
+from tare.measure.comparison.session import Wanted, conclude
+from tare.render.words import sentence, text
 from tare.results.columns import Columns
 from tare.results.message import message
 from tare.wiring import SUPPLIES
@@ -348,11 +349,10 @@ def _compared() -> Results:
 def _told(made: Results, folder: Path, gate: float | None, *, strict: bool = False) -> int:
     found = differences(made)
     assert not isinstance(found, str)
-    wanted = Wanted(
-        gate=gate, out=None, report=None, json=str(folder / "a.json"), junit=folder / "a.xml",
-        markdown=str(folder / "a.md"), supplies=SUPPLIES, strict=strict,
-    )  # fmt: skip
-    return tell(found, made, "finished", folder, wanted)
+    wanted = Wanted(gate=gate, out=None, report=None, supplies=SUPPLIES, strict=strict)
+    report = conclude(found, made, "finished", folder, wanted, lambda code: None)
+    files = {"json": str(folder / "a.json"), "junit": folder / "a.xml"}
+    return deliver(report, {**files, "markdown": str(folder / "a.md")})
 
 
 def test_a_comparison_is_told_everywhere_with_its_caveat(
@@ -364,10 +364,10 @@ def test_a_comparison_is_told_everywhere_with_its_caveat(
     capsys.readouterr()
     assert _told(made, tmp_path, None) == 0
     said = [sentence(one) for one in above(caveats(made), 2)]
-    assert _plain(capsys.readouterr().out).startswith(f"Caveat {said[0]}")
+    assert _plain(capsys.readouterr().out).startswith(f"Caveat {text(above(caveats(made), 2)[0])}")
     told = msgspec.json.decode((tmp_path / "a.json").read_bytes())
     assert told["levels_of"] == 2
-    assert [(c["kind"], c["of"], c["sessions"]) for c in told["caveats"]] == [
+    assert [(c["kind"], c["of"], c["sessions"]) for c in told["session_changes"]] == [
         ("changed", "machine", [1, 2])
     ]
     assert [m["n"] for m in told["comparisons"][0]["medians"]] == [12, 12]
@@ -392,10 +392,10 @@ def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:
     found = summarize(pipeline.results_of(folder), "finished")
     assert found.levels_of == 2
     assert (len(found.good), len(found.of_levels.good)) == (24, 12)
-    told = msgspec.to_builtins(found.as_json())
+    told = msgspec.to_builtins(run_report.make(found, "a", None, "bare").figures)
     assert told["summary"]["levels_of"] == 2
     assert told["summary"]["n"] == 12
-    assert [c["kind"] for c in told["caveats"]] == ["changed"]
+    assert [c["kind"] for c in told["session_changes"]] == ["changed"]
     assert len(told["trials"]) == 24
 
 

@@ -8,12 +8,12 @@ import json
 import journals
 import msgspec
 import numpy as np
+import printed
 import pytest
 import served
 from served import MS, Served
 
 from tare.applications.requests import REQUESTS
-from tare.cli import console
 from tare.experiment import pipeline
 from tare.experiment.findings import disturbance, service_load
 from tare.experiment.findings.answers import all_findings
@@ -25,10 +25,11 @@ from tare.experiment.report import page
 from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
 from tare.experiment.store import row_file
-from tare.features.run.screen import summarize
+from tare.features.run import report
+from tare.features.run.summary import summarize
 from tare.readers import read, tare_folder
 from tare.readers.series import ColumnOptions
-from tare.render import data, html, screen
+from tare.render import data, files, html
 from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Message, each
@@ -225,7 +226,7 @@ def test_requests_that_contradict_the_journal_are_named_on_terminal_page_and_in_
     said = "0 of its requests failed, by the journal 6"
     findings = all_findings(made.results, SUPPLIES.findings())
     page_ = page.make(made.results, findings, ORIGIN)
-    assert any(said in line and line.startswith("Caveat") for line in screen.lines(page_, 500))
+    assert any(said in line and line.startswith("Caveat") for line in printed.lines(page_))
     assert said in html.render(page_)
     finding = next(one for one in findings if one.name == "service_load")
     assert said in json.dumps(data.builtins(finding))
@@ -415,6 +416,6 @@ def test_tare_run_says_that_the_metric_has_too_few_requests(tmp_path):
     assert median.interval.low is not None
     # What it writes is refused by an audit as well.
     file = tmp_path / "run.json"
-    console.write_json(summary.as_json(), str(file))
+    file.write_text(files.encode(report.make(summary, "a", None, "bare")))
     (series,) = read(file, ColumnOptions(value="response_p99_ns")).series
     assert [defect.kind for defect in series.defects] == ["few requests"]

@@ -36,7 +36,7 @@ def figure_tables(page):
 
 
 def every_figure(page):
-    return {figure.name: figure for figure in page.figures}
+    return {figure.name: figure for figure in page.charts}
 
 
 def test_what_it_can_do_is_told_first_then_the_machine_and_how_far_it_can_be_trusted():

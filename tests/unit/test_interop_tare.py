@@ -163,7 +163,7 @@ def test_other_folders_and_damaged_ones_are_refused(folder, tmp_path: Path):
 @pytest.mark.parametrize(
     ("document", "command"),
     [
-        (b'{"format": "tare-report", "version": 1, "question": {}, "answers": []}', "tare report"),
+        (b'{"format": "tare-report", "version": 2, "tare": "", "command": "run"}', "tare report"),
         (b'{"version": 1, "verdict": "", "exit_code": 0, "precision_required": 0}', "tare audit"),
         (b'{"version": 1, "agent": "", "effort": "", "platform": ""}', "tare fingerprint diff"),
         (b'{"version": 1, "fit": []}', None),

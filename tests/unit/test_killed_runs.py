@@ -20,9 +20,10 @@ from tare.experiment.session.resume_state import Past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Stopping
-from tare.features.compare import screen
-from tare.features.compare.screen import picture
-from tare.measure.comparison import document, session
+from tare.measure.comparison import report, session
+from tare.measure.comparison.next_steps import next_step
+from tare.measure.comparison.picture import picture
+from tare.render import files
 from tare.render.words import text
 from tare.results.message import Message
 from tare.wiring import SUPPLIES, command_line
@@ -107,16 +108,16 @@ def test_all_runs_killed_on_both_sides_ask_for_a_longer_limit() -> None:
     assert found.needs_longer_limit(None)
     assert "difference.gate.longer_limit" in ids(found.settle(0.03))
     assert not lost(results)
-    assert picture(found) == []
+    assert picture(found) == ()
     assert all(np.isinf(median.estimate) for median in found.medians)
     assert [median.above for median in found.medians] == [10 * MS, 10 * MS]
 
 
 def test_killed_runs_of_both_sides_have_no_effect_size() -> None:
     one_sided, _ = compared(115.0)
-    assert "Effect" in dict(screen._figures(one_sided))
+    assert "Effect" in [one.label for one in report._one(one_sided, None)]
     two_sided, _ = compared(60.0)
-    assert "Effect" not in dict(screen._figures(two_sided))
+    assert "Effect" not in [one.label for one in report._one(two_sided, None)]
 
 
 def test_all_runs_killed_before_any_source_recorded_them_are_above_the_limit() -> None:
@@ -165,7 +166,7 @@ def test_of_few_pairs_whose_second_runs_are_all_killed_the_limit_bounds_the_rati
     assert f"slower in all {trials} pairs; {trials} of {trials} runs of b exceeded 103 ms" in said
     assert found.each_pair is None
     assert found.gate(0.03) == "inconclusive"
-    encoded = msgspec.json.encode(document.as_json((found,), results, "finished", 0.03))
+    encoded = files.encode(report.make(results, (found,), ended="finished", gate=0.03))
     (one,) = msgspec.json.decode(encoded)["comparisons"]
     assert one["extremes"]["ratio_ci"] == [pytest.approx(least), None]
 
@@ -181,9 +182,10 @@ def compare_options() -> None:
 def test_after_a_mean_that_killed_runs_hide_a_gate_on_the_median_is_proposed(monkeypatch) -> None:
     found, results = compared(118, gate_on="mean")
     monkeypatch.setattr("sys.argv", ["tare", "compare", "--gate-on", "mean", "a", "b"])
-    wanted = session.Wanted(0.03, None, None, None, None, None, SUPPLIES)
-    said = screen._next([found], results, None, wanted)
-    assert said == "Next     tare compare a b --gate-on median"
+    wanted = session.Wanted(0.03, None, None, SUPPLIES)
+    step = next_step([found], results, wanted)
+    assert step is not None
+    assert step.args["command"] == "tare compare a b --gate-on median"
 
 
 @pytest.mark.usefixtures("compare_options")
@@ -193,13 +195,14 @@ def test_an_open_gate_on_a_quantile_is_given_the_pairs_that_the_text_counts(monk
     assert found.further is not None
     pairs = found.more_pairs(0.03)
     assert pairs == found.further.args["pairs"]
-    (one,) = document.as_json((found,), results, "finished", 0.03)["comparisons"]
-    assert one["more_pairs"] == pairs
+    (one,) = report.make(results, (found,), ended="finished", gate=0.03).comparisons
+    assert one.more_pairs == pairs
     monkeypatch.setattr("sys.argv", ["tare", "compare", "-n", "60", "--gate-on", "p90", "a", "b"])
-    monkeypatch.setattr(screen, "by_cpu_time", lambda *_: None)
-    wanted = session.Wanted(0.03, None, None, None, None, None, SUPPLIES)
-    said = screen._next([found], results, None, wanted)
-    assert said.startswith("Next     tare compare --gate-on p90 a b --budget ")
+    monkeypatch.setattr("tare.experiment.findings.causes.cpu_metric", lambda *_: None)
+    wanted = session.Wanted(0.03, None, None, SUPPLIES)
+    step = next_step([found], results, wanted)
+    assert step is not None
+    assert step.args["command"].startswith("tare compare --gate-on p90 a b --budget ")
 
 
 def test_a_gate_on_a_quantile_is_judged_by_bounds() -> None:
@@ -212,7 +215,7 @@ def test_a_gate_on_a_quantile_is_judged_by_bounds() -> None:
 def test_the_json_has_open_bounds_as_null_and_says_so() -> None:
     found, results = compared(104, slower=1.2)
     (one,) = msgspec.json.decode(
-        msgspec.json.encode(document.as_json((found,), results, "finished", 0.03))
+        files.encode(report.make(results, (found,), ended="finished", gate=0.03))
     )["comparisons"]
     assert one["ratio_open"] == "high"
     assert one["ratio_ci"][0] > 1

@@ -201,10 +201,10 @@ def test_trials_on_another_machine_are_not_counted_here(kept: Path, tmp_path: Pa
 
 def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) -> None:
     page = network_fingerprint_page.make(bucket, "tare net fingerprint 192.0.2.1")
-    assert {figure.name for figure in page.figures} == {
+    assert {figure.name for figure in page.charts} == {
         "course", "latency", "writes", "write_trips",
     }  # fmt: skip
-    assert all(figure.alternative for figure in page.figures)
+    assert all(figure.alternative for figure in page.charts)
 
 
 EXPERIMENT = """

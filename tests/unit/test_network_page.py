@@ -43,12 +43,12 @@ def a_sweep(path: Path, **more: object) -> Path:
 
 def test_page_of_a_bucket(tmp_path: Path) -> None:
     page = network_page.of([folder.read(a_bucket(tmp_path / "m"))], "tare net report m")
-    names = [figure.name for figure in page.figures]
+    names = [figure.name for figure in page.charts]
     assert names == [
         "bandwidth", "round-trips", "latency-over-time", "retransmits", "total",
     ]  # fmt: skip
-    assert all(figure.alternative for figure in page.figures)
-    drawn = vega_lite.rows(page.figures[0].spec)
+    assert all(figure.alternative for figure in page.charts)
+    drawn = vega_lite.rows(page.charts[0].spec)
     assert any(row.get("why") == "connection reset" for row in drawn)
     # No line joins what lies on both sides of the gap.
     assert len({row["p"] for row in drawn if "p" in row}) == 2
@@ -60,7 +60,7 @@ def test_page_of_a_bucket(tmp_path: Path) -> None:
     text = html.render(page)
     assert "10-30" in text
     assert "Gbit/s" in text
-    for one in page.figures:
+    for one in page.charts:
         json.dumps(one.spec, allow_nan=False)
 
 

@@ -13,8 +13,9 @@ from said import args, ids
 from tare.experiment import journal
 from tare.experiment.samples import Key, Samples
 from tare.experiment.specification import Stopping
-from tare.features.run import screen
-from tare.features.run.screen import Summary
+from tare.features.run import report
+from tare.features.run.next_step import next_step
+from tare.features.run.summary import Summary
 from tare.results.columns import Columns
 from tare.results.message import Amount, Message
 from tare.statistics.intervals import more_trials_for
@@ -60,20 +61,26 @@ def test_of_a_fixed_number_as_many_more_trials_are_told_as_an_audit_tells(reason
     more, seconds = of.more_trials
     assert more == (told if reason == "fixed" else 10_169)
     assert seconds == pytest.approx(more / 10)
-    assert of.as_json()["summary"]["stop"]["more_trials"] == more
+    assert figures(of)["stop"]["more_trials"] == more
     assert args(trust_line(of)[1], "run.imprecise")["more"] == more
 
 
 def first_line(of: Summary) -> Message:
     time = of.known("wall_ns", 0.5)
     assert time is not None
-    return screen._time(of, time, of.values("wall_ns", "switch"))
+    return report._time(of, time, of.values("wall_ns", "switch"))
+
+
+def figures(of: Summary) -> dict[str, Any]:
+    return report._summary(of)
 
 
 def trust_line(of: Summary) -> tuple[str, Message]:
     time = of.known("wall_ns", 0.5)
     assert time is not None
-    return screen._trust(of, time)
+    line = report._trust(of, time)
+    assert isinstance(line.said, Message)
+    return line.label, line.said
 
 
 def test_an_early_result_is_of_this_session() -> None:
@@ -81,9 +88,9 @@ def test_an_early_result_is_of_this_session() -> None:
     label, said = trust_line(early)
     assert label == "TRUST"
     assert args(said, "trust.claim")["sessions"] == 1
-    assert early.as_json()["summary"]["asked"][0]["early"] is True
+    assert figures(early)["asked"][0]["early"] is True
     late = summary(np.tile(STEADY, 6), "target")
-    assert late.as_json()["summary"]["asked"][0]["early"] is False
+    assert figures(late)["asked"][0]["early"] is False
 
 
 def test_trust_is_to_the_precision_that_was_reached_and_no_further() -> None:
@@ -92,7 +99,7 @@ def test_trust_is_to_the_precision_that_was_reached_and_no_further() -> None:
     assert time is not None
     _, said = trust_line(precise)
     assert args(said, "trust.claim")["extent"] == Amount(time.interval.half_width, "share")
-    told = precise.as_json()["summary"]["trust"]
+    told = figures(precise)["trust"]
     assert told == {
         "verdict": "TRUST", "extent": time.interval.half_width, "sessions": 1, "reasons": [],
     }  # fmt: skip
@@ -100,7 +107,7 @@ def test_trust_is_to_the_precision_that_was_reached_and_no_further() -> None:
     label, said = trust_line(wide)
     assert label == "DOUBT"
     assert "trust.short.imprecise" in ids(said)
-    told = wide.as_json()["summary"]["trust"]
+    told = figures(wide)["trust"]
     assert (told["verdict"], told["extent"] > 0.02, len(told["reasons"])) == ("DOUBT", True, 1)
 
 
@@ -166,4 +173,4 @@ def test_after_a_warm_up_of_the_first_trials_the_steady_part_is_proposed(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["tare", "run"])
     made = summary(values, "fixed", why=why)
-    assert screen._next(made, None, "bare", doubtful=True).args["command"] == command
+    assert next_step(made, None, "bare").args["command"] == command

@@ -13,14 +13,17 @@ import synthetic
 from served import Served
 
 from tare.experiment import store
-from tare.measure.comparison import service_load
+from tare.experiment.findings import service_load
+from tare.experiment.findings.service_cells import driven
+from tare.features.run import summary
+from tare.render import screen
 from tare.results.message import Amount, Message
 
 
 def lines(folder: Path, how: Served, **options: Any) -> dict[str, Message]:
     made = served.make(None, how, platforms=("bare",), trials=5, **options)
     journals.write(made.results, folder)
-    return dict(service_load.lines(store.load(folder)))
+    return {one.label: one.said for one in summary._load(store.load(folder))}
 
 
 def test_three_lines_of_one_cell(tmp_path: Path) -> None:
@@ -48,18 +51,18 @@ def test_a_closed_load_has_users_and_no_rate_to_reach(tmp_path: Path) -> None:
 
 def test_commands_and_what_never_worked_have_no_lines(tmp_path: Path) -> None:
     folder = journals.write(synthetic.make(trials=2), tmp_path / "out")
-    assert not [*service_load.lines(store.load(folder))]
-    assert not service_load.table(synthetic.make(trials=2), 80)
+    assert not [*summary._load(store.load(folder))]
+    assert not driven(synthetic.make(trials=2))
     assert lines(tmp_path / "served", Served())
     served_only = store.load(tmp_path / "served")
     failed = served_only.trial_table.with_columns(status=["failed"] * len(served_only.trial_table))
-    assert not [*service_load.lines(replace(served_only, trial_table=failed))]
+    assert not [*summary._load(replace(served_only, trial_table=failed))]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_table_fits_and_has_load_errors_and_cpus_at_any_width(width: int) -> None:
     results = served.make(None, Served(own_cpus=0, fails=100)).results
-    table = service_load.table(results, width)
+    table = screen.table(service_load.table(driven(results), results), width)
     assert max(map(len, table)) <= width
     said = "\n".join(table)
     # What has no room is named.

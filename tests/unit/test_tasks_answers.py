@@ -271,8 +271,8 @@ def test_pictures_are_as_their_schema_says() -> None:
     seconds = [("correct", 1.0), ("wrong", 2.0), ("timeout", 30.0), ("correct", 0.01)]
     some = runs(once(*seconds), once(*seconds[::-1]))
     report, _ = make(some, "wall", "tare tasks report set")
-    assert [figure.name for figure in report.figures] == ["quantile", "scatter-1"]
-    for figure in report.figures:
+    assert [figure.name for figure in report.charts] == ["quantile", "scatter-1"]
+    for figure in report.charts:
         vega_lite.validate(figure.spec)
 
 

@@ -13,14 +13,13 @@ from typing import Any
 import journals
 import msgspec
 import numpy as np
+import printed
 import pytest
 import synthetic
 from journals import BEGIN, LASTS
 
 from tare import readers
 from tare.agent import record
-from tare.cli import console
-from tare.cli.lines import Line
 from tare.errors import InputError
 from tare.experiment import journal, pipeline, plan, plan_file, report
 from tare.experiment.findings import disturbance
@@ -30,13 +29,14 @@ from tare.experiment.results import Results
 from tare.experiment.session.resume_state import Past
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.store.collector import Collector
-from tare.features.compare.screen import tell
-from tare.features.run import table
-from tare.features.run.screen import _problems, missed, show, summarize, target_of
+from tare.features.run.report import _notes, missed, target_of
+from tare.features.run.report import make as report_of
+from tare.features.run.summary import Summary, summarize
+from tare.measure.comparison import report as comparison_report
 from tare.measure.comparison import session
 from tare.measure.comparison.session import Execution, Wanted
 from tare.readers.series import FailedRuns
-from tare.render import markdown
+from tare.render import comment, files, markdown
 from tare.render.words import text as text_of
 from tare.results.message import Amount, Chosen, message
 from tare.units import percent
@@ -179,6 +179,10 @@ def page(folder: Path) -> str:
     return markdown.render(document, "report-charts").replace("\\", "")
 
 
+def screen_of(summary: Summary) -> str:
+    return " ".join(printed.text(report_of(summary, "a", None, "bare")).split())
+
+
 def figures(text: str) -> list[tuple[str, ...]]:
     return [found.groups("") for found in FIGURE.finditer(text)]
 
@@ -200,17 +204,16 @@ def holds(shown: tuple[str, ...], value: float, low: float | None, high: float |
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_says_the_same_on_the_screen_on_the_page_and_in_json(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path
 ) -> None:
     case = CASES[name]
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
     folder = write(tmp_path / "kept", asked, [cell], [case])
 
-    summary = summarize(pipeline.results_of(folder), case.reason)
-    show(summary, None, "bare")
-    screen = " ".join(capsys.readouterr().out.split())
-    told = json.loads(json.dumps(summary.as_json(), default=list))
+    made = report_of(summarize(pipeline.results_of(folder), case.reason), "a", None, "bare")
+    screen = " ".join(printed.text(made).split())
+    told = json.loads(files.encode(made))
     written = page(folder)
 
     good = case.trials[case.failed :]
@@ -267,7 +270,7 @@ def _same_trust(told: dict[str, Any], screen: str, written: str) -> None:
 
 @pytest.mark.parametrize(("target", "advised"), [(0.02, False), (0.001, True)])
 def test_no_longer_budget_is_advised_for_what_was_reached(
-    target: float, advised: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    target: float, advised: bool, tmp_path: Path
 ) -> None:
     """The last look at an autocorrelated series was before its last trials."""
     case = CASES["sixty"]
@@ -277,13 +280,10 @@ def test_no_longer_budget_is_advised_for_what_was_reached(
     summary.stop = journal.Stop(
         cell=0, trials=60, reason="budget", target=target, more_trials=2, more_seconds=0.1
     )
-    show(summary, None, "bare")
-    assert ("--budget" in capsys.readouterr().out) == advised
+    assert ("--budget" in screen_of(summary)) == advised
 
 
-def test_processes_that_outlived_a_command_are_told_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_processes_that_outlived_a_command_are_told_once(tmp_path: Path) -> None:
     case = CASES["six"]
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
@@ -294,22 +294,18 @@ def test_processes_that_outlived_a_command_are_told_once(
     for pid in (7, 8):
         writer.write(record.Fault(id=pid, kind="warning", message=f"{warning} ({pid})"))
     writer.close()
-    show(summarize(pipeline.results_of(folder), case.reason), None, "bare")
-    screen = " ".join(capsys.readouterr().out.split())
+    screen = screen_of(summarize(pipeline.results_of(folder), case.reason))
     assert screen.count(warning) == 1
 
 
-def test_a_quantile_without_an_interval_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_quantile_without_an_interval_says_why(tmp_path: Path) -> None:
     case = Case(series(30), Stopping(trials=30, quantile=0.95), reason="finished")
     asked = experiment("a", case=case)
     cell = Cell(cell=0, workload=asked.workloads[0])
     summary = summarize(measured(tmp_path / "a", asked, cell, case), case.reason)
     (known,) = summary.asked
     assert known.interval.refusal is not None
-    show(summary, None, "bare")
-    screen = " ".join(capsys.readouterr().out.split())
+    screen = screen_of(summary)
     assert f"no interval: {text_of(known.interval.refusal)}" in screen
 
 
@@ -317,7 +313,7 @@ def test_a_quantile_without_an_interval_says_why(
     ("n", "target", "met"), [(130, 0.05, True), (130, 0.0001, False), (12, 0.05, False)]
 )
 def test_of_a_quantile_it_is_said_whether_its_precision_was_reached(
-    n: int, target: float, met: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    n: int, target: float, met: bool, tmp_path: Path
 ) -> None:
     case = Case(series(n), CASES["p90"].stopping)
     asked = experiment("a", case=case)
@@ -333,8 +329,7 @@ def test_of_a_quantile_it_is_said_whether_its_precision_was_reached(
         met=met,
         reached=None if reached is None else Amount(reached, "share"),
     )
-    show(summary, None, "bare")
-    labels = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[0] != " "]
+    labels = [line.label for line in report_of(summary, "a", None, "bare").entries]
     assert labels[:4] == ["Time", "p90", "Target", "TRUST"]
     # Where more trials would reach it, that is said once.
     if reached is not None and not met:
@@ -361,7 +356,7 @@ def test_an_audit_reads_what_a_run_has_written(name: str, tmp_path: Path) -> Non
     cell = Cell(cell=0, workload=asked.workloads[0])
     summary = summarize(measured(tmp_path / "a", asked, cell, case), case.reason)
     file = tmp_path / "run.json"
-    console.write_json(summary.as_json(), str(file))
+    file.write_text(files.encode(report_of(summary, "a", None, "bare"), indent=2))
     found = readers.read(file)
     (one,) = found.series
     known = summary.asked[0]
@@ -412,7 +407,9 @@ def test_trials_whose_records_were_lost_say_nothing_of_disturbances(tmp_path: Pa
             assert (found is not None and not found.is_waiting) == found_of
         lost = given.count(waits)
         said = message("disturbance.lost", trials=lost, of=3, most=6044)
-        assert ("Note", said) in _problems(summary, None)
+        time = summary.known("wall_ns")
+        assert time is not None
+        assert said in [*_notes(summary, time, None)]
         assert said in backing.doubts(results)
     assert "6,044" in text_of(said)
 
@@ -461,9 +458,7 @@ def test_nothing_is_said_of_what_was_not_looked_at() -> None:
 
 @pytest.mark.parametrize("reason", ["budget", "interrupted"])
 @pytest.mark.parametrize("n", [12, 60])
-def test_a_comparison_says_the_same_everywhere(
-    n: int, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_comparison_says_the_same_everywhere(n: int, reason: str, tmp_path: Path) -> None:
     stopping = Stopping(budget_s=10.0, compare="workload")
     # The second of both was started twice more, as when the last pair is cut.
     cases = [Case(series(n, k, memory=0.5, level=60 + k), stopping, reason=reason) for k in (1, 2)]
@@ -475,13 +470,11 @@ def test_a_comparison_says_the_same_everywhere(
     found = session.differences_in(
         results, folder, Execution(False, False, False, True, SUPPLIES), reason
     )
-    out = tmp_path / "out.json"
-    tell(found, results, reason, folder, Wanted(None, None, None, str(out), None, None, SUPPLIES))
-    screen = capsys.readouterr().out
-    comment = tmp_path / "comment.md"
-    tell(
-        found, results, reason, folder, Wanted(None, None, None, None, None, str(comment), SUPPLIES)
+    made = session.conclude(
+        found, results, reason, folder, Wanted(None, None, None, SUPPLIES), lambda code: None
     )
+    screen, out = printed.text(made), tmp_path / "out.json"
+    out.write_text(files.encode(made))
     (c,) = json.loads(out.read_text())["comparisons"]
     written = page(folder)
     assert re.search(r"\| cpus \| 2 \|", written)
@@ -513,9 +506,7 @@ def _percents(c: dict[str, Any]) -> str:
     return change_interval(c["ratio"], *c["ratio_ci"])
 
 
-def test_a_table_of_platforms_says_what_its_json_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_of_platforms_says_what_its_json_says(tmp_path: Path) -> None:
     stopping = Stopping(budget_s=10.0, compare="platform")
     cases = [Case(series(20, k, level=60 + k), stopping) for k in (1, 2)]
     asked = experiment("a", case=cases[0], margin=0.02)
@@ -528,12 +519,12 @@ def test_a_table_of_platforms_says_what_its_json_says(
     found = session.differences_in(
         results, folder, Execution(False, False, False, True, SUPPLIES), ""
     )
-    lines = [Line("a", "a", ["a"])]
-    table._show(*table._laid_out(found, results), found, lines, results, "finished", [])
-    screen = capsys.readouterr().out
+    made = comparison_report.make(results, found, ended="finished", gate=None, is_table=True)
+    screen = printed.text(made)
     for name, known in zip(("bare", "unshare"), found[0].medians, strict=True):
         (line,) = re.findall(rf"^{name} .*", screen, re.MULTILINE)
-        assert holds(figures(line)[0], known.estimate, known.low, known.high)
+        (told, *ends) = re.search(r"([\d.]+) \[([\d.]+), ([\d.]+)\]", line).groups()
+        assert holds((told, "ms", *ends), known.estimate, known.low, known.high)
         assert line.rstrip().endswith(" 20")
 
 
@@ -551,12 +542,11 @@ def test_an_emulated_platform_is_shown_and_not_compared(
     results = pipeline.results_of(folder)
     found = session.differences_in(results, folder, execution, "finished")
     assert [d.second for d in found] == list(real[1:])
-    heads, rows = table._laid_out(found, results)
-    assert [row.name for row in rows] == [*real, "vm (emulated)"]
-    assert rows[-1].versus == ("–" if found else None)
-    assert {len(row.cells) for row in rows} == {len(heads)}
-    said = table.markdown(heads, rows, [])
-    assert "vm (emulated)" in said
+    made = comparison_report.make(results, found, ended="finished", gate=None, is_table=True)
+    assert made.cells is not None
+    assert [row["platform"] for row in made.cells.rows] == [*real, "vm (emulated)"]
+    assert "ratio" not in made.cells.rows[-1]
+    assert "vm (emulated)" in comment.render(made)
 
 
 def test_the_past_is_judged_by_the_source_that_is_told(tmp_path: Path) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import io
 import sys
 import traceback
-from dataclasses import replace
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from tare import __version__
 from tare.cli import again, bisect, failed, limits, terminated
 from tare.cli.commands import Commands
-from tare.cli.failed import Failure
 from tare.cli.lines import HYPERFINE
 from tare.errors import InterruptError, TareError, UsageError
 from tare.experiment.supplies import Supplies
 from tare.render.escaping import harmless
+from tare.results.report import Failure
 
 #: What a shell expects of a program that was interrupted.
 INTERRUPTED = InterruptError.exit_code
@@ -92,7 +92,7 @@ def _failed(error: BaseException) -> int:
     with terminated.held_off():
         failure = _told(error)
         if failure.exit_code == INTERRUPTED:
-            failure = replace(failure, exit_code=terminated.exit_code())
+            failure = msgspec.structs.replace(failure, exit_code=terminated.exit_code())
         failed.write(failure)
     return bisect.exit_code(failure.exit_code, failure.type)
 

@@ -10,10 +10,11 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tare.cli import again, bisect, failed, limits
+from tare.cli import again, bisect, delivery, failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
 from tare.errors import UsageError
 from tare.host import numpy_loading
+from tare.results.report import Report
 
 #: Of a command line that is wrong; typer has it from a copy of click.
 _ClickUsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
@@ -61,10 +62,23 @@ class Command(TyperCommand):
         return usage(ctx, self)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command, with NumPy loaded before anything else loads it."""
+        """Run the command, with NumPy loaded before anything else loads it; deliver its report.
+
+        Returns
+        -------
+        int
+            The exit code.
+        """
         if self.name not in _WITHOUT_NUMPY:
             numpy_loading.load()
-        return super().invoke(ctx)
+        try:
+            made = super().invoke(ctx)
+        except BaseException as error:
+            report = delivery.reported(error)
+            if report is not None:
+                delivery.deliver(delivery.failed(report, error), ctx.params)
+            raise
+        return delivery.deliver(made, ctx.params) if isinstance(made, Report) else made
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option twice where several values look possible: the first would be lost.
@@ -136,7 +150,7 @@ class Group(TyperGroup):
                 ignore_unknown_options=True, allow_extra_args=True,
             )  # fmt: skip
             bisect.remember(lenient.params)
-            failed.remember(lenient.params, str(command.name))
+            failed.remember(lenient.params, lenient.command_path.partition(" ")[2])
             if isinstance(command, Command):
                 again.remember(again.Options(command.values, command.names))
             if not isinstance(command, TyperGroup):

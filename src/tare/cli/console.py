@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: Style of a cell by its text.
 Styles = Mapping[str, str]
 NO_STYLES: Styles = {}
+#: Style of a line by its emphasis.
+_STYLES = {"strong": "bold", "quiet": "dim"}
 #: Characters that a table may take in a file, or in the log of a CI.
 _FILE_WIDTH = 120
 
@@ -113,15 +115,17 @@ def check_writable(*files: Path | str | None) -> None:
             raise StoreError(f"cannot write {file}", "choose another file")
 
 
-def show(report: Report, written: Sequence[Path], next_: str | None = None) -> None:
+def show(report: Report, written: Sequence[Path] = (), next_: str | None = None) -> None:
     """Print a report, what to type for more trials where some are wanted, and where files are."""
     from tare.render import screen
 
-    question, *others = screen.lines(report, out.width)
-    out.print(question, style="bold")
-    for line in others:
-        # A table fits already.
-        out.print(line, soft_wrap=len(line) <= out.width)
+    is_labelled = report.entries or not report.answers
+    is_wide = is_labelled and not out.is_terminal
+    for line in screen.lines(report, max(out.width, _FILE_WIDTH) if is_wide else out.width):
+        # A table fits already, and a terminal breaks entries itself.
+        is_whole = bool(is_labelled) or len(line.text) <= out.width
+        style = None if line.emphasis is None else _STYLES[line.emphasis]
+        out.print(line.text, style=style, soft_wrap=is_whole)
     if report.inconclusive and next_ is not None:
         out.print(f"Next: {next_}", soft_wrap=True)
     for path in written:

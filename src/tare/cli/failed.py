@@ -9,37 +9,14 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from tare import files
 from tare.cli import console
 from tare.errors import BuildError, ExperimentError, StoreError
 from tare.render.escaping import harmless
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a command failed.
-
-    Attributes
-    ----------
-    type : str
-        Name of the error's class; ``Usage``, ``Fault`` where there is none of tare's.
-    exit_code : int
-        Of the command.
-    message, hint : str
-        What happened, and what to type next, as on the terminal.
-    """
-
-    type: str
-    exit_code: int
-    message: str
-    hint: str | None = None
-
+from tare.results.report import Envelope, Failure
 
 #: Destination of each option that this process was given, and which file was there.
 _asked: dict[str, tuple[str, tuple[int, ...] | None]] = {}
@@ -139,8 +116,10 @@ _GATE_HEADINGS = {
 
 
 def _json(failure: Failure) -> str:
-    document = msgspec.json.encode({"version": 1, "error": failure})
-    return msgspec.json.format(document, indent=2).decode() + "\n"
+    from tare.render import files
+
+    envelope = Envelope(command=_command[0], exit_code=failure.exit_code, error=failure)
+    return files.encode(envelope, indent=2)
 
 
 def _junit(failure: Failure) -> str:

@@ -8,6 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
+import msgspec
+
 from tare.cli import again, limits
 from tare.cli.command_line import explained, folder_in_memory, how_to_see
 from tare.errors import ChangedError, IncompleteError, TareError, TrialError, UsageError
@@ -28,7 +30,7 @@ def run(
     """Measure how long a command takes; see `tare.run`."""
     from tare.experiment import pipeline, plan
     from tare.features.run import command as of_command
-    from tare.features.run import work
+    from tare.features.run import report, work
     from tare.features.run.progress import RunBar
 
     with _errors(RunOptions.__annotations__):
@@ -54,9 +56,12 @@ def run(
                 raise explained(
                     failure or TrialError("no trial was good"), summary.failed, prepared
                 )
+            made = report.make(summary, asked.lines[0].text, typed["out"], asked.main)
+            # Commands to type next continue a command line, and there is none.
+            made = msgspec.structs.replace(made, next=())
             result = RunResult(
                 asked.lines[0].text, summary.results, summary.ended, tuple(silent.notes), summary,
-                SUPPLIES, _call("run", [] if command is None else [command], given),
+                made, SUPPLIES, _call("run", [] if command is None else [command], given),
             )  # fmt: skip
             if summary.known(summary.metric, 0.5) is None:
                 raise TrialError(f"no trial has a value of {summary.metric}", "another metric")
@@ -77,11 +82,9 @@ def compare(
     """Compare commands; see `tare.compare`."""
     from tare.experiment import pipeline
     from tare.experiment.findings import sessions
-    from tare.experiment.findings.judgement import gate_answer, lost
     from tare.features.compare import command as of_command
     from tare.features.compare import work
-    from tare.measure.comparison import session
-    from tare.results.verdict import GATE_CODES
+    from tare.measure.comparison import report, session
 
     known = CompareOptions.__annotations__
     with _errors(known):
@@ -102,20 +105,18 @@ def compare(
             )
             results = prepared.results(folder)
             found = session.differences_in(results, folder, execution, ended)
-            gate = None
-            if asked.gate is not None:
-                gate = gate_answer(found, lost(results), asked.gate)[0]
+            made = report.make(results, found, ended=ended, gate=asked.gate)
+            gate = None if made.gate is None else made.gate.answer
             result = ComparisonResult(
                 tuple(compared(d, asked.gate) for d in found), gate, results, ended,
-                tuple(silent.notes), found, asked.gate, SUPPLIES,
+                tuple(silent.notes), made, SUPPLIES,
                 _call("compare", commands, given),
             )  # fmt: skip
             with _measured(result):
                 pipeline.check_same(
                     sessions.caveats(results), results.levels_of, typed["out"], strict=strict
                 )
-                code = 0 if gate is None else GATE_CODES[gate]
-                work.check(results, execution, ended, failure, code)
+                work.check(results, execution, ended, failure, made.exit_code)
             return result
 
 

@@ -16,9 +16,10 @@ from tare.experiment.findings.doubt import judge
 from tare.experiment.findings.known import Known
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import tick
+from tare.render import files
 from tare.render.words import sentence, sentences, text
 from tare.results.finding import Finding
-from tare.results.report import Compared, Origin, Report
+from tare.results.report import Origin, Report
 
 if TYPE_CHECKING:
     from tare.experiment.findings.judgement import Difference
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from tare.experiment.supplies import Supplies
     from tare.features.audit.audit import Audit
     from tare.features.audit.series import SeriesAudit
-    from tare.features.run.screen import Summary
+    from tare.features.run.summary import Summary
     from tare.library.options import StrPath
     from tare.results.verdict import GateAnswer
     from tare.statistics.intervals import Interval
@@ -67,8 +68,6 @@ class Result:
         tare.errors.StoreError
             If the name has another ending, or the file cannot be written.
         """
-        from tare.render import files
-
         return files.write(self.report(), Path(file))[0]
 
     def __repr__(self) -> str:
@@ -119,6 +118,7 @@ class RunResult(Result):
     ended: str
     notes: tuple[str, ...]
     _summary: Summary = field()
+    _made: Report = field()
     _supplies: Supplies = field()
     _call: str = field()
 
@@ -215,10 +215,10 @@ class RunResult(Result):
 
     def report(self) -> Report:
         """Return the report that ``--report`` writes."""
-        return _report(self.results, self.findings, self._supplies, self._call)
+        return _with_page(self._made, self.results, self.findings, self._supplies, self._call)
 
     def _document(self) -> dict[str, Any]:
-        return self._summary.as_json()
+        return files.plain(self._made)
 
     def _repr_html_(self) -> str:
         """Return what a notebook displays, with the verdict and its reasons."""
@@ -337,8 +337,7 @@ class ComparisonResult(Result):
     results: Results
     ended: str
     notes: tuple[str, ...]
-    _differences: tuple[Difference, ...] = field()
-    _margin: float | None = field()
+    _made: Report = field()
     _supplies: Supplies = field()
     _call: str = field()
 
@@ -364,27 +363,17 @@ class ComparisonResult(Result):
 
     def report(self) -> Report:
         """Return the report that ``--report`` writes."""
-        made = _report(self.results, self.findings, self._supplies, self._call)
-        return msgspec.structs.replace(made, compared=self._compared())
-
-    def _compared(self) -> tuple[Compared, ...]:
-        from tare.experiment.report import compared as of_report
-
-        return of_report.make(self._differences, self._margin)
+        return _with_page(self._made, self.results, self.findings, self._supplies, self._call)
 
     def _shown(self) -> Report:
-        from tare.experiment.report import compared as of_report
-
-        return of_report.document(self.results, self._differences, self._margin)
+        return self._made
 
     def _document(self) -> dict[str, Any]:
-        from tare.measure.comparison import document
-
-        return document.as_json(self._differences, self.results, self.ended, self._margin)
+        return files.plain(self._made)
 
     def _answer(self) -> str:
         gate = "" if self.gate is None else f"gate {self.gate}; "
-        return gate + "; ".join(text(d.answer) for d in self._differences)
+        return gate + "; ".join(text(one.answer) for one in self._made.comparisons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -516,10 +505,13 @@ def _findings(results: Results, supplies: Supplies) -> tuple[Finding, ...]:
     return tuple(all_findings(results, supplies.findings()))
 
 
-def _report(results: Results, findings: Sequence[Finding], supplies: Supplies, call: str) -> Report:
-    """Return the report of results whose folder may be gone."""
+def _with_page(
+    made: Report, results: Results, findings: Sequence[Finding], supplies: Supplies, call: str
+) -> Report:
+    """Add the page to the report of results whose folder may be gone."""
     from tare.experiment.report import page
+    from tare.measure.comparison.session import merged
 
     origin = Origin(commands=(call,), versions=(__version__,), seed=results.experiment.seed)
-    made = page.make(results, findings, origin, supplies.charts())
-    return msgspec.structs.replace(made, rest="findings")
+    drawn = page.make(results, findings, origin, supplies.charts())
+    return merged(made, msgspec.structs.replace(drawn, rest="findings"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tare.readers import json_file
 
 #: First keys of a saved report.
-_REPORT = ("format", "version", "question", "answers")
+_REPORT = ("format", "version", "tare", "command")
 #: First keys of a document to what reads it, or what it was made from.
 _READ_BY = {
     _REPORT: "tare report {file}   (it is a saved report)",

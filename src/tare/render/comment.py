@@ -1,14 +1,14 @@
-"""Comparisons as a comment under a change, in GitHub's Markdown."""
+"""A result as a comment under a change, or a table for a README, in GitHub's Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
-from tare.render.markdown import text
+from tare.render.markdown import table, text
 from tare.render.words import sentences, shown
 from tare.render.words import text as written
-from tare.results.message import Amount, Chosen, Said
+from tare.results.message import Chosen, Said
 from tare.results.report import Compared, Report
 from tare.results.verdict import GateAnswer
 
@@ -23,7 +23,9 @@ _HEADS = ("verdict", "ratio", "median", "of")
 
 
 def render(report: Report) -> str:
-    """Write what a report compares: verdict, table, and the details folded away.
+    """Write what a report compares: the gate or verdict, a table, and the details folded away.
+
+    Of several commands without a gate the table is the answer.
 
     What does not fit a comment is left out at the end, and its lines are counted.
     """
@@ -38,22 +40,26 @@ def render(report: Report) -> str:
 
 
 def _parts(report: Report) -> Iterator[str]:
-    compared, gate = report.compared, report.gate
-    if gate is None:
-        yield f"### {' '.join(_words(one.answer) + '.' for one in compared)}\n"
-    else:
+    compared, gate, cells = report.comparisons, report.gate, report.cells
+    if gate is not None:
         margin = shown(Chosen(gate.margin))
-        yield f"### Gate {margin} {_SIGNS[gate.outcome]}: {_words(gate.answer)}\n"
+        yield f"### Gate {margin} {_SIGNS[gate.answer]}: {_words(gate.reason)}\n"
         for one in compared:
             if one.outcome == "inconclusive" and one.settle is not None:
                 yield f"{_sentence(one.settle)}\n"
+    elif cells is None:
+        yield f"### {' '.join(_words(one.answer) + '.' for one in compared)}\n"
     for caveat in sentences(report.caveats):
         yield f"> {_words(caveat)}\n"
     for failed in report.failed:
         yield f"⚠️ **failed and left out: {_words(failed)}**\n"
+    if gate is None and cells is not None:
+        yield table(cells)
+        return
     of = "pairs" if all(one.paired for one in compared) else "sessions"
-    yield f"| compared | with | {' | '.join(_HEADS)} | {of} |"
-    yield "| --- | --- | --- | --- | ---: | ---: | ---: |"
+    heads = ("compared", "with", *(["gate"] if gate else []), *_HEADS, of)
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * (len(heads) - 3)}{' ---: |' * 3}"
     for one in compared:
         yield _row(one)
     yield "\n<details><summary>What it rests on</summary>\n"
@@ -63,14 +69,13 @@ def _parts(report: Report) -> Iterator[str]:
 
 
 def _row(one: Compared) -> str:
-    first, second = (
-        shown(Amount(median.value, median.unit, above=median.above)) for median in one.medians
-    )
+    first, second = map(shown, one.amounts)
     cells = (
-        _words(one.second),
-        _words(one.first),
-        _words(one.verdict),
-        f"**{shown(one.ratio)}**",
+        _words(one.b),
+        _words(one.a),
+        *([] if one.gate is None else [_SIGNS[one.gate]]),
+        _words(one.word),
+        f"**{shown(one.estimate)}**",
         second,
         first,
         str(one.n),
@@ -79,12 +84,14 @@ def _row(one: Compared) -> str:
 
 
 def _details(report: Report) -> Iterator[str]:
-    for one in report.compared:
-        yield f"{_words(one.second)}: {'; '.join(map(_words, (one.counted, *one.evidence)))}"
+    for one in report.comparisons:
+        yield f"{_words(one.b)}: {'; '.join(map(_words, (one.counted, *one.evidence)))}"
         if one.settle is not None and report.gate is None:
             yield _words(one.settle)
     yield from dict.fromkeys(
-        f"{_words(f'{one.metric} ({one.source})')}; {_words(one.method)}" for one in report.compared
+        f"{_words(f'{one.metric} ({one.source})')}; {_words(one.method)}, "
+        f"{shown(Chosen(one.confidence))}; equivalent: within {shown(Chosen(one.margin))}"
+        for one in report.comparisons
     )
     for note in report.notes:
         yield _words(note)

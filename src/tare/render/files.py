@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from jinja2 import TemplateError
@@ -17,7 +18,7 @@ from tare.render.large_table import LargeTable
 from tare.render.tables import lay
 from tare.results.finding import Table
 from tare.results.message import Message
-from tare.results.report import FORMAT, VERSION, Report
+from tare.results.report import FORMAT, VERSION, Envelope, Failure, Report
 
 #: Formats of a report by the ending of its file.
 ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
@@ -106,9 +107,20 @@ def write_charts(document: Report, format: str, folder: Path) -> list[Path]:
         ) from error
 
 
-def encode(document: Report) -> str:
-    """Write a document as JSON; each message has its text with it."""
-    return msgspec.json.encode(data.builtins(document)).decode()
+def plain(document: Envelope) -> dict[str, Any]:
+    """Return a document as JSON has it: figures at the top level, each message with its text."""
+    made: dict[str, Any] = {}
+    for key, value in data.builtins(document).items():
+        made |= value if key == "figures" else {key: value}
+    return made
+
+
+def encode(document: Envelope, indent: int | None = None) -> str:
+    """Write a document as JSON."""
+    encoded = msgspec.json.encode(plain(document))
+    if indent is None:
+        return encoded.decode()
+    return msgspec.json.format(encoded, indent=indent).decode() + "\n"
 
 
 def load(file: Path) -> Report:
@@ -125,13 +137,17 @@ def load(file: Path) -> Report:
         found = decode(content, _Saved)
         if found.format != FORMAT:
             raise InputError(f"{file} is no saved report", hint)
+        if found.error is not None and found.question is None:
+            raise InputError(f"{file} is of a command that failed: {found.error.message}", hint)
         version = found.version
         if version != VERSION:
             raise InputError(
                 f"{file} is of version {version}, and this tare reads version {VERSION}",
                 "render it with the tare that wrote it",
             )
-        document = decode(content, Report)
+        known = set(Report.__struct_fields__)
+        others = {k: v for k, v in decode(content, dict[str, Any]).items() if k not in known}
+        document = msgspec.structs.replace(decode(content, Report), figures=others)
     except DecodeError as error:
         raise InputError(f"{file} is no saved report: {error}", hint) from error
     _check(document, file)
@@ -141,18 +157,20 @@ def load(file: Path) -> Report:
 class _Saved(msgspec.Struct):
     version: int
     format: str = ""
+    error: Failure | None = None
+    question: Any = None
 
 
 def _check(document: Report, file: Path) -> None:
     """Refuse what cannot be rendered: messages without words, names that are no names of files."""
-    if not document.answers:
+    if not (document.answers or document.entries or document.cells):
         raise InputError(f"{file} has no answer")
     if len(words.text(document.question)) > _MOST_CHARACTERS:
         raise InputError(f"{file} has a question of more than {_MOST_CHARACTERS:,} characters")
-    for one in document.compared:
-        if one.ratio.value is not None and one.ratio.value <= 0:
-            raise InputError(f"{file} has a ratio of {one.ratio.value}, which none is")
-    names = [figure.name for figure in document.figures]
+    for one in document.comparisons:
+        if one.ratio is not None and one.ratio <= 0:
+            raise InputError(f"{file} has a ratio of {one.ratio}, which none is")
+    names = [figure.name for figure in document.charts]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"{file} has several charts of the name {name!r}")

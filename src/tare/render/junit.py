@@ -24,20 +24,18 @@ CI_SUITE = "tare ci"
 CI_CASE = {"classname": "tare.ci", "name": "head vs. base"}
 
 
-def render(report: Report, *, is_ci: bool = False) -> str:
-    """Write what a report compares; failed trials and caveats change no answer.
-
-    ``is_ci``: it is of `tare ci`.
-    """
+def render(report: Report) -> str:
+    """Write what a report compares; failed trials and caveats change no answer."""
+    is_ci = report.command == "ci"
     suite = Xml.Element("testsuite", name=CI_SUITE if is_ci else "tare compare")
-    for one in report.compared:
+    for one in report.comparisons:
         _case(suite, one)
     for candidate in report.lost:
         _lost_case(suite, candidate)
     for case in suite if is_ci else ():
         case.attrib.update(CI_CASE)
-    outcomes = [one.outcome for one in report.compared]
-    outcomes += [one.gate.outcome for one in report.lost]
+    outcomes = [one.outcome for one in report.comparisons]
+    outcomes += [one.gate for one in report.lost]
     counts = {
         "tests": len(outcomes),
         "failures": outcomes.count("fail"),
@@ -48,7 +46,7 @@ def render(report: Report, *, is_ci: bool = False) -> str:
     for element in (root, suite):
         for name, count in counts.items():
             element.set(name, str(count))
-        element.set("time", _seconds(sum(one.seconds for one in report.compared)))
+        element.set("time", _seconds(sum(one.seconds for one in report.comparisons)))
     lines = [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
     lines += [f"Failed: {paragraph(report.failed)}"] if report.failed else []
     if report.notes:
@@ -65,18 +63,19 @@ def _case(suite: Xml.Element, one: Compared) -> None:
         suite,
         "testcase",
         classname=possible(f"tare.compare.{one.metric}"),
-        name=possible(f"{one.second} vs. {one.first}"),
+        name=possible(f"{one.b} vs. {one.a}"),
         time=_seconds(one.seconds),
     )
-    evidence = possible(f"{text(one.answer)}; {text(one.counted)}.")
-    gate = None if one.gate is None else text(one.gate.answer)
+    gate = None if one.gate_reason is None else text(one.gate_reason)
+    answer = gate if gate is not None and one.is_below_gate else text(one.answer)
+    evidence = possible(f"{answer}; {text(one.counted)}.")
     if gate is not None and one.outcome == "fail":
         failure = Xml.SubElement(
             case, "failure", type=possible(one.failing), message=possible(gate)
         )
         failure.text = evidence
     elif one.outcome == "inconclusive":
-        why = ["inconclusive", gate or shown(one.ratio)] + (
+        why = ["inconclusive", gate or shown(one.estimate)] + (
             [text(one.settle)] if one.settle else []
         )
         Xml.SubElement(case, "skipped", message=possible("; ".join(why)))
@@ -85,10 +84,10 @@ def _case(suite: Xml.Element, one: Compared) -> None:
 
 def _lost_case(suite: Xml.Element, one: Lost) -> None:
     """Add a candidate without a comparison: a failure, or skipped where that is inconclusive."""
-    name = possible(f"{one.second} vs. {one.first}")
+    name = possible(f"{one.b} vs. {one.a}")
     case = Xml.SubElement(suite, "testcase", classname="tare.compare", name=name, time="0")
-    element = "failure" if one.gate.outcome == "fail" else "skipped"
-    Xml.SubElement(case, element, type="failed", message=possible(text(one.gate.answer)))
+    element = "failure" if one.gate == "fail" else "skipped"
+    Xml.SubElement(case, element, type="failed", message=possible(text(one.gate_reason)))
 
 
 def _seconds(value: float) -> str:

@@ -33,19 +33,25 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
         yield f"> {text(words.sentence(caveat))}\n"
     for missing in page.missing:
         yield f"**{text(words.sentence(missing))}**\n"
+    if page.gate is not None:
+        gate = text(words.text(page.gate.said))
+        yield f"**Gate {gate}**\n"
     badge = f"**{page.led.finding.word}** – " if page.led and page.led.finding.word else ""
-    first, *others = page.leading
-    yield f"{badge}{text(words.sentence(first))}\n"
-    for said in others:
-        yield f"{text(words.sentence(said))}\n"
+    for i, said in enumerate(page.leading):
+        yield f"{'' if i else badge}{text(words.sentence(said))}\n"
     for said in page.failed:
         yield f"{text(words.sentence(said))}\n"
+    for entry in page.unanswered:
+        yield f"- {text(entry.label)}: {text(words.text(entry.said))}"
+        if entry.picture:
+            yield f"\n{_code(chr(10).join(entry.picture))}"
+    yield ""
     for figure in page.top:
         yield _figure(figure, charts)
-    if page.cells:
-        yield _table(page.cells)
-    for table in page.below:
-        yield _table(table)
+    if page.table:
+        yield table(page.table)
+    for below in page.below:
+        yield table(below)
     for said in page.also:
         yield f"{text(words.sentence(said))}\n"
     yield "; ".join(f"{text(name)}: {text(value)}" for name, value in page.strip) + "\n"
@@ -72,25 +78,28 @@ def _section(section: Section, charts: str, page: Report) -> Iterator[str]:
     for figure in section.figures:
         if figure not in page.top:
             yield _figure(figure, charts)
-    for table in finding.tables:
-        if table not in page.below:
-            yield _table(table)
+    for one in finding.tables:
+        if one not in page.below:
+            yield table(one)
 
 
 def _behind(page: Report) -> Iterator[str]:
-    yield "## What stands behind these answers?\n"
-    yield f"### {text(page.doubtful)}\n"
-    for doubt in page.doubts or (page.calm,):
+    if page.sections:
+        yield "## What stands behind these answers?\n"
+    if page.sections or page.doubts:
+        yield f"### {text(page.doubtful)}\n"
+    for doubt in page.doubts or ((page.calm,) if page.sections else ()):
         yield f"- {text(words.sentence(doubt))}"
     if page.stops:
         yield "\n### How far each cell got\n"
-        yield _table(page.stops)
+        yield table(page.stops)
     if page.machine:
         yield "### The machine\n"
-    for table in page.machine:
-        yield _table(table)
-    yield f"### {text(page.origin.title)}\n"
-    yield _code("\n".join(page.origin.commands))
+    for one in page.machine:
+        yield table(one)
+    if page.origin.commands:
+        yield f"### {text(page.origin.title)}\n"
+        yield _code("\n".join(page.origin.commands))
     yield f"- tare {text(', '.join(page.origin.versions))}"
     if page.origin.seed is not None:
         yield f"- seed: {page.origin.seed}"
@@ -108,19 +117,20 @@ def _figure(figure: Figure, charts: str) -> str:
     )
 
 
-def _table(of: Table) -> str:
-    table = lay(of)
-    heads = [text(h.title) + (f" [{text(h.unit)}]" if h.unit else "") for h in table.heads]
+def table(of: Table) -> str:
+    """Write a table with its title and notes."""
+    laid = lay(of)
+    heads = [text(h.title) + (f" [{text(h.unit)}]" if h.unit else "") for h in laid.heads]
     lines = [
-        f"**{text(table.title)}**\n",
+        f"**{text(laid.title)}**\n",
         _row(heads),
-        _row(["---:" if h.numeric else "---" for h in table.heads]),
-        *(_row([text(cell) for cell in row]) for row in table.rows),
+        _row(["---:" if h.numeric else "---" for h in laid.heads]),
+        *(_row([text(cell) for cell in row]) for row in laid.rows),
     ]
-    if table.note:
-        lines.append(f"\n{text(table.note)}")
-    if table.left_out:
-        lines.append(f"\n{table.left_out} further rows are in the exported findings.")
+    if laid.note:
+        lines.append(f"\n{text(laid.note)}")
+    if laid.left_out:
+        lines.append(f"\n{laid.left_out} further rows are in the exported findings.")
     return "\n".join(lines) + "\n"
 
 

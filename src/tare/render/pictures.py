@@ -22,7 +22,7 @@ def write(page: Report, format: str, folder: Path) -> list[Path]:
 
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for figure in page.figures:
+    for figure in page.charts:
         path = folder / f"{figure.name}.{format}"
         svg = vl_convert.vegalite_to_svg(_on_white(figure.spec), allowed_base_urls=[])
         # Charts refer to nothing outside of them, whoever made them.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from tare.render.terminal import aligned, fitted
 from tare.render.words import sentence, sentences, text
 from tare.results.finding import Table
 from tare.results.message import each, message
-from tare.results.report import Report
+from tare.results.report import Emphasis, Entry, Report
 from tare.units import counted
 
 #: Rows of the table: with more cells, those that differ most and least from the reference.
@@ -23,6 +24,8 @@ MOST_ROWS = 12
 _LEAST = 3
 #: Answers besides the first.
 MOST_ANSWERS = 7
+#: Characters of the labels of entries, at least.
+_LABELS = 7
 #: Columns that only the page has.
 _PAGE_ONLY = {"median_low", "median_high", "response_mean_ns", "littles_law_ns"}
 #: Questions that a trustworthy result answers with yes, where nothing else says so.
@@ -39,8 +42,16 @@ _KEPT = {"ratio", "verdict"}
 _BELOW = {"service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"})}
 
 
-def lines(report: Report, width: int) -> list[str]:
-    """Return what a terminal shows: the question, the answer, every cell, what else matters.
+@dataclass(frozen=True)
+class Line:
+    """One line of the terminal, and how it is emphasised."""
+
+    text: str
+    emphasis: Emphasis | None = None
+
+
+def lines(report: Report, width: int) -> list[Line]:
+    """Return what a terminal shows: the answer, a table of all cells, what else matters.
 
     Parameters
     ----------
@@ -48,13 +59,44 @@ def lines(report: Report, width: int) -> list[str]:
     width : int
         Of the terminal, in characters.
     """
+    if report.entries or not report.answers:
+        return [*_labelled(report, width)]
+    question, *others = _answered(report, width)
+    return [Line(question, "strong"), *map(Line, others)]
+
+
+def _labelled(report: Report, width: int) -> Iterator[Line]:
+    """Lay out entries behind their labels, below the table where there is one."""
+    entries = list(report.entries)
+    failed = [Entry("Failed", said) for said in report.failed]
+    # The answer stands first; of several commands the table has it.
+    at = 1 if report.table is None else 0
+    entries[at:at] = failed
+    entries += [Entry("" if i else "Next", said, "quiet") for i, said in enumerate(report.next)]
+    head = [] if report.gate is None else [Entry("Gate", report.gate.said, "strong")]
+    head += [Entry("Caveat", said) for said in report.caveats]
+    indent = max([_LABELS, *(len(one.label) for one in entries)])
+    yield from _entries(head, indent)
+    for of in (report.table, *report.below):
+        yield from map(Line, [] if of is None else table(of, width, intervals=True))
+    yield from _entries(entries, indent)
+
+
+def _entries(entries: Iterable[Entry], indent: int) -> Iterator[Line]:
+    for one in entries:
+        yield Line(f"{one.label:<{indent}} {text(one.said)}", one.emphasis)
+        for drawn in one.picture:
+            yield Line(f"{'':<{indent}} {drawn}".rstrip())
+
+
+def _answered(report: Report, width: int) -> list[str]:
     shown = [text(report.question)]
     shown += [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
     shown += sentences((*report.missing, *report.leading))
     others = sentences((*report.answers[len(report.leading) :], *report.failed, *report.notes))
-    if report.cells is not None:
-        of = "host" if report.cells.id == "hosts" else "cell"
-        shown += ["", *table(report.cells, width, of=of), ""]
+    if report.table is not None:
+        of = "host" if report.table.id == "hosts" else "cell"
+        shown += ["", *table(report.table, width, of=of), ""]
     elif (leading := _leading(report)) is not None:
         shown += ["", *table(leading, width, of="row"), ""]
     for one in report.below:
@@ -79,16 +121,21 @@ def _leading(report: Report) -> Table | None:
     return next((one for one in led.finding.tables if len(one.rows) > 1), None) if led else None
 
 
-def table(overview: Table, width: int, of: str = "cell") -> list[str]:
-    """Return the lines of a table, of cells or other rows, no wider than a terminal."""
+def table(overview: Table, width: int, of: str = "cell", *, intervals: bool = False) -> list[str]:
+    """Return the lines of a table, of cells or other rows, no wider than a terminal.
+
+    ``intervals``: the medians have theirs, where there is room for them.
+    """
     rows, rule = most_telling(overview.rows)
-    gone = set(_PAGE_ONLY)
+    gone = set() if intervals else set(_PAGE_ONLY)
     laid, left = _laid(overview, rows, gone)
     # What matters least stands last, next to what always stays.
     columns = [{c.key for c in some} for some in groups(overview.columns)[left:]]
     kept = [keys for keys in columns if keys & _KEPT] or [*columns[:1], *columns[-1:]]
     details = [keys for keys in reversed(columns) if keys not in kept]
     usual = _BELOW.get(overview.id or "", _DISPENSABLE)
+    if intervals:
+        usual = ({"n"}, {"spread"}, _PAGE_ONLY, *usual)
     for keys in details if of == "row" else usual:
         if max(map(len, aligned(laid, left))) <= width:
             break

@@ -1,22 +1,91 @@
-"""A report as one document: what it says, in order, which any machine can render in any format."""
+"""The result of a command as one document, which any machine can render in any format."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from tare import __version__
 from tare.results.finding import Finding, Table
-from tare.results.message import Amount, Ratio, Said, each
-from tare.results.verdict import GateAnswer, worst
+from tare.results.message import Amount, Chosen, Message, Open, Ratio, Said, each, message
+from tare.results.verdict import GateAnswer
+from tare.units import chosen
 
 #: By which a saved report is recognised, and the version of its form.
 FORMAT = "tare-report"
-VERSION = 1
+VERSION = 2
+#: In place of a verdict that is inconclusive, where a gate passes.
+BELOW_GATE = "below the gate"
 #: Answers that stand above the picture and the table.
 _LEADING = 3
 #: Tables that belong to the one of all cells: what its values were measured under.
 _BELOW = {"service_load"}
+
+
+#: How a terminal shows a statement.
+Emphasis = Literal["strong", "quiet"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A labelled statement, such as "Time: 41.2 ms".
+
+    Attributes
+    ----------
+    label : str
+        Empty: continues the entry before it.
+    said : Said
+    emphasis : {"strong", "quiet"} or None
+    picture : tuple of str
+        Lines of characters, drawn below it.
+    """
+
+    label: str
+    said: Said
+    emphasis: Emphasis | None = None
+    picture: tuple[str, ...] = ()
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why a command failed.
+
+    Attributes
+    ----------
+    type : str
+        Name of the error's class; ``Usage``, ``Fault`` where there is none of tare's.
+    exit_code : int
+        Of the command.
+    message, hint : str
+        What happened, and what to type next, as on the terminal.
+    """
+
+    type: str
+    exit_code: int
+    message: str
+    hint: str | None = None
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """What the JSON of every command begins with, also where it failed.
+
+    Attributes
+    ----------
+    tare : str
+        Version that wrote it.
+    command : str
+        As typed: ``run``, ``compare``, ``ci``; empty for what is written by another way.
+    exit_code : int
+        Of the command.
+    error : Failure or None
+        What ended it.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    tare: str = __version__
+    command: str = ""
+    exit_code: int = 0
+    error: Failure | None = None
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -62,82 +131,184 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """Whether what is compared passes.
+    """Whether what is compared passes: the answer for the worst candidate.
 
     Attributes
     ----------
     margin : float
-        It fails where its ratio is safely above 1 + margin.
-    outcome : str
-    answer : Said
-        The outcome with its evidence.
+        It fails where a ratio is safely above 1 + margin.
+    answer : str
+    reason : Said
+        The evidence.
+    of : int
+        Candidates.
     """
 
     margin: float
-    outcome: GateAnswer
-    answer: Said
+    answer: GateAnswer
+    reason: Said
+    of: int = 1
+
+    @property
+    def word(self) -> str:
+        """The answer as a verb: "passes"."""
+        return {"pass": "passes", "fail": "fails"}.get(self.answer, "is inconclusive")
+
+    @property
+    def said(self) -> Message:
+        """The answer with its evidence, as it follows "Gate"."""
+        margin = Chosen(self.margin)
+        return message("report.gate", margin=margin, word=self.word, reason=self.reason, of=self.of)
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison with a reference, as a CI judges it.
+class Median(msgspec.Struct, frozen=True, kw_only=True):
+    """The median of one side of a comparison.
 
     Attributes
     ----------
-    first, second : str
+    name : str
+    median : float or None
+        None: above the limit.
+    median_ci : (float or None, float or None)
+    n : int
+        Trials.
+    above : float or None
+        Time limit that some values exceed; None: there are none.
+    """
+
+    name: str
+    median: float | None
+    median_ci: tuple[float | None, float | None]
+    n: int
+    above: float | None
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison with a reference, for a CI and for scripts.
+
+    Attributes
+    ----------
+    a, b : str
         What is compared, as people named it; the first is the reference.
-    metric, source : str
+    metric, source, unit : str
         Of the values.
     verdict : str
-        ``slower (within 2 %)``.
-    conclusive : bool
-    answer : Said
-        The verdict with its evidence.
-    ratio : Ratio
-    medians : (Amount, Amount)
-        Of the first and of the second.
+        ``slower``, ``inconclusive`` …
+    within_margin : bool
+        Whether any difference is shown to be smaller than ``margin``.
+    ratio : float or None
+        Of b to a; None: not known.
+    ratio_ci : (float or None, float or None)
+        Its interval; a bound of None is open, or there is none.
+    ratio_open : {"low", "high", "both"} or None
+        Bounds that values above a limit leave open.
+    confidence, margin : float
+        Of the interval; relative difference that matters.
+    method : str
+        How the interval came about.
+    gate : str or None
+        Answer of the gate to this comparison, and its evidence in ``gate_reason``.
+    gate_on, gate_ratio_ci, gate_ratio_open
+        Statistic that a gate judges, and the bounds of its ratio, as above.
     n : int
         Pairs, or sessions, that it rests on.
     paired : bool
         Whether it rests on pairs.
     counted : Said
         How many, and how they were analysed.
+    more_pairs, more_s : int, float or None
+        Pairs and seconds that would settle it; None: none would, or not known.
+    settle : Said or None
+        The same in words.
+    answer : Said
+        The verdict with its evidence.
     evidence : tuple of Said
         Besides: the size of the effect, the spreads.
-    method : Said
-    settle : Said or None
-        What would settle what is inconclusive, here or for the gate.
-    gate : Gate or None
-        None: nobody asked for one.
+    medians : (Median, Median)
     failing : str
         Why a gate fails where it does: ``slower``, or ``failed`` where the program itself does.
     seconds : float
         What measuring it took.
+    extremes, spread, trials, written_bytes, looks, values
+        For scripts: see docs/reference/json.md.
     """
 
-    first: str
-    second: str
+    a: str
+    b: str
     metric: str
     source: str
+    unit: str
     verdict: str
-    conclusive: bool
-    answer: Said
-    ratio: Ratio
-    medians: tuple[Amount, Amount]
+    within_margin: bool
+    ratio: float | None
+    ratio_ci: tuple[float | None, float | None]
+    ratio_open: Open | None = None
+    confidence: float
+    margin: float
+    method: str
+    gate: GateAnswer | None
+    gate_on: str
+    gate_ratio_ci: tuple[float | None, float | None]
+    gate_ratio_open: Open | None = None
     n: int
     paired: bool
     counted: Said
-    evidence: tuple[Said, ...]
-    method: Said
+    more_pairs: int | None
+    more_s: float | None
     settle: Said | None
-    gate: Gate | None
-    failing: str
+    cliffs_delta: float
+    median_ratio: float | None
+    medians: tuple[Median, Median]
     seconds: float
+    failing: str
+    answer: Said
+    gate_reason: Said | None
+    evidence: tuple[Said, ...]
+    extremes: dict[str, Any] | None
+    spread: dict[str, Any] | None
+    trials: tuple[dict[str, Any], ...] | None
+    written_bytes: tuple[float | None, float | None]
+    looks: tuple[dict[str, Any], ...]
+    values: tuple[tuple[float | None, ...], tuple[float | None, ...]]
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether there is a verdict."""
+        return self.verdict != "inconclusive"
+
+    @property
+    def is_below_gate(self) -> bool:
+        """Whether a gate passes although there is no verdict on the margin."""
+        return self.gate == "pass" and not self.conclusive
+
+    @property
+    def word(self) -> str:
+        """The verdict as it is written: "slower (within 2 %)"."""
+        if self.is_below_gate:
+            return BELOW_GATE
+        return (
+            f"{self.verdict} (within {chosen(self.margin)})" if self.within_margin else self.verdict
+        )
+
+    @property
+    def estimate(self) -> Ratio:
+        """The ratio with its interval."""
+        return Ratio(self.ratio, *self.ratio_ci, self.ratio_open or msgspec.UNSET)
+
+    @property
+    def amounts(self) -> tuple[Amount, Amount]:
+        """The medians without their intervals."""
+        first, second = (
+            Amount(one.median, self.unit, above=msgspec.UNSET if one.above is None else one.above)
+            for one in self.medians
+        )
+        return first, second
 
     @property
     def outcome(self) -> GateAnswer:
         """What a CI makes of it: without a gate nothing fails."""
         if self.gate is not None:
-            return self.gate.outcome
+            return self.gate
         return "pass" if self.conclusive else "inconclusive"
 
 
@@ -146,15 +317,24 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    first, second : str
+    a, b : str
         The reference, and the candidate.
-    gate : Gate
-        What the gate answers because of it.
+    trials, failed, killed : int
+        Trials of the candidate; how many failed, and how many were killed at a limit.
+    above_s : float or None
+        The limit, in seconds.
+    gate : str
+        What the gate answers because of it, with the evidence in ``gate_reason``.
     """
 
-    first: str
-    second: str
-    gate: Gate
+    a: str
+    b: str
+    trials: int
+    failed: int
+    killed: int
+    above_s: float | None
+    gate: GateAnswer
+    gate_reason: Said
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,11 +364,23 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     title: str = "How to measure the same again"
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole report.
+class Report(Envelope, frozen=True, kw_only=True):
+    """The result of a command: its figures, what they mean, and what to type next.
 
     Attributes
     ----------
+    gate : Gate or None
+        None: nobody asked for one.
+    comparisons : tuple of Compared
+        What a CI judges; empty where nothing was asked to be compared.
+    lost : tuple of Lost
+        Candidates that a CI judges without a comparison.
+    figures : dict
+        Numbers for scripts, which JSON has at the top level.
+    entries : tuple of Entry
+        The result in a terminal, the answer first; on a page where there are no sections.
+    next : tuple of Said
+        Commands to type.
     question : str
         Its title.
     answers : tuple of Said
@@ -205,14 +397,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         What failed besides, and why; stands below the answer.
     notes : tuple of Said
         What holds for all answers, and what was not measured.
-    compared : tuple of Compared
-        What a CI judges; empty where nothing was asked to be compared.
-    lost : tuple of Lost
-        Candidates that a CI judges without a comparison.
     overview : tuple of Figure
         Charts of all cells that no single question owns, below the answer.
     cells : Table or None
         All cells, a row each, below that.
+    further : tuple of Table
+        Tables below that of all cells, where there are no sections.
     stops : Table or None
         How far each cell got; None for what tare did not measure itself.
     doubts : tuple of Said
@@ -227,11 +417,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         Rows up to which the first table of a section is shown as a whole.
     """
 
-    format: str = FORMAT
-    version: int = VERSION
+    # Readers of files recognise trials, which are figures, near the beginning.
+    gate: Gate | None = None
+    comparisons: tuple[Compared, ...] = ()
+    lost: tuple[Lost, ...] = ()
+    figures: dict[str, Any] = {}
     name: str
     question: Said
-    answers: tuple[Said, ...]
+    answers: tuple[Said, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    next: tuple[Said, ...] = ()
     strip: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     origin: Origin
@@ -240,10 +435,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[Said, ...] = ()
     failed: tuple[Said, ...] = ()
     notes: tuple[Said, ...] = ()
-    compared: tuple[Compared, ...] = ()
-    lost: tuple[Lost, ...] = ()
     overview: tuple[Figure, ...] = ()
     cells: Table | None = None
+    further: tuple[Table, ...] = ()
     stops: Table | None = None
     doubts: tuple[Said, ...] = ()
     machine: tuple[Table, ...] = ()
@@ -254,32 +448,32 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     unfolded: int = 14
 
     @property
-    def figures(self) -> list[Figure]:
+    def unanswered(self) -> tuple[Entry, ...]:
+        """Entries, where no sections of a page say the same."""
+        return () if self.sections else self.entries
+
+    @property
+    def charts(self) -> list[Figure]:
         """Every chart of the report, in order."""
         return [*self.overview, *(figure for one in self.sections for figure in one.figures)]
 
     @property
     def top(self) -> tuple[Figure, ...]:
         """The picture of the answer: of all cells, or the first that there is."""
-        return self.overview or tuple(self.figures[:1])
+        return self.overview or tuple(self.charts[:1])
+
+    @property
+    def table(self) -> Table | None:
+        """The table of all cells, where there are several: a single one is in the answer."""
+        return self.cells if self.cells is not None and len(self.cells.rows) > 1 else None
 
     @property
     def below(self) -> tuple[Table, ...]:
         """Tables that stand below that of all cells, where there is one, not in their section."""
-        if self.cells is None:
-            return ()
+        if self.table is None or not self.sections:
+            return self.further
         tables = (table for one in self.sections for table in one.finding.tables)
         return tuple(table for table in tables if table.id in _BELOW)
-
-    @property
-    def gate(self) -> Gate | None:
-        """The gate's answer for all candidates: the worst; None without a gate."""
-        gates = [one.gate for one in self.lost]
-        gates += [one.gate for one in self.compared if one.gate is not None]
-        if not gates:
-            return None
-        answer = worst([one.outcome for one in gates])
-        return next(one for one in gates if one.outcome == answer)
 
     @property
     def led(self) -> Section | None:

@@ -10,13 +10,14 @@ import msgspec
 import numpy as np
 
 from tare.experiment.findings.cells import Basis, Cell, Cells, Pair
+from tare.experiment.findings.known import median_cells
 from tare.experiment.findings.level_names import where
 from tare.render.vocabulary import VALUES, Words
 from tare.results.finding import Column, Estimate, Table, interval_columns
 from tare.results.message import Amount, Message, message, open_bounds
 from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
-from tare.statistics.intervals import Interval, p10_and_p90, p10_p90, range_interval
+from tare.statistics.intervals import p10_and_p90, p10_p90, range_interval
 from tare.statistics.shift import paired_shift
 from tare.statistics.spread import SpreadComparison
 
@@ -97,18 +98,6 @@ def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
         # The SD of values above a limit is unknown; p10–p90 is known where both quantiles are.
         **(_spreads(cell) if not cell.killed else {**dict.fromkeys(_SPREADS), **_range(cell)}),
         "sd_within": cell.within,
-    }
-
-
-def median_cells(median: Interval) -> dict[str, Any]:
-    """Lay out a median with its interval; what exceeds a time limit is None, next to the limit."""
-    high = median.high
-    is_open = high is not None and math.isinf(high)
-    return {
-        "median": None if math.isinf(median.estimate) else median.estimate,
-        "median_low": median.low,
-        "median_high": None if is_open else high,
-        **({"median_above": median.above} if is_open else {}),
     }
 
 

@@ -48,6 +48,24 @@ from tare.units import change_interval, chosen, factor, looks_unlike
 _NOTABLE_BYTES, _NOTABLE_SHARE = 1 << 20, 0.1
 
 
+@dataclass(frozen=True)
+class Remedy:
+    """What would settle a comparison, where it is not more pairs for the verdict.
+
+    Attributes
+    ----------
+    said : Message
+    pairs : int or None
+        How many more pairs it takes; None: not known, or none would.
+    refuses_mean : bool
+        Whether the values refuse an interval of the mean, which a gate is on.
+    """
+
+    said: Message
+    pairs: int | None = None
+    refuses_mean: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Difference:
     """What the values of two cells say about their ratio.
@@ -108,8 +126,8 @@ class Difference:
     paired: bool = True
     #: What infinite values of both exceed; NaN elsewhere.
     above: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
-    #: What would decide it, where it is not more pairs.
-    remedy: Message | None = None
+    #: What would settle it, where it is not more pairs.
+    remedy: Remedy | None = None
     #: That the values are quantiles of too few requests: no number of pairs decides anything.
     few: Message | None = None
     #: Failed trials of both sides; None: not known.
@@ -247,12 +265,10 @@ class Difference:
         """What would settle it, where it is inconclusive."""
         if self.few is not None:
             return self.few
-        if self.gated is not None:
-            return self.remedy
-        if self.comparison.verdict.conclusive:
+        if self.remedy is not None and (self.gated or not self.comparison.verdict.conclusive):
+            return self.remedy.said
+        if self.gated is not None or self.comparison.verdict.conclusive:
             return None
-        if self.remedy is not None:
-            return self.remedy
         more, least = self.comparison.more_pairs, FIRST_LOOK - self.comparison.n
         killed = self._has_bounds and any(self.comparison.killed)
         if more is None and (killed or least <= 0):
@@ -314,8 +330,8 @@ class Difference:
             return None
         if self.gated is not None:
             # Pairs that settle the median do not settle another statistic.
-            pairs = None if self.remedy is None else self.remedy.args.get("pairs")
-            return pairs if isinstance(pairs, int) and not self.needs_longer_limit(gate) else None
+            pairs = None if self.remedy is None else self.remedy.pairs
+            return None if self.needs_longer_limit(gate) else pairs
         if c.more_pairs is not None:
             return c.more_pairs
         if c.low is None or c.high is None:
@@ -505,7 +521,7 @@ def _without_survivors(found: Difference) -> Difference:
         spread=None,
         gated=None,
         means=None,
-        remedy=failures.killed_apart,
+        remedy=Remedy(failures.killed_apart),
         comparison=replace(
             found.comparison, ratio=math.nan, low=0.0, high=math.inf, p=1.0, p_adjusted=1.0,
             verdict=INCONCLUSIVE, more_pairs=None, detectable=None, gap=math.inf,
@@ -532,8 +548,13 @@ def _unjudged(found: Difference, few: Message) -> Difference:
     )  # fmt: skip
 
 
+def emulated_apart(results: Results) -> Message | None:
+    """Say that emulated platforms are compared with nothing; None: others were compared."""
+    return emulated_cpu.note(results) if results.experiment.stopping.compare == "platform" else None
+
+
 def _nothing_shared(results: Results, factor: str, reference: str) -> Message:
-    if factor == "platform" and (apart := emulated_cpu.note(results)):
+    if apart := emulated_apart(results):
         return message("difference.emulated", why=apart)
     if hopeless := failing(results, factor):
         return message("difference.nothing", why=failing_trials(results, factor, hopeless))
@@ -644,7 +665,7 @@ def _written_bytes(results: Results, levels: Mapping[str, str]) -> float | None:
 
 def _more_for_gate(
     shift: Shift, first: FloatArray, second: FloatArray, seconds: float, stopping: Stopping
-) -> Message | None:
+) -> Remedy | None:
     """Return what would settle a gate on the mean or on a quantile."""
     if stopping.gate is None:
         return None
@@ -652,23 +673,22 @@ def _more_for_gate(
     more = pairs_needed(quantile) - n
     is_refused = more <= 0 or has_killed(first, second)
     if is_refused and shift.low is None and quantile is None:
-        further_pairs = pairs_for_mean(first, second)
-        return message(
-            "difference.mean_refused",
-            pairs=further_pairs,
-            time=further_pairs and _time(further_pairs * seconds),
-        )
+        pairs = pairs_for_mean(first, second)
+        time = pairs and _time(pairs * seconds)
+        refused = message("difference.mean_refused", pairs=pairs, time=time)
+        return Remedy(refused, pairs, refuses_mean=True)
     if shift.low is not None and shift.high is not None:
         half, gate = (shift.high - shift.low) / 2, math.log1p(stopping.gate)
         if shift.high < gate or shift.low > gate or not math.isfinite(half + shift.middle):
             return None
         needed = _pairs_for_gate(n, shift.middle, half, stopping.gate, shift.gap)
         if needed is None:
-            return message("difference.gate.at_gate", margin=Chosen(stopping.gate))
+            return Remedy(message("difference.gate.at_gate", margin=Chosen(stopping.gate)))
         more = needed
     if more <= 0:
         return None
-    return message("difference.more_for_gate", pairs=more, time=_time(more * seconds))
+    said = message("difference.more_for_gate", pairs=more, time=_time(more * seconds))
+    return Remedy(said, more)
 
 
 def _pairs_for_gate(

@@ -199,6 +199,18 @@ def amount(unit: str, i: Interval) -> Amount:
     return Amount.of(i.estimate, unit, i.low, i.high, i.above)
 
 
+def median_cells(median: Interval) -> dict[str, Any]:
+    """Lay out a median with its interval; what exceeds a time limit is None, next to the limit."""
+    high = median.high
+    is_open = high is not None and math.isinf(high)
+    return {
+        "median": None if math.isinf(median.estimate) else median.estimate,
+        "median_low": median.low,
+        "median_high": None if is_open else high,
+        **({"median_above": median.above} if is_open else {}),
+    }
+
+
 def exceeded(known: Known) -> Message:
     """Count the runs that exceeded the time limit: "26 of 48 runs exceeded 60 ms"."""
     above = known.interval.above

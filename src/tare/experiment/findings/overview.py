@@ -19,12 +19,12 @@ from tare.experiment.findings.cells import (
 from tare.experiment.findings.comparison_summary import corrected
 from tare.experiment.findings.evidence import (
     level_columns,
-    median_cells,
     ratio_cells,
     relative_spread,
     verdict_cells,
 )
 from tare.experiment.findings.judgement import differences
+from tare.experiment.findings.known import median_cells
 from tare.experiment.findings.ladder import ladders
 from tare.experiment.findings.network_cells import Networks, networks_of
 from tare.experiment.findings.overhead import compare_locations
@@ -44,13 +44,14 @@ Key = tuple[tuple[str, str], ...]
 
 
 @lru_cache(maxsize=4)
-def overview(results: Results) -> Table | None:
+def overview(results: Results, *, each_n: bool = False) -> Table | None:
     """Lay out all cells, a row each; None where no cell has values that can be compared.
 
     Nor is there one of a sweep: its steps are laid out by the calibration, with their rates.
 
     Where workers vary besides another factor, rows are those of the fewest workers, and a column
-    has the ratio of the most workers to them.
+    has the ratio of the most workers to them. ``each_n``: trials have a column in any case, not
+    only where cells have unequal numbers.
     """
     if calibrations(results):
         return None
@@ -93,7 +94,7 @@ def overview(results: Results) -> Table | None:
             basis,
             names.get(reference, reference),
             _most(cells) if crowded else None,
-            counted=len({row["n"] for row in rows}) > 1,
+            counted=each_n or len({row["n"] for row in rows}) > 1,
             killed=any(cell.killed for cell in levels.all),
         ),
         rows=tuple(rows),

@@ -48,9 +48,6 @@ def make(
     """
     charts = charts or {}
     told = summarize(results, findings)
-    cells = overview(results)
-    # One cell is in the answer.
-    shown = cells is not None and len(cells.rows) > 1
     unread, few = service_load.unread(results), None
     if (
         results.experiment.stopping.compare is None
@@ -75,7 +72,7 @@ def make(
         failed=told.failed,
         notes=(*told.notes, *told.basis, *told.left_out, *([recording] if recording else [])),
         overview=_figures(_OVERVIEW, charts, results.of_levels, findings),
-        cells=cells if shown else None,
+        cells=overview(results),
         stops=stop_table(results),
         doubts=doubts(results),
         machine=tuple(machine_tables(results)),

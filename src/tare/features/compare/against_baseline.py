@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tare.errors import TrialError
 from tare.experiment.findings.side_failures import LostCandidate, Side, SideFailures
-from tare.features.compare.screen import tell
 from tare.measure.comparison.session import (
     Execution,
     Wanted,
     answer_gate,
     check_complete,
+    conclude,
     cut_short,
     measure,
     prepare,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tare.experiment.pipeline import Prepared
     from tare.experiment.results import Results
     from tare.measure.baseline import Session
+    from tare.results.report import Report
 
 
 def against(
@@ -32,8 +34,8 @@ def against(
     trials: int | None,
     execution: Execution,
     wanted: Wanted,
-) -> int:
-    """Measure one command, compare it with the baseline, and return the exit code.
+) -> Report:
+    """Measure one command, and compare it with the baseline.
 
     ``name``: which workload of the baseline; None: it has one.
     """
@@ -78,9 +80,10 @@ def against(
         seconds = float(results.trial_table["duration_ns"].mean() / 1e9)
         difference = baseline.compare(found, new, prepared.experiment.margin, seconds)
         difference = replace(difference, failures=_failures(before, new.workload, results))
-        code = tell((difference,), results, ended, folder, wanted)
-        check_complete(results, execution, code, ended, is_number_asked=trials is not None)
-        return code
+        check = partial(
+            check_complete, results, execution, ended, is_number_asked=trials is not None
+        )
+        return conclude((difference,), results, ended, folder, wanted, check)
 
 
 def _failures(stored: Side, name: str, results: Results) -> SideFailures:

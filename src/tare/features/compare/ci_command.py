@@ -13,6 +13,7 @@ from tare.errors import UsageError
 from tare.features.compare import revisions
 from tare.features.compare.command import compare
 from tare.platforms import users
+from tare.results.report import Report
 
 #: Trials of which one fails in 99 % of comparisons if a tenth of all do: 1 − 0.9⁴⁴.
 _MIN_TRIALS = 44
@@ -72,7 +73,7 @@ def ci(
     shell: lines.Shell = None,
     ignore_failure: lines.IgnoreFailure = None,
     input: lines.Input = None,
-) -> None:
+) -> Report:
     """Compare two commits.
 
     Is a commit slower than another? Both are built in folders outside your work tree, which are
@@ -98,7 +99,6 @@ def ci(
     except ValueError:
         split = []  # as a shell may read it; otherwise the command is refused as it is below
     revisions.check_paths(split)
-    code = 0
     with revisions.checked_out(reference, candidate) as both:
         for one in both if build else ():
             with console.err.status(f"building {one.name}"):
@@ -107,38 +107,33 @@ def ci(
         if split and not (shell or setup or prepare):
             revisions.check_program(*both, split[0])
         begin_budget()
-        try:
-            compare(
-                ctx,
-                [words, words],
-                name=[one.name for one in both],
-                directory=[str(one.directory) for one in both],
-                gate=gate,
-                gate_on=gate_on,
-                metric=metric,
-                trials=trials,
-                min_trials=min_trials or (None if bisect or trials else _MIN_TRIALS),
-                budget=budget or (None if trials else _BUDGET),
-                timeout=timeout,
-                seed=seed,
-                size=size,
-                workers=workers,
-                pinning=pinning,
-                bisect=bisect,
-                report=report,
-                markdown=markdown,
-                junit=junit,
-                json=json,
-                warmup=warmup,
-                setup=setup,
-                prepare=prepare,
-                conclude=conclude,
-                cleanup=cleanup,
-                shell=shell,
-                ignore_failure=ignore_failure,
-                input=input,
-            )
-        except typer.Exit as ended:
-            # No failure, after which everything that tare ever makes would be looked for.
-            code = ended.exit_code
-    raise typer.Exit(code)
+        return compare(
+            ctx,
+            [words, words],
+            name=[one.name for one in both],
+            directory=[str(one.directory) for one in both],
+            gate=gate,
+            gate_on=gate_on,
+            metric=metric,
+            trials=trials,
+            min_trials=min_trials or (None if bisect or trials else _MIN_TRIALS),
+            budget=budget or (None if trials else _BUDGET),
+            timeout=timeout,
+            seed=seed,
+            size=size,
+            workers=workers,
+            pinning=pinning,
+            bisect=bisect,
+            report=report,
+            markdown=markdown,
+            junit=junit,
+            json=json,
+            warmup=warmup,
+            setup=setup,
+            prepare=prepare,
+            conclude=conclude,
+            cleanup=cleanup,
+            shell=shell,
+            ignore_failure=ignore_failure,
+            input=input,
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from tare.cli import console, lines, options
@@ -13,10 +15,12 @@ from tare.measure.comparison.session import (
     Execution,
     Wanted,
     check_report,
+    conclude,
     differences_in,
     measure,
     prepare,
 )
+from tare.results.report import Report
 from tare.results.verdict import GATE_CODES
 
 
@@ -105,7 +109,7 @@ def compare(
     network_fingerprint: options.NetworkFingerprint = None,
     context_switches: options.ContextSwitches = True,
     steady: options.HiddenSteady = False,
-) -> None:
+) -> Report:
     """Compare commands.
 
     Is one slower, by how much, and how certain is that? Trials are interleaved until the verdict is
@@ -133,32 +137,27 @@ def compare(
             directory=directory, bisect=bisect, context_switches=context_switches, steady=steady,
             input=given_input, hosts=hosts, serve=serve, grace=grace,
         )  # fmt: skip
-        wanted = Wanted(
-            asked.gate, out, report, json, junit, markdown, ctx.obj, strict, str(ctx.info_name)
-        )
+        wanted = Wanted(asked.gate, out, report, ctx.obj, strict, str(ctx.info_name))
         if baseline is not None:
             from tare.features.compare.against_baseline import against
 
-            raise typer.Exit(
-                against(asked.table, baseline, baseline_name, trials, execution, wanted)
-            )
-        raise typer.Exit(_interleaved(asked.table, execution, wanted, bisect=bisect))
+            return against(asked.table, baseline, baseline_name, trials, execution, wanted)
+        return _interleaved(asked.table, execution, wanted, bisect=bisect)
 
 
 def _interleaved(
     table: dict[str, Any], execution: Execution, wanted: Wanted, *, bisect: bool
-) -> int:
+) -> Report:
     from tare.features.compare import work
-    from tare.features.compare.screen import tell
 
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
         results = prepared.results(folder)
         found = differences_in(results, folder, execution, ended)
-        code = tell(found, results, ended, folder, wanted)
-        if bisect and any(d.failures is not None and d.failures.gate for d in found):
-            # Failed trials of one side alone show no difference in time.
-            code = GATE_CODES["inconclusive"]
-        work.check(results, execution, ended, failure, code)
-        return code
+        # Failed trials of one side alone show git bisect no difference in time.
+        is_skipped = bisect and any(d.failures and d.failures.gate for d in found)
+        check = partial(work.check, results, execution, ended, failure)
+        made = conclude(found, results, ended, folder, wanted, check)
+        code = GATE_CODES["inconclusive"]
+        return msgspec.structs.replace(made, exit_code=code) if is_skipped else made

@@ -204,7 +204,7 @@ def check(
         raise failure
     hopeless = failing(results, "workload")
     if not hopeless:
-        check_complete(results, execution, code, ended)
+        check_complete(results, execution, ended, code)
     # Otherwise the gate has answered for the failed command already.
     elif not lost(results) and code != GATE_CODES["fail"]:
         raise TrialError(

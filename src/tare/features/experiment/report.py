@@ -49,7 +49,7 @@ def report(
         files.format_of(report)
     console.check_writable(report, junit, markdown)
     saved = _loaded(file)
-    if (junit or markdown) and not saved.compared:
+    if (junit or markdown) and not saved.comparisons:
         raise InputError(
             f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from tare.cli import console, lines, options
@@ -12,12 +13,15 @@ from tare.cli.command_line import (
     explained,
     how_to_see,
 )
+from tare.cli.delivery import reporting
 from tare.cli.standard_input import standard_input
 from tare.errors import IncompleteError, TrialError
+from tare.results.message import Message, message
+from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
-    from tare.features.run.screen import Summary
+    from tare.features.run.summary import Summary
     from tare.features.run.work import Asked
     from tare.measure.comparison.session import Execution, Wanted
 
@@ -103,7 +107,7 @@ def run(
     network_fingerprint: options.NetworkFingerprint = None,
     context_switches: options.ContextSwitches = True,
     steady: options.HiddenSteady = False,
-) -> None:
+) -> Report:
     """Measure how long a command takes.
 
     Several commands, values of a parameter, or platforms make one table. For hyperfine's
@@ -123,7 +127,7 @@ def run(
     execution = Execution(
         resume, as_root, capture, out is not None, ctx.obj, network_fingerprint, report is not None
     )
-    wanted = Wanted(None, out, report, json, None, markdown, ctx.obj, strict)
+    wanted = Wanted(None, out, report, ctx.obj, strict, "run")
     with standard_input(input) as given:
         asked = work.ask(
             command or (), application=application, set_=set_, name=name, metric=metric,
@@ -143,11 +147,10 @@ def run(
             run_table.check(
                 asked.platforms, asked.lines, {o: bool(given) for o, given in refused.items()}
             )
-            code = run_table.run_table(
+            return run_table.run_table(
                 asked.table, asked.lines, execution, wanted, export_json, named=bool(name)
             )
-            raise typer.Exit(code)
-        _one(asked, execution, wanted, save, export_json, named=bool(name))
+        return _one(asked, execution, wanted, save, export_json, named=bool(name))
 
 
 def _one(
@@ -158,14 +161,12 @@ def _one(
     export: str | None,
     *,
     named: bool,
-) -> None:
-    """Measure a single command on a single platform, and print its results."""
+) -> Report:
+    """Measure a single command on a single platform."""
     from tare.experiment import pipeline, plan
-    from tare.features.run import table as run_table
-    from tare.features.run import work
+    from tare.features.run import report, work
     from tare.features.run.progress import RunBar
-    from tare.features.run.screen import as_row, show
-    from tare.measure.comparison import session
+    from tare.measure.comparison.session import with_page
     from tare.render.words import text
 
     (line,) = asked.lines
@@ -174,38 +175,34 @@ def _one(
     with wanted.folder() as folder:
         bar = RunBar(plan.metric(experiment), experiment.stopping)
         summary, failure = work.measure(prepared, folder, execution, bar)
-        results = summary.results
+        results, found = summary.results, summary.failed
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
-        spoken = "-" not in (wanted.json, wanted.markdown, export)
-        if spoken:
-            show(summary, wanted.out, asked.main)
-        if wanted.json is not None:
-            console.write_json(summary.as_json(), wanted.json)
-        if summary.good and wanted.markdown is not None:
-            row, of = as_row(summary, line.name if named else line.text)
-            failures = [] if summary.failures is None else [summary.failures]
-            heads = run_table.heads_of("workload", None, of)
-            console.write_text(
-                run_table.markdown(heads, [row], failures), wanted.markdown, "--markdown"
-            )
-        if summary.good and export is not None:
-            from tare.features.run.exports import as_hyperfine, trials_of
+        made = report.make(summary, line.name if named else line.text, wanted.out, asked.main)
+        with reporting(made):
+            if summary.good and export is not None:
+                from tare.features.run.exports import as_hyperfine, trials_of
 
-            console.write_json(as_hyperfine(trials_of(results), [line], named=named), export)
-        if failure is not None:
-            found = summary.failed
-            if not summary.good:
-                raise explained(failure, found, prepared)
-            raise TrialError(failure.message, how_to_see(found))
-        if wanted.report is not None:
-            page = session.page(folder, results, (), wanted)
-            console.err.print(f"Report  {page}")
-        if save is not None:
-            _save(results, save)
-        if summary.short is not None:
-            raise IncompleteError(text(summary.short), _more(summary, wanted.out))
-        pipeline.check_same(summary.caveats, summary.levels_of, wanted.out, strict=wanted.strict)
+                console.write_json(as_hyperfine(trials_of(results), [line], named=named), export)
+            if failure is not None:
+                raise (
+                    TrialError(failure.message, how_to_see(found))
+                    if summary.good
+                    else explained(failure, found, prepared)
+                )
+            if wanted.report is not None:
+                made = with_page(made, folder, results, wanted)
+        with reporting(made):
+            if save is not None:
+                saved = Entry("Saved", _save(results, save))
+                made = msgspec.structs.replace(made, entries=(*made.entries, saved))
+        with reporting(made):
+            if summary.short is not None:
+                raise IncompleteError(text(summary.short), _more(summary, wanted.out))
+            pipeline.check_same(
+                summary.caveats, summary.levels_of, wanted.out, strict=wanted.strict
+            )
+        return made
 
 
 def _more(summary: Summary, out: Path | None) -> str | None:
@@ -221,7 +218,6 @@ def _repair(summary: Summary, out: Path | None) -> str:
     """Return the same command, after what fails was repaired."""
     from tare.cli.again import again
     from tare.render.words import text
-    from tare.results.message import message
 
     if out and summary.is_complete:
         # Nothing is missing in this folder: what goes on with it measures as many once more.
@@ -231,15 +227,12 @@ def _repair(summary: Summary, out: Path | None) -> str:
     return text(message("run.repair", command=command))
 
 
-def _save(results: Results, file: Path) -> None:
+def _save(results: Results, file: Path) -> Message:
     """Add what was measured to a baseline, and say how many sessions it has."""
     from tare.experiment import plan
     from tare.measure import baseline
-    from tare.render.words import text
-    from tare.results.message import message
     from tare.statistics.sessions import FEWEST_SESSIONS
 
     whole = baseline.save(file, baseline.of(results, plan.metric(results.experiment)))
     n = len(whole.sessions)
-    saved = message("run.saved", file=str(file), sessions=n, wanting=max(0, FEWEST_SESSIONS - n))
-    console.err.print(f"Saved   {text(saved)}")
+    return message("run.saved", file=str(file), sessions=n, wanting=max(0, FEWEST_SESSIONS - n))

@@ -15,7 +15,7 @@ from tare.render.escaping import on_one_line
 if TYPE_CHECKING:
     from tare.cli.progress import SessionProgress
     from tare.experiment.pipeline import Prepared
-    from tare.features.run.screen import Summary
+    from tare.features.run.summary import Summary
     from tare.measure.comparison.session import Execution
 
 #: Default budget of one command, and the least for each of several, in seconds.
@@ -208,7 +208,7 @@ def measure(
         The second is what failed, or None.
     """
     from tare.experiment.fingerprints.machine.activity import Watch, others_share
-    from tare.features.run.screen import summarize
+    from tare.features.run.summary import summarize
     from tare.measure.comparison import session
 
     watch = Watch()

@@ -8,7 +8,7 @@ import numpy as np
 
 from tare.errors import StoreError
 from tare.experiment.findings.cells import Basis
-from tare.experiment.findings.judgement import Difference
+from tare.experiment.findings.judgement import Difference, Remedy
 from tare.experiment.metrics import ranked, tick
 from tare.measure.baseline.stored import Baseline
 from tare.render.words import text
@@ -76,7 +76,7 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
             interval_above(_median, values, above, of),
         ),
         paired=False,
-        remedy=_remedy(sessions, values, known=c.low is not None),
+        remedy=Remedy(_remedy(sessions, values, known=c.low is not None)),
     )
 
 

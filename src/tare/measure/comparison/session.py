@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tare.cli import console
-from tare.cli.again import FILES, again, offers
+from tare.cli.again import offers
 from tare.cli.command_line import (
     COMMAND_LINE,
     CONCLUDING_S,
@@ -25,6 +25,7 @@ from tare.cli.command_line import (
     metric_name,
     spent_s,
 )
+from tare.cli.delivery import reporting
 from tare.errors import (
     CutShortError,
     ExperimentError,
@@ -35,8 +36,8 @@ from tare.errors import (
     TrialError,
 )
 from tare.render.words import sentence, text
-from tare.results.message import Chosen, Message, message
-from tare.results.verdict import GATE_CODES, worst
+from tare.results.message import Message, message
+from tare.results.verdict import GATE_CODES
 
 if TYPE_CHECKING:
     from tare.cli.progress import SessionProgress
@@ -45,6 +46,14 @@ if TYPE_CHECKING:
     from tare.experiment.pipeline import Prepared
     from tare.experiment.results import Results
     from tare.experiment.supplies import Supplies
+    from tare.results.report import Report
+
+
+#: Of a report with a page, what the command itself says.
+_OWN = (
+    "command", "exit_code", "figures", "entries", "next", "gate", "comparisons", "lost", "failed",
+    "further",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,19 +77,21 @@ class Execution:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Where the answer goes, and whether a gate is to be answered."""
+    """What is asked of the results besides their figures."""
 
     gate: float | None
     out: Path | None
     report: Path | None
-    json: str | None
-    junit: Path | None
-    markdown: str | None
     supplies: Supplies
     #: Whether a machine that changed is an error.
     strict: bool = False
     #: That was typed, for what to type next.
     command: str = "compare"
+
+    @property
+    def page(self) -> bool:
+        """Whether a page is drawn: where one was asked for, or the folder stays."""
+        return self.report is not None or self.out is not None
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
@@ -197,52 +208,88 @@ def conduct(
 
 
 def differences_in(
-    results: Results, folder: Path, execution: Execution, ended: str
+    results: Results,
+    folder: Path,
+    execution: Execution,
+    ended: str,
+    *,
+    trials: Sequence[Any] | None = None,
 ) -> tuple[Difference, ...]:
-    """Return what results say of the factor that is compared.
+    """Return what results say of the factor that is compared; ``trials``: as for the report.
 
     Of platforms of which all others are emulated it says nothing: what they take is shown alone.
 
     Raises
     ------
     TrialError
-        If nothing can be compared.
+        If nothing can be compared; with the report of what was measured, if anything was.
     InterruptError
         If that is because somebody stopped it: ``ended`` is what :func:`measure` returned.
     """
+    from tare.experiment.findings.cells import values_of
     from tare.experiment.findings.failures import by_level, failures
-    from tare.experiment.findings.judgement import differences, failing, lost
+    from tare.experiment.findings.judgement import differences, emulated_apart, failing, lost
+    from tare.measure.comparison import report
 
     found = differences(results)
-    if isinstance(found, Message):
-        if found.id == "difference.emulated":
-            return ()
-        if ended == "interrupted":
-            raise cut_short(folder, execution)
-        factor = results.experiment.stopping.compare or "workload"
+    if not isinstance(found, Message):
+        return found
+    has_values = not isinstance(values_of(results), Message)
+    if has_values and emulated_apart(results) is not None:
+        return ()
+    if ended == "interrupted":
+        raise cut_short(folder, execution)
+    factor = results.experiment.stopping.compare or "workload"
+    made = report.make(results, (), ended=ended, gate=None, is_table=True, trials=trials)
+    measured = msgspec.structs.replace(made, entries=())
+    with reporting(measured) if has_values else contextlib.nullcontext():
         answer_gate(lost(results), results.experiment.stopping.gate)
         why = "; ".join(map(text, by_level(results, factor=factor)))
         stacks = (
             hiding(failing(results, factor), results.experiment) if factor == "platform" else ()
         )
         raise TrialError(f"{sentence(found)} {why}".strip(), how_to_see(failures(results), stacks))
-    return found
 
 
-def gate_line(
-    found: Sequence[Difference], gate: float, without: Sequence[LostCandidate] = ()
-) -> Message:
-    """Answer the gate for the worst candidate; ``without``: those without a comparison."""
-    from tare.experiment.findings.judgement import gate_answer
+def conclude(
+    found: Sequence[Difference],
+    results: Results,
+    ended: str,
+    folder: Path,
+    wanted: Wanted,
+    check: Callable[[int], None],
+    *,
+    is_table: bool = False,
+    trials: Sequence[Any] | None = None,
+) -> Report:
+    """Return the report of comparisons, with the page where one is drawn.
 
-    answer, reason = gate_answer(found, without, gate)
-    return message(
-        "compare.gate",
-        margin=Chosen(gate),
-        word=message(f"compare.gate_word.{answer}"),
-        answer=reason,
-        of=len(found) + len(without),
-    )
+    ``check`` is given the exit code and raises what is missing; the error carries the report.
+
+    Raises
+    ------
+    ChangedError
+        If the machine changed, and that is an error.
+    """
+    from tare.experiment import pipeline
+    from tare.experiment.findings import sessions
+    from tare.measure.comparison import report
+    from tare.measure.comparison.next_steps import next_step
+
+    step = next_step(found, results, wanted)
+    made = report.make(
+        results, found, ended=ended, gate=wanted.gate, command=wanted.command, is_table=is_table,
+        kept=wanted.out is not None, next_=() if step is None else (step,), trials=trials,
+    )  # fmt: skip
+    with reporting(made):
+        made = with_page(made, folder, results, wanted)
+    with reporting(made):
+        pipeline.check_same(
+            sessions.caveats(results), results.levels_of, wanted.out, strict=wanted.strict
+        )
+        # What a gate judges is protected by blocks.
+        check(made.exit_code)
+    return made
 
 
 def answer_gate(candidates: Sequence[LostCandidate], gate: float | None) -> None:
@@ -253,13 +300,13 @@ def answer_gate(candidates: Sequence[LostCandidate], gate: float | None) -> None
     GateError
         If there is a gate and a candidate that was started.
     """
-    from tare.cli.command_line import how_to_see
+    from tare.measure.comparison.report import gate_of
 
     if gate is None or not candidates:
         return
     failures = [one for c in candidates for one in c.failures.candidate.failures]
-    code = GATE_CODES[worst([one.gate for one in candidates])]
-    raise GateError(f"gate {text(gate_line((), gate, candidates))}", how_to_see(failures), code)
+    answer = gate_of((), candidates, gate)
+    raise GateError(f"gate {text(answer.said)}", how_to_see(failures), GATE_CODES[answer.answer])
 
 
 def cut_short(folder: Path, execution: Execution) -> InterruptError:
@@ -275,14 +322,8 @@ def _kept(folder: Path) -> InterruptError:
     return interrupted(folder, "the same line with --resume", shows)
 
 
-def by_hand(results: Results, *, kept: bool) -> Message:
-    """Say after how many trials it was stopped by hand."""
-    ended = int((results.trial_table["status"] != "unfinished").sum())
-    return message("run.by_hand", asked=None, n=ended, kept=kept)
-
-
 def check_complete(
-    results: Results, execution: Execution, code: int, ended: str, *, is_number_asked: bool = True
+    results: Results, execution: Execution, ended: str, code: int, *, is_number_asked: bool = True
 ) -> None:
     """Raise where trials are missing or failed often, and no verdict fails.
 
@@ -325,31 +366,25 @@ def check_report(destination: Path | None) -> None:
         files.format_of(destination)
 
 
-def page(
-    folder: Path, results: Results, found: Sequence[Difference], wanted: Wanted
-) -> Path | None:
-    """Write the report where one was asked for, or where the folder stays."""
+def with_page(report: Report, folder: Path, results: Results, wanted: Wanted) -> Report:
+    """Add the questions and charts of the page, where one was asked for or the folder stays."""
     from tare.experiment import pipeline
     from tare.experiment import report as pages
-    from tare.experiment.report import compared
-    from tare.render import files
 
-    if wanted.report is None and wanted.out is None:
-        return None
+    if not wanted.page:
+        return report
     with console.err.status("drawing the page"):
         findings = pipeline.answers(results, wanted.supplies.findings()).findings
-        document = msgspec.structs.replace(
-            pages.document(folder, wanted.supplies, findings, results=results),
-            compared=compared.make(found, wanted.gate),
-        )
-        return files.write(document, wanted.report or folder / "report.html")[0]
+        page = pages.document(folder, wanted.supplies, findings, results=results)
+    return merged(report, page)
 
 
-def by_cpu_time(results: Results, command: str) -> Message | None:
-    """Return the command that leaves out waiting for a CPU, where times spread because of it."""
-    from tare.experiment.findings import causes
-
-    if causes.cpu_metric(results) != "cpu_ns":
-        return None
-    by_cpu = again(command, {"--metric": "cpu"}, (*FILES, "--out"))
-    return message("run.next", command=by_cpu, brings=message("run.brings.cpu"))
+def merged(report: Report, page: Report) -> Report:
+    """Return the report of an experiment's page with what the command itself says."""
+    own = {name: getattr(report, name) for name in _OWN}
+    return msgspec.structs.replace(
+        page,
+        **own,
+        cells=page.cells if report.cells is None else report.cells,
+        caveats=(*report.caveats, *(one for one in page.caveats if one not in report.caveats)),
+    )

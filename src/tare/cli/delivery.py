@@ -1,0 +1,96 @@
+"""Delivers the report that a command returns: terminal, JSON, JUnit, Markdown and page."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tare.cli import console
+from tare.errors import TareError
+from tare.results.report import Failure, Report
+
+#: Under which an exception carries the report of what was measured before it.
+_REPORT = "report"
+#: Options whose value may be standard output, which the terminal's view then leaves to them.
+_STREAMS = ("json", "markdown", "export_json")
+
+
+@contextlib.contextmanager
+def reporting(report: Report) -> Iterator[None]:
+    """Let whatever is raised inside carry a report, which is delivered before the error."""
+    try:
+        yield
+    except BaseException as error:
+        vars(error).setdefault(_REPORT, report)
+        raise
+
+
+def reported(error: BaseException | None) -> Report | None:
+    """Return the report that an exception, or what caused it, carries."""
+    while error is not None:
+        if isinstance(found := vars(error).get(_REPORT), Report):
+            return found
+        error = error.__cause__
+    return None
+
+
+def failed(report: Report, error: BaseException) -> Report:
+    """Return a report that states what ended the command after it was made."""
+    if not isinstance(error, TareError):
+        return report
+    failure = Failure(type(error).__name__, error.exit_code, error.message, error.hint)
+    return msgspec.structs.replace(report, exit_code=error.exit_code, error=failure)
+
+
+def deliver(report: Report, options: Mapping[str, Any]) -> int:
+    """Print a report, write it wherever the options of its command ask for it.
+
+    Parameters
+    ----------
+    report : Report
+    options : mapping
+        Values of the command's options by name.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    is_shown = all(options.get(name) != "-" for name in _STREAMS)
+    if is_shown and (report.entries or report.answers or report.cells):
+        console.show(report)
+    if (json := options.get("json")) is not None:
+        from tare.render import files
+
+        console.write_text(files.encode(report, indent=2), json, "--json")
+    if report.error is not None and not report.entries:
+        # Nothing was concluded: files for people say the error alone.
+        return report.exit_code
+    if (junit := options.get("junit")) is not None:
+        from tare.render import junit as xml
+
+        console.write_text(xml.render(report), str(junit), "--junit")
+    if (markdown := options.get("markdown")) is not None:
+        from tare.render import comment
+
+        console.write_text(comment.render(report), markdown, "--markdown")
+    if (page := _page(report, options)) is not None:
+        from tare.render import files
+
+        with console.err.status("drawing the page"):
+            written = files.write(report, page)
+        to = console.out if is_shown else console.err
+        to.print(f"Report: {written[0]}", soft_wrap=True)
+    return report.exit_code
+
+
+def _page(report: Report, options: Mapping[str, Any]) -> Path | None:
+    """Return the file of the page: as asked, or in the folder of the results where it stays."""
+    asked, folder = options.get("report"), options.get("out")
+    if asked is None and folder is not None and report.sections:
+        return Path(folder) / "report.html"
+    return None if asked is None else Path(asked)

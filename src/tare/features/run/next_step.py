@@ -1,0 +1,143 @@
+"""What to type after ``tare run`` of one command."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from tare import units
+from tare.cli import console
+from tare.cli.again import FILES, again
+from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
+from tare.features.run.summary import Summary
+from tare.results.message import Chosen, Message, message
+from tare.statistics.warmup import warm_up
+
+#: Budgets that are worth typing.
+BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
+#: Platforms to suggest for an application, the most likely to work first; the first that is
+#: installed is taken.
+CONTAINERS = ("docker", "runc")
+#: Factor on the projected number of trials, since the spread is only estimated.
+RESERVE = 1.2
+#: Times as many trials, where as many as there were gave no interval.
+_MORE = 3
+
+
+def _longer(summary: Summary) -> Message | None:
+    """Return the budget that brings what the last one did not: an interval, or the target.
+
+    None where neither is missing, or nothing says how long a trial takes.
+    """
+    good, stop, reached = summary.good, summary.stop, summary.reached
+    if not good:
+        return None
+    if reached is None or len(good) < FEWEST_FOR_QUANTILES:
+        needed = FEWEST_FOR_QUANTILES if len(good) < FEWEST_FOR_QUANTILES else _MORE * len(good)
+        brings = message("run.brings.interval")
+    elif stop and (more := summary.more_trials[0]) and stop.target and reached > stop.target:
+        # What was measured is not kept: it begins anew.
+        needed = len(good) + more
+        brings = message("run.brings.precision", share=Chosen(stop.target))
+    else:
+        # Trials after the last look at them reached the target.
+        return None
+    each_s = float(np.mean(good["duration_ns"])) / 1e9
+    needed_s = RESERVE * each_s * needed
+    budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
+    command = again("run", {"--budget": console.seconds(budget_s)})
+    return message("run.next", command=command, brings=brings)
+
+
+def _longer_limit(summary: Summary) -> Message | None:
+    """Return the command with twice the time limit where that leaves open what was asked.
+
+    None: it does not.
+    """
+    limits = [w.timeout_s for w in summary.results.experiment.workloads if w.timeout_s is not None]
+    if not limits or not any(known.is_open for known in summary.asked):
+        return None
+    command = again("run", {"--timeout": units.duration(2 * max(limits))})
+    return message("run.next", command=command, brings=message("run.brings.limit"))
+
+
+def _warms_up(summary: Summary) -> bool:
+    """Whether the times change by a warm-up of the first trials, which --steady leaves out."""
+    stop, time = summary.stop, summary.known(summary.time_metric, 0.5)
+    if summary.results.steady is not None or time is None or stop is None:
+        return False
+    if stop.why not in ("drifts", "jumps"):
+        return False
+    return warm_up(summary.least_values(time.metric, time.source)).shape == "warm-up"
+
+
+def _waits(summary: Summary) -> bool:
+    """Whether wall time was asked for, and spreads mainly because of waiting for a CPU."""
+    found = summary.disturbance
+    wall = summary.common("wall_ns")
+    cpu = summary.common("cpu_ns")
+    if summary.metric != "wall_ns" or wall is None or cpu is None or summary.killed:
+        return False
+    if found is None or not found.is_waiting:
+        return False
+    # Imported only where it is needed, since it takes time.
+    from tare.experiment.findings.waiting import waits
+
+    return waits(
+        summary.values("wall_ns", wall),
+        summary.values("wait_ns", "schedstat"),
+        summary.values("cpu_ns", cpu),
+    )
+
+
+def _narrower(summary: Summary) -> Message | None:
+    """Return the command without the main cause of the spread; None: it is not known."""
+    if _warms_up(summary):
+        steady = message("run.brings.steady")
+        return message("run.next", command=again("run", {"--steady": None}, FILES), brings=steady)
+    if _waits(summary):
+        by_cpu = message("run.brings.cpu")
+        command = again("run", {"--metric": "cpu"}, FILES)
+        return message("run.next", command=command, brings=by_cpu)
+    return None
+
+
+def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
+    """Return what to type next: what brings what is missing, or what else can be measured."""
+    if kept is not None:
+        return message("run.next", command=f"tare experiment report {kept}", brings=None)
+    stop = summary.stop
+    if (longer := _longer_limit(summary)) is not None:
+        return longer
+    if (narrower := _narrower(summary)) is not None:
+        return narrower
+    if stop and stop.refusal and not summary.is_only_dependent:
+        return _disturbs()
+    # Something else than the precision speaks against the median.
+    is_doubtful = summary.trust.verdict == "DOUBT" and not summary.trust.is_sound
+    if stop and stop.reason == "budget":
+        longer = _longer(summary)
+        if longer is not None:
+            return longer
+    return (
+        _disturbs() if is_doubtful else _further(platform, of_application=bool(summary.conditions))
+    )
+
+
+def _disturbs() -> Message:
+    return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
+
+
+def _further(platform: str, *, of_application: bool) -> Message:
+    """Return what else can be measured, where nothing is wrong with what was."""
+    if platform == "bare":
+        overhead = message("run.brings.overhead")
+        # Applications bring their files, which a container has as well.
+        containers = CONTAINERS if of_application else ()
+        container = next((one for one in containers if shutil.which(one)), "unshare")
+        command = again("run", {"--platform": container}, FILES)
+        return message("run.next", command=command, brings=overhead)
+    platforms = message("run.brings.platforms")
+    return message("run.next", command="tare experiment new", brings=platforms)

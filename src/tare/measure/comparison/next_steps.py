@@ -1,0 +1,84 @@
+"""What to type after a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare import units
+from tare.cli import console
+from tare.cli.again import FILES, again
+from tare.experiment.findings import causes
+from tare.experiment.findings.judgement import Difference
+from tare.experiment.results import Results
+from tare.measure.comparison.session import Wanted
+from tare.results.message import Message, message
+from tare.statistics.sequential import FIRST_LOOK
+
+
+def _longer_limit(found: Sequence[Difference], results: Results, gate: float | None) -> str | None:
+    """Return twice the time limit where kills at it are what leaves an answer inconclusive."""
+    if not any(d.needs_longer_limit(gate) for d in found):
+        return None
+    limits = [w.timeout_s for w in results.experiment.workloads if w.timeout_s is not None]
+    return None if not limits else units.duration(2 * max(limits))
+
+
+def _needs_median(d: Difference, gate: float | None) -> bool:
+    """Whether no known number of pairs settles a gate on the mean, as with killed runs."""
+    if gate is None or d.gated is None or d.gate(gate) != "inconclusive" or d.remedy is None:
+        return False
+    return d.remedy.refuses_mean and d.more_pairs(gate) is None
+
+
+def _missing_pairs(d: Difference, gate: float | None) -> int:
+    """Return how many more pairs would settle it, or would say how many; 0: not known, or none."""
+    c = d.comparison
+    more = c.more_pairs if gate is None else d.more_pairs(gate)
+    if more is not None or not d.paired or d.few is not None or d.gated is not None:
+        return more or 0
+    return max(0, FIRST_LOOK - c.n)
+
+
+def next_step(found: Sequence[Difference], results: Results, wanted: Wanted) -> Message | None:
+    """Return what settles what is inconclusive, else what draws the page; None: it is drawn."""
+    command, gate, without = wanted.command, wanted.gate, ["--out"]
+    if limit := _longer_limit(found, results, gate):
+        return _typed(again(command, {"--timeout": limit}, without))
+    if any(_needs_median(d, gate) for d in found):
+        return _typed(again(command, {"--gate-on": "median"}, without))
+    waiting = [
+        d
+        for d in found
+        if _missing_pairs(d, gate)
+        and (
+            gate is None
+            or (not (d.failures and d.failures.gate) and d.gate(gate) == "inconclusive")
+        )
+    ]
+    # A baseline has one metric, and is compared with one session, whatever is kept of it.
+    paired = all(d.paired for d in found)
+    if waiting and paired and causes.cpu_metric(results) == "cpu_ns":
+        by_cpu = again(command, {"--metric": "cpu"}, (*FILES, "--out"))
+        return _typed(by_cpu, message("run.brings.cpu"))
+    if waiting:
+        more = sum(_missing_pairs(d, gate) * d.seconds for d in waiting)
+        resumes = wanted.out is not None and paired
+        if not resumes:  # what was measured is not gone on with, so it begins anew
+            more += sum(d.comparison.n * d.seconds for d in found)
+        budget = max(1.0, 1.5 * more)
+        if not resumes and results.ended == "budget":
+            # A budget that ran out was too short, whatever trials alone take.
+            budget = max(budget, 2 * (results.experiment.stopping.budget_s or 0.0))
+        changes: dict[str, str | None] = {"--budget": console.seconds(budget)}
+        if resumes:
+            changes["--resume"] = None
+        # Otherwise its folder is full.
+        return _typed(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
+    if wanted.page:
+        return None
+    drawn = message("run.brings.page")
+    return _typed(again(command, {"--report": "report.html"}), drawn)
+
+
+def _typed(command: str, brings: Message | None = None) -> Message:
+    return message("run.next", command=command, brings=brings)

@@ -1,0 +1,375 @@
+"""Makes the report of comparisons, of `tare compare` and of `tare run` of several commands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+import tare
+from tare.experiment.findings import caveats, conditions, service_load, sessions, trusted
+from tare.experiment.findings.cells import values_of
+from tare.experiment.findings.difference import question
+from tare.experiment.findings.disturbance import disturbance, switch_records
+from tare.experiment.findings.disturbance import said as disturbed
+from tare.experiment.findings.failures import by_level, failures
+from tare.experiment.findings.judgement import Difference, gate_answer, judged_before, lost
+from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, figure_of
+from tare.experiment.findings.overview import overview
+from tare.experiment.findings.service_cells import driven
+from tare.experiment.findings.side_failures import LostCandidate, Side
+from tare.experiment.results import Results
+from tare.measure.comparison import network_use as network
+from tare.measure.comparison.picture import picture
+from tare.render.vocabulary import SPREADS
+from tare.results.finding import Table
+from tare.results.message import Change, Chosen, Duration, Message, message, open_bounds
+from tare.results.report import BELOW_GATE, Compared, Entry, Gate, Lost, Median, Origin, Report
+from tare.results.verdict import GATE_CODES
+from tare.statistics.intervals import Interval, extremes_interval
+from tare.statistics.spread import SpreadComparison
+from tare.statistics.statistic import FloatArray
+
+#: What is known of the machine, in a word each.
+_FACTS = ("cpu", "cpus", "kernel", "system")
+#: Comparisons of which each is said what would settle it.
+_MOST_SETTLED = 3
+
+
+def make(
+    results: Results,
+    found: Sequence[Difference],
+    *,
+    ended: str,
+    gate: float | None,
+    command: str = "compare",
+    is_table: bool = False,
+    kept: bool = False,
+    next_: Sequence[Message] = (),
+    trials: Sequence[Any] | None = None,
+) -> Report:
+    """Lay out comparisons: verdict and evidence of one, a table of several.
+
+    Parameters
+    ----------
+    results : Results
+    found : sequence of Difference
+        Empty where nothing could be compared.
+    ended : str
+        Why the session ended.
+    gate : float or None
+        Largest relative difference that passes.
+    command : str
+        That was typed.
+    is_table : bool
+        Whether one comparison is laid out as a table, too.
+    kept : bool
+        Whether the folder of the results stays.
+    next_ : sequence of Message
+        Commands to type.
+    trials : sequence, optional
+        The trials, for scripts.
+    """
+    without = lost(results)
+    answer = None if gate is None or not (found or without) else gate_of(found, without, gate)
+    laid = is_table or len(found) + len(without) > 1
+    factor = results.experiment.stopping.compare or "workload"
+    trust = trusted.note(results)
+    weak = caveats.sentences(sessions.caveats(results), results.levels_of)
+    before = judged_before(results)
+    weak += [one for one in (before, *(d.written_apart for d in found)) if one]
+    cells = _table(results, found, gate) if laid else None
+    served = driven(results) if laid else []
+    entries = [
+        *(_several(found, results, gate) if laid else _one(found[0], gate) if found else ()),
+        *_session(results, found, ended, kept=kept),
+    ]
+    facts = ((name, results.fact(name)) for name in _FACTS)
+    return Report(
+        command=command,
+        exit_code=0 if answer is None else GATE_CODES[answer.answer],
+        gate=answer,
+        comparisons=tuple(_compared(d, gate) for d in found),
+        lost=() if gate is None else tuple(_lost(one) for one in without),
+        figures=({} if trials is None else {"trials": trials}) | _figures(results, ended),
+        name=results.experiment.name,
+        question=question([d.second for d in found], found[0].first, gate, found[0].words.higher)
+        if found
+        else results.experiment.question,
+        entries=tuple(entries),
+        next=tuple(next_),
+        strip=tuple((name, str(value)) for name, value in facts if value is not None),
+        sections=(),
+        origin=Origin(commands=(), versions=(tare.__version__,), seed=results.experiment.seed),
+        caveats=tuple(weak),
+        failed=tuple(by_level(results, factor=factor)),
+        notes=(*([trust] if trust else []), disturbed(disturbance(results))),
+        cells=cells,
+        further=(service_load.table(served, results),) if served else (),
+    )
+
+
+def gate_of(found: Sequence[Difference], without: Sequence[LostCandidate], gate: float) -> Gate:
+    """Answer the gate for the worst candidate; ``without``: those without a comparison."""
+    answer, reason = gate_answer(found, without, gate)
+    return Gate(gate, answer, reason, len(found) + len(without))
+
+
+def _table(results: Results, found: Sequence[Difference], gate: float | None) -> Table | None:
+    """Return the table of all commands, in which what a gate passes is not inconclusive."""
+    table = None if isinstance(values_of(results), Message) else overview(results, each_n=True)
+    if table is None:
+        return None
+    passing = [
+        d.levels
+        for d in found
+        if gate and not d.comparison.verdict.conclusive and d.gate(gate) == "pass"
+    ]
+    rows = []
+    for row in table.rows:
+        is_below = {f: row.get(f) for f in results.factors} in passing
+        is_emulated = row.get("platform") in results.emulated
+        rows.append(
+            row
+            | ({"verdict": BELOW_GATE} if is_below else {})
+            | ({"platform": f"{row['platform']} (emulated)"} if is_emulated else {})
+        )
+    columns = (
+        msgspec.structs.replace(one, title="command") if one.key == "workload" else one
+        for one in table.columns
+    )
+    return msgspec.structs.replace(table, rows=tuple(rows), columns=tuple(columns))
+
+
+def _one(d: Difference, gate: float | None) -> Iterator[Entry]:
+    """State the verdict on one comparison with its evidence."""
+    c = d.comparison
+    yield Entry("Verdict", _verdict(d, gate))
+    rests = message(
+        "compare.rests",
+        confidence=None if d.extremes else Chosen(c.confidence),
+        sequential=bool(d.looks),
+        counted=d.counted,
+    )
+    lines = [Entry("", rests, "quiet")]
+    lines += [Entry("", one) for one in (d.each_pair, d.settle(gate)) if one is not None]
+    lines[-1] = msgspec.structs.replace(lines[-1], picture=picture(d))
+    yield from lines
+    name = max(len(d.first), len(d.second))
+    of_sides = zip((d.first, d.second), d.medians, d.level_values, strict=True)
+    for label, known, values in of_sides:
+        yield Entry("Median", f"{label:<{name}}  {_median(d, known, values)}")
+    if d.of_pairs:
+        yield Entry("", d.of_pairs, "quiet")
+    if c.n >= FEWEST_FOR_QUANTILES:
+        # Which of two killed runs would have taken longer is not known.
+        if not all(c.killed):
+            yield Entry("Effect", _effect(d))
+        yield Entry("Spread", d.steadiness)
+    exceeded = None if d.failures is None else d.failures.two_sided
+    others = (("Limit", exceeded), ("Modes", d.medians_apart), ("Mean", d.means_apart))
+    yield from (Entry(label, said) for label, said in others if said is not None)
+
+
+def _verdict(d: Difference, gate: float | None) -> Message:
+    """Return the verdict; where a gate passes without one, how far below the gate the ratio is."""
+    if gate is None or d.comparison.verdict.conclusive or d.gate(gate) != "pass":
+        return d.answer
+    return message(
+        "compare.below_gate",
+        second=d.second,
+        first=d.first,
+        ratio=d.estimate,
+        margin=Chosen(gate) if d.gated is None else None,
+        on=d.gate_on,
+    )
+
+
+def _median(d: Difference, known: Interval, values: FloatArray) -> str:
+    written = figure_of(d.basis.unit, known, values)
+    is_bounded = known.low is not None or extremes_interval(values) is not None
+    return written if is_bounded else f"{written}  (no interval)"
+
+
+def _effect(d: Difference) -> Message:
+    """Return Cliff's delta, also as a chance: of two random values, which is the larger."""
+    delta = d.comparison.cliffs_delta
+    return message(
+        "compare.effect",
+        delta=f"{round(delta, 2) + 0.0:+.2f}".replace("-", "−"),
+        second=d.second,
+        time=d.basis.unit == "ns",
+        chance=f"{100 * (1 + delta) / 2:.0f}",
+    )
+
+
+def _several(found: Sequence[Difference], results: Results, gate: float | None) -> Iterator[Entry]:
+    """State what the table of several commands leaves out."""
+    if unlike := next(filter(None, (d.of_pairs for d in found)), None):
+        yield Entry("", unlike, "quiet")
+    for one in conditions.sentences(conditions.rows(results)):
+        yield Entry("With", one)
+    open_ones = [(d, settle) for d in found if (settle := d.settle(gate))]
+    if len(open_ones) <= _MOST_SETTLED:
+        for d, settle in open_ones:
+            yield Entry("Note", message("compare.open", second=d.second, further=settle))
+        return
+    more = max(d.more_pairs(gate) or 0 for d, _ in open_ones)
+    several = message(
+        "compare.several_open",
+        open=len(open_ones),
+        comparisons=len(found),
+        more=more,
+        time=Duration(more * sum(d.seconds for d in found)),
+    )
+    yield Entry("Note", several)
+
+
+def _session(
+    results: Results, found: Sequence[Difference], ended: str, *, kept: bool
+) -> Iterator[Entry]:
+    """State what holds for all comparisons: the network, trust, how the session ended."""
+    for number, said in enumerate(network.of_commands(results)):
+        yield Entry("" if number else "Network", said)
+    whole = trusted.whole(results)
+    trust = message(
+        "compare.trust",
+        claim=whole.claim if whole is not None and whole.verdict == "TRUST" else None,
+        doubt=trusted.doubt(results),
+        disturbed=disturbed(disturbance(results)),
+        paired=all(d.paired for d in found) if found else None,
+    )
+    yield Entry("Trust" if whole is None else whole.verdict, trust)
+    by_hand = stopped_by_hand(results, kept=kept) if ended == "interrupted" else None
+    recording = switch_records(results)
+    changed = caveats.notes(sessions.caveats(results))
+    notes = (results.steady, recording, by_hand, *changed)
+    yield from (Entry("Note", said) for said in notes if said is not None)
+
+
+def stopped_by_hand(results: Results, *, kept: bool) -> Message:
+    """Say after how many trials it was stopped by hand."""
+    ended = int((results.trial_table["status"] != "unfinished").sum())
+    return message("run.by_hand", asked=None, n=ended, kept=kept)
+
+
+def _figures(results: Results, ended: str) -> dict[str, Any]:
+    """Return what scripts read besides the comparisons."""
+    trials = results.trial_table
+    return {
+        "ended": ended,
+        "seed": results.experiment.seed,
+        "session_changes": sessions.caveats(results),
+        "judged_before": judged_before(results),
+        "levels_of": results.levels_of,
+        "disturbance": disturbance(results),
+        "network": network.as_json(results),
+        "conditions": conditions.rows(results),
+        "failed_trials": int((trials["status"] == "failed").sum()),
+        "failures": failures(results),
+        "facts": {
+            row["name"]: row["value"] for row in results.facts.where(platform=None).records()
+        },
+    }
+
+
+def _compared(d: Difference, gate: float | None) -> Compared:
+    c = d.comparison
+    more = d.more_pairs(gate)
+    low, high = d.gated_bounds
+    first, second = (
+        Median(
+            name=name, median=_finite(m.estimate), median_ci=(m.low, _finite(m.high)), n=m.n,
+            above=m.above,
+        )
+        for name, m in zip((d.first, d.second), d.medians, strict=True)
+    )  # fmt: skip
+    return Compared(
+        a=d.first,
+        b=d.second,
+        metric=d.basis.metric,
+        source=d.basis.source,
+        unit=d.basis.unit,
+        verdict=d.words.of(c.verdict),
+        within_margin=c.verdict.within_margin,
+        ratio=_finite(c.ratio),
+        ratio_ci=(c.low or None, _finite(c.high)),
+        ratio_open=open_bounds(c.low, c.high),
+        confidence=c.confidence,
+        margin=d.margin,
+        method=d.method,
+        gate=None if gate is None else d.gate(gate),
+        gate_on=d.gate_on,
+        gate_ratio_ci=(low or None, _finite(high)),
+        gate_ratio_open=open_bounds(low, high),
+        n=c.n,
+        paired=d.paired,
+        counted=d.counted,
+        more_pairs=more,
+        more_s=None if more is None else more * d.seconds,
+        settle=d.settle(gate),
+        cliffs_delta=c.cliffs_delta,
+        median_ratio=_finite(c.median_ratio),
+        medians=(first, second),
+        seconds=d.seconds * c.n,
+        failing="failed" if d.failures and d.failures.gate == "fail" else d.words.higher,
+        answer=d.answer,
+        gate_reason=None if gate is None else d.gate_answer(gate),
+        evidence=(
+            *([d.each_pair] if d.each_pair else []),
+            message(
+                "compared.effect",
+                delta=round(c.cliffs_delta, 2),
+                medians=Change(c.median_ratio) if 0 < c.median_ratio < math.inf else None,
+            ),
+            d.steadiness,
+            *([both] if d.failures and (both := d.failures.two_sided) else []),
+        ),
+        extremes=None if d.extremes is None else _extremes(d.extremes),
+        spread=None if d.spread is None else _spread(d.spread),
+        trials=None
+        if d.failures is None
+        else (_side(d.failures.reference), _side(d.failures.candidate)),
+        written_bytes=d.written_bytes,
+        looks=tuple(
+            asdict(look) | {"low": look.low or None, "open": open_bounds(look.low, look.high)}
+            for look in d.looks
+        ),
+        values=(_finite_values(d.first_values), _finite_values(d.second_values)),
+    )
+
+
+def _extremes(found: Interval) -> dict[str, Any]:
+    return {"ratio_ci": [found.low, _finite(found.high)], "confidence": found.confidence}
+
+
+def _spread(found: SpreadComparison) -> dict[str, Any]:
+    said = {"verdict": SPREADS.of(found.verdict), "within_margin": found.verdict.within_margin}
+    return {**asdict(found), **said}
+
+
+def _side(of: Side) -> dict[str, Any]:
+    return {
+        "name": of.name, "trials": of.trials, "failed": of.crashed,
+        "killed": of.exceeded + of.killed,
+        "above_s": None if of.above_ns is None else of.above_ns / 1e9,
+    }  # fmt: skip
+
+
+def _lost(of: LostCandidate) -> Lost:
+    figures = _side(of.failures.candidate)
+    return Lost(
+        a=of.failures.reference.name, b=figures.pop("name"), gate=of.gate, gate_reason=of.answer,
+        **figures,
+    )  # fmt: skip
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _finite_values(values: FloatArray) -> tuple[float | None, ...]:
+    return tuple(map(_finite, values.tolist()))
