@@ -10,6 +10,7 @@ from xml.etree import ElementTree as Xml
 
 import msgspec
 import numpy as np
+import printed
 import pytest
 from msgspec.structs import replace
 from said import args, ids
@@ -25,11 +26,12 @@ from tare.experiment.findings.charts import difference as chart
 from tare.experiment.findings.difference import find
 from tare.experiment.findings.failures import failing_often
 from tare.experiment.findings.judgement import Difference, differences
+from tare.experiment.findings.overview import of_metric
 from tare.experiment.specification import Cell, Stopping
 from tare.measure.comparison import next_steps, report
 from tare.measure.comparison.picture import picture
 from tare.measure.comparison.session import Execution, check_complete
-from tare.render import comment, files, junit
+from tare.render import comment, files, junit, screen
 from tare.render.words import text
 from tare.results.message import Amount, Change, Chosen, Message, Ratio, each, message
 from tare.results.report import Report
@@ -641,3 +643,32 @@ def test_other_numbers_of_pairs_have_no_such_interval() -> None:
     assert wider is not None
     assert wider.low == pytest.approx(1.0)
     assert wider.high == pytest.approx(1.43)
+
+
+def test_further_metrics_have_columns_and_decide_nothing() -> None:
+    """The gate judges the first metric alone; of the others the change is reported."""
+    results = comparing(stopping={"gate": 0.05, "also": ("kernel_wall_ns",)})
+    found = differences(results)
+    assert not isinstance(found, Message)
+    made = report.make(results, found, ended="finished", gate=0.05)
+    assert {one.metric for one in made.comparisons} == {"kernel_cpu_ns"}
+    assert made.gate is not None
+    assert made.gate.of == len(found) == 2
+    others = made.figures["other_metrics"]
+    assert [(one.b, one.metric, one.gate) for one in others] == [
+        ("new", "kernel_wall_ns", None), ("newer", "kernel_wall_ns", None),
+    ]  # fmt: skip
+    assert made.cells is not None
+    reference, new, _ = made.cells.rows
+    assert reference["median_kernel_wall_ns"] > 0
+    assert "ratio_kernel_wall_ns" not in reference
+    assert new["ratio_kernel_wall_ns"] == others[0].ratio
+    # Its intervals are those of the metric alone.
+    (alone, *_) = differences(of_metric(results, "kernel_cpu_ns"))
+    assert (new["low"], new["high"]) == (alone.comparison.low, alone.comparison.high)
+    head = printed.lines(made, 500)[2]
+    assert "change" in head
+    assert head.split()[0] == "command"
+    for width in (60, 90, 120, 160):
+        table = screen.table(made.cells, width, intervals=True)
+        assert max(map(len, table)) <= width

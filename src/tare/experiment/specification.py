@@ -148,7 +148,7 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     #: Stop a median before 50 trials where so few reach the precision even if they are strongly
     #: autocorrelated.
     early: bool = False
-    #: Metrics that must reach the precision beside the experiment's own.
+    #: Metrics that must reach the precision, too; with ``compare``, that are only reported.
     also: tuple[str, ...] = ()
     #: Instead of a precision: the factor whose levels are compared with its reference level, by
     #: block, until every verdict is safe.

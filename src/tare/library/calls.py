@@ -93,7 +93,7 @@ def compare(
                 f"tare.compare needs two commands or more, not {len(commands)}",
                 'tare.compare(["./old"], ["./new"])',
             )
-        typed = options.typed("compare", given, known, of_command.compare)
+        typed = options.typed("compare", given, known, of_command.compare, options.RUN)
         execution, strict = _how(typed)
         asked = work.ask(
             [options.line(one) for one in commands], baseline=None, bisect=False, **typed

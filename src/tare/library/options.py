@@ -73,7 +73,7 @@ class RunOptions(MeasuringOptions, total=False):
 class CompareOptions(MeasuringOptions, total=False):
     """Options of `tare.compare`."""
 
-    metric: str
+    metric: Texts
     margin: Share
     gate: Share
     gate_on: str

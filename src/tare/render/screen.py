@@ -127,7 +127,7 @@ def table(overview: Table, width: int, of: str = "cell", *, intervals: bool = Fa
     ``intervals``: the medians have theirs, where there is room for them.
     """
     rows, rule = most_telling(overview.rows)
-    gone = set() if intervals else set(_PAGE_ONLY)
+    gone: set[str] = set() if intervals else set(_PAGE_ONLY)
     laid, left = _laid(overview, rows, gone)
     # What matters least stands last, next to what always stays.
     columns = [{c.key for c in some} for some in groups(overview.columns)[left:]]
@@ -135,7 +135,9 @@ def table(overview: Table, width: int, of: str = "cell", *, intervals: bool = Fa
     details = [keys for keys in reversed(columns) if keys not in kept]
     usual = _BELOW.get(overview.id or "", _DISPENSABLE)
     if intervals:
-        usual = ({"n"}, {"spread"}, _PAGE_ONLY, *usual)
+        medians = (c.key for c in overview.columns if c.key.startswith("median_"))
+        ends = {key for key in medians if key.endswith(("_low", "_high"))}
+        usual = ({"n"}, {"spread"}, ends, *usual)
     for keys in details if of == "row" else usual:
         if max(map(len, aligned(laid, left))) <= width:
             break

@@ -85,7 +85,8 @@ EXPERIMENT = (
         "metric",
         kinds.METRICS,
         "what the stopping rule and the answers are about; of a list, all must reach the "
-        "precision, and the answers are about the first",
+        "precision, and the answers are about the first; with compare, the first is judged, and "
+        "the others have columns in the table of all cells",
         field="metrics",
     ),
     Key("margin", kinds.share(0, 1), "smallest difference between cells that matters"),

@@ -49,7 +49,7 @@ def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
             "is for medians alone, and excludes anytime",
             "remove one of them",
         )
-    _check_comparing(table, given, also)
+    _check_comparing(table, given)
     return Stopping(**given, also=also)
 
 
@@ -58,7 +58,7 @@ def fleet(table: Table) -> FleetSpec:
     return FleetSpec(**table.read(keys.FLEET))
 
 
-def _check_comparing(table: Table, given: Mapping[str, Any], also: tuple[str, ...]) -> None:
+def _check_comparing(table: Table, given: Mapping[str, Any]) -> None:
     """Refuse what says nothing beside ``compare``, and ``gate`` without it."""
     if "compare" not in given:
         if "gate" in given:
@@ -77,8 +77,6 @@ def _check_comparing(table: Table, given: Mapping[str, Any], also: tuple[str, ..
                 "excludes compare, which goes on until the verdicts are safe",
                 "remove one of them",
             )
-    if also:
-        raise table.error("metric", "is to be one metric where there is compare", "keep the first")
 
 
 def workloads(tables: list[Table], file: Table, catalogue: Catalogue) -> tuple[WorkloadSpec, ...]:

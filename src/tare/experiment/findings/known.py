@@ -179,7 +179,8 @@ def _interval(
         values,
         quantile,
         anytime=stopping.anytime,
-        family=1 + len(stopping.also),
+        # Of a comparison's metrics, nothing has to hold for all of them together.
+        family=1 + len(stopping.also) if stopping.compare is None else 1,
         fixed=stopping.trials is not None,
         tick=tick,
         early=stopping.precision if stopping.early else None,

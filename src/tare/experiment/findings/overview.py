@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
+
+import msgspec
 
 from tare.experiment.findings.cells import (
     Basis,
@@ -31,6 +34,7 @@ from tare.experiment.findings.overhead import compare_locations
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import calibrations
+from tare.render.vocabulary import metric_name
 from tare.results.finding import Column, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.statistics.comparison import Comparison
@@ -78,6 +82,9 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
     for row in rows if names else ():
         row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
+    others = [one for one in map(partial(_further, results), _described(results)) if one]
+    for found in others:
+        rows = [row | found.rows.get(_levels_of(row, results), {}) for row in rows]
     least = min((c.n for c in levels.all), default=0)
     note = message("overview.note", source=str(basis), n=least, pairs=bool(compared))
     reasons = corrected(compared.values())
@@ -89,17 +96,73 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
             margin=Chosen(results.experiment.margin) if compared else None,
             fixed=_fixed(results, shown, _fewest(cells) if crowded else None),
         ),
-        columns=_columns(
-            shown,
-            basis,
-            names.get(reference, reference),
-            _most(cells) if crowded else None,
-            counted=each_n or len({row["n"] for row in rows}) > 1,
-            killed=any(cell.killed for cell in levels.all),
+        columns=(
+            *_columns(
+                shown,
+                basis,
+                names.get(reference, reference),
+                _most(cells) if crowded else None,
+                counted=each_n or len({row["n"] for row in rows}) > 1,
+                killed=any(cell.killed for cell in levels.all),
+            ),
+            *(column for found in others for column in found.columns),
         ),
         rows=tuple(rows),
         note=(note, *reasons) if reasons else note,
     )
+
+
+@dataclass(frozen=True)
+class _Further:
+    """Columns of a metric that is described besides the one that is judged, and their cells."""
+
+    columns: tuple[Column, ...]
+    #: By the levels of the row.
+    rows: Mapping[tuple[Any, ...], dict[str, Any]]
+
+
+def _described(results: Results) -> tuple[str, ...]:
+    stopping = results.experiment.stopping
+    return stopping.also if stopping.compare is not None else ()
+
+
+def of_metric(results: Results, metric: str) -> Results:
+    """Return the results as those of an experiment that judges another metric."""
+    stopping = msgspec.structs.replace(
+        results.experiment.stopping, also=(), gate=None, gate_on="median"
+    )
+    asked = msgspec.structs.replace(results.experiment, metric=metric, stopping=stopping)
+    return replace(results, experiment=asked)
+
+
+def _further(results: Results, metric: str) -> _Further | None:
+    """Lay out median and change of another metric; None: it has no values."""
+    table = overview(of_metric(results, metric))
+    if table is None:
+        return None
+    key, name = f"median_{metric}", metric_name(metric)
+    unit = next(one.unit for one in table.columns if one.key == "median")
+    columns = interval_columns(key, name, unit or "1", f"{key}_")
+    if any(one.key == "ratio" for one in table.columns):
+        columns += interval_columns(
+            f"ratio_{metric}", f"{name} change", "ratio", f"ratio_{metric}_"
+        )
+    named = {
+        "median": key, "median_low": f"{key}_low", "median_high": f"{key}_high",
+        "median_above": f"{key}_above", "ratio": f"ratio_{metric}", "low": f"ratio_{metric}_low",
+        "high": f"ratio_{metric}_high",
+    }  # fmt: skip
+    return _Further(
+        columns,
+        {
+            _levels_of(row, results): {named[k]: v for k, v in row.items() if k in named}
+            for row in table.rows
+        },
+    )
+
+
+def _levels_of(row: Mapping[str, Any], results: Results) -> tuple[Any, ...]:
+    return tuple(row.get(factor) for factor in results.factors)
 
 
 def compared_factor(results: Results) -> str | None:

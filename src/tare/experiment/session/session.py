@@ -413,8 +413,10 @@ class _Session:
         return self.number
 
     def _decisions(self, cells: list[int]) -> Mapping[int, Decision]:
-        # Without a value of every metric nothing is known.
-        values = [self.tally.values(cells, m) for m in (None, *self.experiment.stopping.also)]
+        # Without a value of every metric nothing is known; a comparison is decided by the first.
+        stopping = self.experiment.stopping
+        others = stopping.also if stopping.compare is None else ()
+        values = [self.tally.values(cells, m) for m in (None, *others)]
         return self.request.decide(*values) if all(values) else {}
 
     def _stop(

@@ -114,7 +114,7 @@ def ci(
             directory=[str(one.directory) for one in both],
             gate=gate,
             gate_on=gate_on,
-            metric=metric,
+            metric=[metric],
             trials=trials,
             min_trials=min_trials or (None if bisect or trials else _MIN_TRIALS),
             budget=budget or (None if trials else _BUDGET),

@@ -34,7 +34,10 @@ def compare(
         ),
     ],
     name: lines.Name = None,
-    metric: Annotated[str, typer.Option(metavar="METRIC", help="wall, cpu, memory …")] = "wall",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC", help="wall (default), cpu, memory …; repeatable."),
+    ] = None,
     margin: Annotated[
         str, typer.Option(metavar="PERCENT", help="Smallest difference that matters.")
     ] = "2%",

@@ -44,7 +44,7 @@ def ask(
     commands: Sequence[str],
     *,
     name: Sequence[str] | None,
-    metric: str,
+    metric: Sequence[str] | None,
     margin: str,
     gate: str | None,
     gate_on: str | None,
@@ -125,6 +125,9 @@ def ask(
         _check_enough(gate_on, trials)
     if bisect and gate is None:
         raise UsageError("--bisect needs --gate, which says what is bad", "--gate 2%")
+    first, *others = metric or ["wall"]
+    if others and baseline is not None:
+        raise ExperimentError("a baseline has one metric", f"--metric {first} alone")
     least = None if gate is None else quantities.share("--gate", gate, 10)
     where = places([platform], workers, pinning, image, size, network, hosts, serve or ())
     table: dict[str, Any] = {
@@ -135,10 +138,10 @@ def ask(
                     names[1:] or names,
                     names[0] if baseline is None else "the baseline",
                     least,
-                    "slower" if metric in _TIMES or metric.endswith("_ns") else "higher",
+                    "slower" if first in _TIMES or first.endswith("_ns") else "higher",
                 )
             ),
-            "metric": metric,
+            "metric": [first, *others],
             "margin": margin,
             "warmup": warmup,
             "linger": grace,

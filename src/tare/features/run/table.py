@@ -80,7 +80,6 @@ def run_table(
     from tare.features.run.exports import as_hyperfine, trial_json, trials_of
 
     table["experiment"] = {k: v for k, v in table["experiment"].items() if k != "quantile"}
-    _check_one(table["experiment"])
     factor = table["experiment"]["compare"]
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
@@ -103,13 +102,6 @@ def run_table(
             check_complete(results, execution, ended, code)
 
         return conclude(found, results, ended, folder, wanted, check, is_table=True, trials=counted)
-
-
-def _check_one(asked: Mapping[str, Any]) -> None:
-    if len(asked.get("metric", ())) > 1:
-        raise ExperimentError(
-            "what stands in one table is compared by one --metric", "name the one that matters"
-        )
 
 
 def _check_all(results: Results, factor: str) -> None:

@@ -16,9 +16,15 @@ from tare.experiment.findings.difference import question
 from tare.experiment.findings.disturbance import disturbance, switch_records
 from tare.experiment.findings.disturbance import said as disturbed
 from tare.experiment.findings.failures import by_level, failures
-from tare.experiment.findings.judgement import Difference, gate_answer, judged_before, lost
+from tare.experiment.findings.judgement import (
+    Difference,
+    differences,
+    gate_answer,
+    judged_before,
+    lost,
+)
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, figure_of
-from tare.experiment.findings.overview import overview
+from tare.experiment.findings.overview import of_metric, overview
 from tare.experiment.findings.service_cells import driven
 from tare.experiment.findings.side_failures import LostCandidate, Side
 from tare.experiment.results import Results
@@ -75,7 +81,8 @@ def make(
     """
     without = lost(results)
     answer = None if gate is None or not (found or without) else gate_of(found, without, gate)
-    laid = is_table or len(found) + len(without) > 1
+    also = results.experiment.stopping.also
+    laid = is_table or bool(also) or len(found) + len(without) > 1
     factor = results.experiment.stopping.compare or "workload"
     trust = trusted.note(results)
     weak = caveats.sentences(sessions.caveats(results), results.levels_of)
@@ -94,7 +101,9 @@ def make(
         gate=answer,
         comparisons=tuple(_compared(d, gate) for d in found),
         lost=() if gate is None else tuple(_lost(one) for one in without),
-        figures=({} if trials is None else {"trials": trials}) | _figures(results, ended),
+        figures=({} if trials is None else {"trials": trials})
+        | _figures(results, ended)
+        | {"other_metrics": _others(results) if also else []},
         name=results.experiment.name,
         question=question([d.second for d in found], found[0].first, gate, found[0].words.higher)
         if found
@@ -274,6 +283,12 @@ def _figures(results: Results, ended: str) -> dict[str, Any]:
             row["name"]: row["value"] for row in results.facts.where(platform=None).records()
         },
     }
+
+
+def _others(results: Results) -> list[Compared]:
+    """Compare by the metrics besides the first, by which nothing is judged."""
+    found = (differences(of_metric(results, one)) for one in results.experiment.stopping.also)
+    return [_compared(d, None) for some in found if not isinstance(some, Message) for d in some]
 
 
 def _compared(d: Difference, gate: float | None) -> Compared:

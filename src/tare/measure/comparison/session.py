@@ -119,9 +119,9 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
 
     known = catalogue()
     asked = table["experiment"]
-    # Where none is named, the workloads say which it is; tare run knows the names of its own.
-    if isinstance(asked.get("metric"), str):
-        asked["metric"] = metric_name(asked["metric"], known.metrics)
+    # Where none is named, the workloads say which it is.
+    if "metric" in asked:
+        asked["metric"] = [metric_name(one, known.metrics) for one in asked["metric"]]
     try:
         question = file.from_table(table, COMMAND_LINE, known)
         return pipeline.check(question, network=network)
