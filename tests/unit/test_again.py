@@ -143,7 +143,7 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
             needs_longer_limit=lambda _: False,
         )
     ]
-    wanted = session.Wanted(None, Path("o"), None, SUPPLIES)
+    wanted = session.Execution(SUPPLIES, out=Path("o"))
     step = next_steps.next_step(found, SimpleNamespace(ended="finished"), wanted)
     assert step is not None
     assert step.args["command"] == f"tare compare {then}"
@@ -170,7 +170,7 @@ def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_
             needs_longer_limit=lambda _: False,
         )
     ]
-    wanted = session.Wanted(None, None, None, SUPPLIES)
+    wanted = session.Execution(SUPPLIES)
     next_steps.next_step(found, SimpleNamespace(ended="finished"), wanted)
     # All pairs are measured anew, and half as many more.
     assert asked == ([] if seconds is None else [seconds])
@@ -189,7 +189,7 @@ def test_a_budget_that_was_too_short_is_never_proposed_again(budget, proposed, m
             needs_longer_limit=lambda _: False,
         )
     ]  # fmt: skip
-    wanted = session.Wanted(0.05, None, None, SUPPLIES)
+    wanted = session.Execution(SUPPLIES, gate=0.05)
     stopping = SimpleNamespace(budget_s=budget)
     results = SimpleNamespace(ended="budget", experiment=SimpleNamespace(stopping=stopping))
     next_steps.next_step(found, results, wanted)

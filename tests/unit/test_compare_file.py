@@ -56,7 +56,6 @@ def test_a_gate_is_a_share_and_a_fixed_number_goes_with_compare() -> None:
         ('compare = "workload"\nquantile = "p95"', ["quantile", "excludes compare"]),
         ('compare = "workload"\nanytime = true', ["anytime", "excludes compare"]),
         ('compare = "workload"\nearly = true', ["early", "excludes compare"]),
-        ('compare = "workload"\nmetric = ["wall_ns", "cpu_ns"]', ["metric", "one metric"]),
         ('compare = "workload"\norder = "sequential"', ["order", "blocks"]),
     ],
 )

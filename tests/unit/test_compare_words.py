@@ -447,7 +447,7 @@ def test_a_session_that_ended_with_its_budget_says_what_to_do() -> None:
         experiment=replace(results.experiment, stopping=asked),
         planned=(Cell(cell=0, workload=results.experiment.workloads[0]),),
     )
-    execution = Execution(resume=False, as_root=False, capture=False, kept=False, supplies=SUPPLIES)
+    execution = Execution(SUPPLIES)
     with pytest.raises(IncompleteError) as told:
         check_complete(results, execution, "budget", 0)
     assert told.value.hint == "a longer --budget"

@@ -226,7 +226,7 @@ def test_a_pipe_that_nobody_reads_holds_nothing_up(
 
 
 def test_a_message_cannot_leave_its_block() -> None:
-    note = failed._markdown(failed.Failure("Fault", 70, "a ```` b\x1b[2J\u202e"))
+    note = failed._written(failed.Failure("Fault", 70, "a ```` b\x1b[2J\u202e"), "markdown")
     head, _, block = note.partition("\n\n")
     assert "70" in head
     assert block == "`````\na ```` b\\x1b[2J\\u202e\n`````\n"

@@ -32,7 +32,7 @@ from tare.experiment.store.export import export
 from tare.features.calibration import session as calibrate_sweep
 from tare.features.run import report as run_report
 from tare.features.run.summary import summarize
-from tare.measure.comparison.session import Wanted, conclude
+from tare.measure.comparison.session import Execution, conclude
 from tare.render.words import sentence, text
 from tare.results.columns import Columns
 from tare.results.message import message
@@ -349,7 +349,7 @@ def _compared() -> Results:
 def _told(made: Results, folder: Path, gate: float | None, *, strict: bool = False) -> int:
     found = differences(made)
     assert not isinstance(found, str)
-    wanted = Wanted(gate=gate, out=None, report=None, supplies=SUPPLIES, strict=strict)
+    wanted = Execution(SUPPLIES, gate=gate, strict=strict)
     report = conclude(found, made, "finished", folder, wanted, lambda code: None)
     files = {"json": str(folder / "a.json"), "junit": folder / "a.xml"}
     return deliver(report, {**files, "markdown": str(folder / "a.md")})

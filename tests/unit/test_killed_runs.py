@@ -182,7 +182,7 @@ def compare_options() -> None:
 def test_after_a_mean_that_killed_runs_hide_a_gate_on_the_median_is_proposed(monkeypatch) -> None:
     found, results = compared(118, gate_on="mean")
     monkeypatch.setattr("sys.argv", ["tare", "compare", "--gate-on", "mean", "a", "b"])
-    wanted = session.Wanted(0.03, None, None, SUPPLIES)
+    wanted = session.Execution(SUPPLIES, gate=0.03)
     step = next_step([found], results, wanted)
     assert step is not None
     assert step.args["command"] == "tare compare a b --gate-on median"
@@ -199,7 +199,7 @@ def test_an_open_gate_on_a_quantile_is_given_the_pairs_that_the_text_counts(monk
     assert one.more_pairs == pairs
     monkeypatch.setattr("sys.argv", ["tare", "compare", "-n", "60", "--gate-on", "p90", "a", "b"])
     monkeypatch.setattr("tare.experiment.findings.causes.cpu_metric", lambda *_: None)
-    wanted = session.Wanted(0.03, None, None, SUPPLIES)
+    wanted = session.Execution(SUPPLIES, gate=0.03)
     step = next_step([found], results, wanted)
     assert step is not None
     assert step.args["command"].startswith("tare compare --gate-on p90 a b --budget ")

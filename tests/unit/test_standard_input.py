@@ -18,7 +18,7 @@ from tare.measure.comparison.session import Execution, conduct
 from tare.wiring import SUPPLIES
 from tare.workloads.specification import WorkloadSpec
 
-EXECUTION = Execution(resume=False, as_root=False, capture=False, kept=False, supplies=SUPPLIES)
+EXECUTION = Execution(SUPPLIES)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from tare.features.run.report import make as report_of
 from tare.features.run.summary import Summary, summarize
 from tare.measure.comparison import report as comparison_report
 from tare.measure.comparison import session
-from tare.measure.comparison.session import Execution, Wanted
+from tare.measure.comparison.session import Execution
 from tare.readers.series import FailedRuns
 from tare.render import comment, files, markdown
 from tare.render.words import text as text_of
@@ -467,12 +467,8 @@ def test_a_comparison_says_the_same_everywhere(n: int, reason: str, tmp_path: Pa
     cells = [Cell(cell=i, workload=w) for i, w in enumerate(asked.workloads)]
     folder = write(tmp_path / "kept", asked, cells, cases)
     results = pipeline.results_of(folder)
-    found = session.differences_in(
-        results, folder, Execution(False, False, False, True, SUPPLIES), reason
-    )
-    made = session.conclude(
-        found, results, reason, folder, Wanted(None, None, None, SUPPLIES), lambda code: None
-    )
+    found = session.differences_in(results, folder, Execution(SUPPLIES), reason)
+    made = session.conclude(found, results, reason, folder, Execution(SUPPLIES), lambda code: None)
     screen, out = printed.text(made), tmp_path / "out.json"
     out.write_text(files.encode(made))
     (c,) = json.loads(out.read_text())["comparisons"]
@@ -516,9 +512,7 @@ def test_a_table_of_platforms_says_what_its_json_says(tmp_path: Path) -> None:
     ]
     folder = write(tmp_path / "kept", asked, cells, cases)
     results = pipeline.results_of(folder)
-    found = session.differences_in(
-        results, folder, Execution(False, False, False, True, SUPPLIES), ""
-    )
+    found = session.differences_in(results, folder, Execution(SUPPLIES), "")
     made = comparison_report.make(results, found, ended="finished", gate=None, is_table=True)
     screen = printed.text(made)
     for name, known in zip(("bare", "unshare"), found[0].medians, strict=True):
@@ -538,7 +532,7 @@ def test_an_emulated_platform_is_shown_and_not_compared(
     stopping = Stopping(trials=8, compare="platform")
     asked = msgspec.structs.replace(made.experiment, stopping=stopping)
     folder = journals.write(dataclasses.replace(made, experiment=asked), tmp_path / "kept")
-    execution = Execution(False, False, False, True, SUPPLIES)
+    execution = Execution(SUPPLIES)
     results = pipeline.results_of(folder)
     found = session.differences_in(results, folder, execution, "finished")
     assert [d.second for d in found] == list(real[1:])

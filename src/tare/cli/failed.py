@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tare import files
 from tare.cli import console
-from tare.errors import BuildError, ExperimentError, StoreError
-from tare.render.escaping import harmless
+from tare.errors import ExperimentError, StoreError
 from tare.results.report import Envelope, Failure
 
 #: Destination of each option that this process was given, and which file was there.
@@ -79,7 +78,7 @@ def write(failure: Failure) -> None:
         if format_ is None:
             # A file that can hold no report is none, and stays as it is.
             continue
-        text = _NOTES[format_](failure)
+        text = _written(failure, format_)
         if destination == "-":
             with contextlib.suppress(OSError):
                 console.print_text(text)
@@ -103,68 +102,6 @@ def _file(destination: str) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-#: Elements of JUnit, and their counts, for the exit codes of a gate; others are errors.
-_JUNIT_OUTCOMES = {1: ("failure", "failures"), 2: ("skipped", "skipped")}
-#: What a comment says for the exit codes of a gate, of which every trial of a candidate failed, and
-#: of a build.
-_GATE_HEADINGS = {
-    1: "❌ gate fails",
-    2: "❔ gate is inconclusive",
-    BuildError.exit_code: "❌ does not build",
-    BuildError.base_exit_code: "❔ the base does not build",
-}
-
-
-def _json(failure: Failure) -> str:
-    from tare.render import files
-
-    envelope = Envelope(command=_command[0], exit_code=failure.exit_code, error=failure)
-    return files.encode(envelope, indent=2)
-
-
-def _junit(failure: Failure) -> str:
-    outcome, count = _JUNIT_OUTCOMES.get(failure.exit_code, ("error", "errors"))
-    counts = {"tests": "1", "failures": "0", "errors": "0", "skipped": "0", "time": "0"}
-    counts[count] = "1"
-    # Loaded only for a file that was asked for.
-    from xml.etree import ElementTree as Xml
-
-    from tare.render.junit import CI_CASE, CI_SUITE, possible
-
-    root = Xml.Element("testsuites", name="tare", attrib=counts)
-    is_ci = _command[0] == "ci"
-    suite_name, of = (
-        (CI_SUITE, CI_CASE) if is_ci else ("tare", {"classname": "tare", "name": "tare"})
-    )
-    suite = Xml.SubElement(root, "testsuite", name=suite_name, attrib=counts)
-    case = Xml.SubElement(suite, "testcase", attrib={**of, "time": "0"})
-    message = possible(failure.message)
-    element = Xml.SubElement(case, outcome, type=failure.type, message=message)
-    element.text = possible(failure.hint or "")
-    Xml.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
-
-
-def _markdown(failure: Failure) -> str:
-    lines = [failure.message, *([f"try: {failure.hint}"] if failure.hint else [])]
-    body = harmless("\n".join(lines))
-    longest = max((len(found) for found in re.findall("`+", body)), default=0)
-    fence = "`" * max(3, longest + 1)
-    answer = _GATE_HEADINGS.get(failure.exit_code, "tare failed")
-    return f"### {answer} (exit code {failure.exit_code})\n\n{fence}\n{body}\n{fence}\n"
-
-
-def _page(failure: Failure) -> str:
-    import html
-
-    body = html.escape(_markdown(failure))
-    return (
-        "<!doctype html><meta charset=utf-8><title>tare failed</title>"
-        '<meta name=viewport content="width=device-width, initial-scale=1">'
-        f"<pre style='white-space: pre-wrap; overflow-wrap: anywhere'>{body}</pre>\n"
-    )
-
-
 #: The format of each option's file; None: its name has that.
 _FORMATS = {
     "json": "json",
@@ -173,9 +110,13 @@ _FORMATS = {
     "export_json": "json",
     "report": None,
 }
-_NOTES: dict[str, Callable[[Failure], str]] = {
-    "json": _json,
-    "junit": _junit,
-    "markdown": _markdown,
-    "html": _page,
-}
+
+
+def _written(failure: Failure, format: str) -> str:
+    """Write an error in a format; what renders it is loaded only for a file that was asked for."""
+    from tare.render import comment, files, junit
+
+    envelope = Envelope(command=_command[0], exit_code=failure.exit_code, error=failure)
+    if format == "json":
+        return files.encode(envelope, indent=2)
+    return junit.failed(envelope) if format == "junit" else comment.failed(envelope, format)

@@ -146,9 +146,8 @@ def _how(typed: dict[str, Any]) -> tuple[Execution, bool]:
     """Take out of the options how trials are executed, and whether changes are errors."""
     out, strict = typed["out"], typed.pop("strict")
     execution = Execution(
-        resume=typed["resume"], as_root=typed.pop("as_root"), capture=typed["capture"],
-        kept=out is not None, supplies=SUPPLIES, network=typed.pop("network_fingerprint"),
-        is_command=False,
+        SUPPLIES, typed["resume"], typed.pop("as_root"), typed["capture"], out,
+        network=typed.pop("network_fingerprint"), is_command=False,
     )  # fmt: skip
     return execution, strict
 

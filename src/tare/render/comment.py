@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
-from tare.render.markdown import table, text
+from tare.errors import BuildError
+from tare.render.markdown import code, table, text
 from tare.render.words import sentences, shown
 from tare.render.words import text as written
 from tare.results.message import Chosen, Said
-from tare.results.report import Compared, Report
+from tare.results.report import Compared, Envelope, Report
 from tare.results.verdict import GateAnswer
 
 _SIGNS: Mapping[GateAnswer, str] = {
     "pass": "✅ passes",
     "fail": "❌ fails",
     "inconclusive": "❔ inconclusive",
+}
+#: Headings for the exit codes of a gate that failed trials decide, and of a build.
+_ENDED = {
+    1: "❌ gate fails",
+    2: "❔ gate is inconclusive",
+    BuildError.exit_code: "❌ does not build",
+    BuildError.base_exit_code: "❔ the base does not build",
 }
 #: GitHub takes comments of 65,536 characters.
 MAX_CHARS = 60_000
@@ -37,6 +46,22 @@ def render(report: Report) -> str:
         kept.append(f"\n… and {len(parts) - fitting} more lines: --json has all comparisons")
         kept += ["\n</details>"] if any("<details>" in part for part in kept) else []
     return "\n".join(kept) + "\n"
+
+
+def failed(envelope: Envelope, format: str) -> str:
+    """Write the error that ended a command, as Markdown or as a page."""
+    error = envelope.error
+    assert error is not None
+    lines = [error.message, *([f"try: {error.hint}"] if error.hint else [])]
+    answer = _ENDED.get(error.exit_code, "tare failed")
+    body = f"### {answer} (exit code {error.exit_code})\n\n{code(chr(10).join(lines))}"
+    if format == "markdown":
+        return body
+    return (
+        "<!doctype html><meta charset=utf-8><title>tare failed</title>"
+        '<meta name=viewport content="width=device-width, initial-scale=1">'
+        f"<pre style='white-space: pre-wrap; overflow-wrap: anywhere'>{html.escape(body)}</pre>\n"
+    )
 
 
 def _parts(report: Report) -> Iterator[str]:

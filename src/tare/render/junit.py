@@ -12,7 +12,7 @@ import re
 from xml.etree import ElementTree as Xml
 
 from tare.render.words import paragraph, sentences, shown, text
-from tare.results.report import Compared, Lost, Report
+from tare.results.report import Compared, Envelope, Lost, Report
 
 #: What XML 1.0 cannot hold, however it is escaped.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -34,25 +34,36 @@ def render(report: Report) -> str:
         _lost_case(suite, candidate)
     for case in suite if is_ci else ():
         case.attrib.update(CI_CASE)
-    outcomes = [one.outcome for one in report.comparisons]
-    outcomes += [one.gate for one in report.lost]
-    counts = {
-        "tests": len(outcomes),
-        "failures": outcomes.count("fail"),
-        "errors": 0,
-        "skipped": outcomes.count("inconclusive"),
-    }
-    root = Xml.Element("testsuites", name="tare")
-    for element in (root, suite):
-        for name, count in counts.items():
-            element.set(name, str(count))
-        element.set("time", _seconds(sum(one.seconds for one in report.comparisons)))
     lines = [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
     lines += [f"Failed: {paragraph(report.failed)}"] if report.failed else []
     if report.notes:
         Xml.SubElement(suite, "system-out").text = possible(paragraph(report.notes))
     if lines:
         Xml.SubElement(suite, "system-err").text = possible("\n".join(lines))
+    return _written(suite, sum(one.seconds for one in report.comparisons))
+
+
+def failed(envelope: Envelope) -> str:
+    """Write the error that ended a command: its exit code may be a gate's answer."""
+    error = envelope.error
+    assert error is not None
+    is_ci = envelope.command == "ci"
+    suite = Xml.Element("testsuite", name=CI_SUITE if is_ci else "tare")
+    of = CI_CASE if is_ci else {"classname": "tare", "name": "tare"}
+    case = Xml.SubElement(suite, "testcase", attrib={**of, "time": "0"})
+    tag = {1: "failure", 2: "skipped"}.get(error.exit_code, "error")
+    element = Xml.SubElement(case, tag, type=error.type, message=possible(error.message))
+    element.text = possible(error.hint or "")
+    return _written(suite, 0.0)
+
+
+def _written(suite: Xml.Element, seconds: float) -> str:
+    root = Xml.Element("testsuites", name="tare")
+    counts = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
+    for element in (root, suite):
+        for name, path in (*counts.items(), ("skipped", "testcase/skipped")):
+            element.set(name, str(len(suite.findall(path))))
+        element.set("time", _seconds(seconds))
     root.append(suite)
     Xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"

@@ -44,7 +44,7 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
     for entry in page.unanswered:
         yield f"- {text(entry.label)}: {text(words.text(entry.said))}"
         if entry.picture:
-            yield f"\n{_code(chr(10).join(entry.picture))}"
+            yield f"\n{code(chr(10).join(entry.picture))}"
     yield ""
     for figure in page.top:
         yield _figure(figure, charts)
@@ -99,14 +99,14 @@ def _behind(page: Report) -> Iterator[str]:
         yield table(one)
     if page.origin.commands:
         yield f"### {text(page.origin.title)}\n"
-        yield _code("\n".join(page.origin.commands))
+        yield code("\n".join(page.origin.commands))
     yield f"- tare {text(', '.join(page.origin.versions))}"
     if page.origin.seed is not None:
         yield f"- seed: {page.origin.seed}"
     for name, digest in page.origin.digests:
         yield f"- SHA-256 of {text(name)}: `{digest}`"
     if page.origin.file:
-        yield f"\n{_code(page.origin.file)}"
+        yield f"\n{code(page.origin.file)}"
     yield f"\nWritten by tare {tare.__version__}.\n"
 
 
@@ -138,7 +138,8 @@ def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _code(content: str) -> str:
+def code(content: str) -> str:
+    """Write a block of what is typed, or was printed."""
     content = harmless(content)
     longest = max((len(run) for run in re.findall("`+", content)), default=0)
     fence = "`" * max(3, longest + 1)

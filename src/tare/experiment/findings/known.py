@@ -22,7 +22,7 @@ from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray, median
 from tare.statistics.stopping import Why, clock, unsteady
 from tare.statistics.watched import watched_interval
-from tare.units import percent, quantile_name
+from tare.units import quantile_name
 
 #: Trials from which on a range of quantiles says something.
 FEWEST_FOR_QUANTILES = 6
@@ -232,15 +232,10 @@ def figure_of(unit: str, i: Interval, values: FloatArray) -> str:
     return f"{shown} ({units.chosen(extremes.confidence)})"
 
 
-def relative_spread(values: FloatArray) -> str:
-    """Write the p10–p90 range relative to the median; a dash for too few values.
-
-    Where one of these is above a time limit, it is not known.
-    """
+def relative_spread(values: FloatArray) -> float | None:
+    """Divide the p10–p90 range by the median; None: too few values, or not known."""
     middle = median(values)
     if len(values) < FEWEST_FOR_QUANTILES or not middle:
-        return "–"
+        return None
     low, high = p10_and_p90(values)
-    if math.isinf(high):
-        return text(message("known.unknown"))
-    return percent((high - low) / middle)
+    return (high - low) / middle if math.isfinite(high) else None

@@ -11,7 +11,6 @@ from tare.errors import TrialError
 from tare.experiment.findings.side_failures import LostCandidate, Side, SideFailures
 from tare.measure.comparison.session import (
     Execution,
-    Wanted,
     answer_gate,
     check_complete,
     conclude,
@@ -33,7 +32,6 @@ def against(
     name: str | None,
     trials: int | None,
     execution: Execution,
-    wanted: Wanted,
 ) -> Report:
     """Measure one command, and compare it with the baseline.
 
@@ -51,7 +49,7 @@ def against(
     if trials is None:
         # A new session is like the stored ones if it is as long as they are, but for an interval.
         prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
-    with wanted.folder() as folder:
+    with execution.folder() as folder:
         above = [limit for s in found.sessions for limit in s.above]
         before = Side(
             "the baseline", sum(s.trials for s in found.sessions), (), len(above),
@@ -67,7 +65,7 @@ def against(
         except TrialError:
             failed = _failures(before, prepared.cells[0].workload.name, measured())
             if any(one.ran for one in failed.candidate.failures):
-                answer_gate([LostCandidate(failed)], wanted.gate)
+                answer_gate([LostCandidate(failed)], execution.gate)
             raise
         if failure is not None:
             raise failure
@@ -83,7 +81,7 @@ def against(
         check = partial(
             check_complete, results, execution, ended, is_number_asked=trials is not None
         )
-        return conclude((difference,), results, ended, folder, wanted, check)
+        return conclude((difference,), results, ended, folder, execution, check)
 
 
 def _failures(stored: Side, name: str, results: Results) -> SideFailures:

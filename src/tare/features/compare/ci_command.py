@@ -18,6 +18,8 @@ from tare.results.report import Report
 #: Trials of which one fails in 99 % of comparisons if a tenth of all do: 1 − 0.9⁴⁴.
 _MIN_TRIALS = 44
 _BUDGET = "60 s"
+#: Options that tare compare does not have.
+_OWN = ("command", "build", "base", "head")
 
 
 def ci(
@@ -107,33 +109,16 @@ def ci(
         if split and not (shell or setup or prepare):
             revisions.check_program(*both, split[0])
         begin_budget()
+        shared = {name: one for name, one in ctx.params.items() if name not in _OWN}
         return compare(
             ctx,
             [words, words],
-            name=[one.name for one in both],
-            directory=[str(one.directory) for one in both],
-            gate=gate,
-            gate_on=gate_on,
-            metric=[metric],
-            trials=trials,
-            min_trials=min_trials or (None if bisect or trials else _MIN_TRIALS),
-            budget=budget or (None if trials else _BUDGET),
-            timeout=timeout,
-            seed=seed,
-            size=size,
-            workers=workers,
-            pinning=pinning,
-            bisect=bisect,
-            report=report,
-            markdown=markdown,
-            junit=junit,
-            json=json,
-            warmup=warmup,
-            setup=setup,
-            prepare=prepare,
-            conclude=conclude,
-            cleanup=cleanup,
-            shell=shell,
-            ignore_failure=ignore_failure,
-            input=input,
+            **shared
+            | {
+                "name": [one.name for one in both],
+                "directory": [str(one.directory) for one in both],
+                "metric": [metric],
+                "min_trials": min_trials or (None if bisect or trials else _MIN_TRIALS),
+                "budget": budget or (None if trials else _BUDGET),
+            },
         )

@@ -13,7 +13,6 @@ from tare.cli import console, lines, options
 from tare.cli.standard_input import standard_input
 from tare.measure.comparison.session import (
     Execution,
-    Wanted,
     check_report,
     conclude,
     differences_in,
@@ -125,10 +124,6 @@ def compare(
 
     console.check_writable(json, junit, markdown, report)
     check_report(report)
-    execution = Execution(
-        resume=resume, as_root=as_root, capture=capture, kept=out is not None,
-        supplies=ctx.obj, network=network_fingerprint,
-    )  # fmt: skip
     with standard_input(input) as given_input:
         asked = work.ask(
             commands, name=name, metric=metric, margin=margin, gate=gate, gate_on=gate_on,
@@ -140,27 +135,28 @@ def compare(
             directory=directory, bisect=bisect, context_switches=context_switches, steady=steady,
             input=given_input, hosts=hosts, serve=serve, grace=grace,
         )  # fmt: skip
-        wanted = Wanted(asked.gate, out, report, ctx.obj, strict, str(ctx.info_name))
+        execution = Execution(
+            ctx.obj, resume, as_root, capture, out, report, network_fingerprint, gate=asked.gate,
+            strict=strict, command=str(ctx.info_name),
+        )  # fmt: skip
         if baseline is not None:
             from tare.features.compare.against_baseline import against
 
-            return against(asked.table, baseline, baseline_name, trials, execution, wanted)
-        return _interleaved(asked.table, execution, wanted, bisect=bisect)
+            return against(asked.table, baseline, baseline_name, trials, execution)
+        return _interleaved(asked.table, execution, bisect=bisect)
 
 
-def _interleaved(
-    table: dict[str, Any], execution: Execution, wanted: Wanted, *, bisect: bool
-) -> Report:
+def _interleaved(table: dict[str, Any], execution: Execution, *, bisect: bool) -> Report:
     from tare.features.compare import work
 
     prepared = prepare(table, execution.network)
-    with wanted.folder() as folder:
+    with execution.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
         results = prepared.results(folder)
         found = differences_in(results, folder, execution, ended)
         # Failed trials of one side alone show git bisect no difference in time.
         is_skipped = bisect and any(d.failures and d.failures.gate for d in found)
         check = partial(work.check, results, execution, ended, failure)
-        made = conclude(found, results, ended, folder, wanted, check)
+        made = conclude(found, results, ended, folder, execution, check)
         code = GATE_CODES["inconclusive"]
         return msgspec.structs.replace(made, exit_code=code) if is_skipped else made

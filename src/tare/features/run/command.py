@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.features.run.summary import Summary
     from tare.features.run.work import Asked
-    from tare.measure.comparison.session import Execution, Wanted
+    from tare.measure.comparison.session import Execution
 
 Resume = Annotated[
     bool,
@@ -120,14 +120,14 @@ def run(
     """
     from tare.features.run import table as run_table
     from tare.features.run import work
-    from tare.measure.comparison.session import Execution, Wanted, check_report
+    from tare.measure.comparison.session import Execution, check_report
 
     console.check_writable(json, save, markdown, export_json, report)
     check_report(report)
     execution = Execution(
-        resume, as_root, capture, out is not None, ctx.obj, network_fingerprint, report is not None
-    )
-    wanted = Wanted(None, out, report, ctx.obj, strict, "run")
+        ctx.obj, resume, as_root, capture, out, report, network_fingerprint, strict=strict,
+        command="run",
+    )  # fmt: skip
     with standard_input(input) as given:
         asked = work.ask(
             command or (), application=application, set_=set_, name=name, metric=metric,
@@ -148,15 +148,14 @@ def run(
                 asked.platforms, asked.lines, {o: bool(given) for o, given in refused.items()}
             )
             return run_table.run_table(
-                asked.table, asked.lines, execution, wanted, export_json, named=bool(name)
+                asked.table, asked.lines, execution, export_json, named=bool(name)
             )
-        return _one(asked, execution, wanted, save, export_json, named=bool(name))
+        return _one(asked, execution, save, export_json, named=bool(name))
 
 
 def _one(
     asked: Asked,
     execution: Execution,
-    wanted: Wanted,
     save: Path | None,
     export: str | None,
     *,
@@ -172,13 +171,13 @@ def _one(
     (line,) = asked.lines
     prepared = work.prepare(asked, execution)
     experiment = prepared.experiment
-    with wanted.folder() as folder:
+    with execution.folder() as folder:
         bar = RunBar(plan.metric(experiment), experiment.stopping)
         summary, failure = work.measure(prepared, folder, execution, bar)
         results, found = summary.results, summary.failed
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
-        made = report.make(summary, line.name if named else line.text, wanted.out, asked.main)
+        made = report.make(summary, line.name if named else line.text, execution.out, asked.main)
         with reporting(made):
             if summary.good and export is not None:
                 from tare.features.run.exports import as_hyperfine, trials_of
@@ -190,17 +189,17 @@ def _one(
                     if summary.good
                     else explained(failure, found, prepared)
                 )
-            if wanted.report is not None:
-                made = with_page(made, folder, results, wanted)
+            if execution.report is not None:
+                made = with_page(made, folder, results, execution)
         with reporting(made):
             if save is not None:
                 saved = Entry("Saved", _save(results, save))
                 made = msgspec.structs.replace(made, entries=(*made.entries, saved))
         with reporting(made):
             if summary.short is not None:
-                raise IncompleteError(text(summary.short), _more(summary, wanted.out))
+                raise IncompleteError(text(summary.short), _more(summary, execution.out))
             pipeline.check_same(
-                summary.caveats, summary.levels_of, wanted.out, strict=wanted.strict
+                summary.caveats, summary.levels_of, execution.out, strict=execution.strict
             )
         return made
 

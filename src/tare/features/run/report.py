@@ -13,7 +13,13 @@ import tare
 from tare import units
 from tare.cli import console
 from tare.experiment.findings import disturbance
-from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, Known, exceeded, median_cells
+from tare.experiment.findings.known import (
+    FEWEST_FOR_QUANTILES,
+    Known,
+    exceeded,
+    median_cells,
+    relative_spread,
+)
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import DRIVER, OF_HOSTS, PRINTED, SUPERVISED
 from tare.features.run.exports import trial_json, trials_of
@@ -118,19 +124,14 @@ def _table(summary: Summary, name: str) -> Table | None:
     known = next(iter(summary.asked), None)
     if known is None:
         return None
-    values, quantile = (
-        summary.values(known.metric, known.source),
-        units.quantile_name(known.quantile),
-    )
-    spread = None
-    if len(values) >= FEWEST_FOR_QUANTILES and (middle := median(values)):
-        low, high = p10_and_p90(values)
-        spread = (high - low) / middle
+    values, quantile = summary.values(known.metric, known.source), known.quantile
     return Table(
         title=message("overview.title", metric=known.metric, margin=None, fixed=[]),
         columns=(
             Column(key="workload", title="command"),
-            *interval_columns("median", quantile, unit_of(known.metric), "median_"),
+            *interval_columns(
+                "median", units.quantile_name(quantile), unit_of(known.metric), "median_"
+            ),
             Column(key="spread", title="p10–p90", unit="share"),
             Column(key="n", title="n"),
         ),
@@ -139,7 +140,7 @@ def _table(summary: Summary, name: str) -> Table | None:
                 "workload": name,
                 "n": len(values),
                 **median_cells(known.interval),
-                "spread": spread if spread is not None and math.isfinite(spread) else None,
+                "spread": relative_spread(values),
             },
         ),
     )

@@ -10,7 +10,6 @@ from tare.errors import ExperimentError, TrialError
 from tare.experiment.results import COUNTED
 from tare.measure.comparison.session import (
     Execution,
-    Wanted,
     check_complete,
     conclude,
     differences_in,
@@ -57,7 +56,6 @@ def run_table(
     table: dict[str, Any],
     lines: Sequence[Line],
     execution: Execution,
-    wanted: Wanted,
     export: str | None,
     *,
     named: bool,
@@ -70,7 +68,7 @@ def run_table(
         The experiment, with ``compare``.
     lines : sequence of Line
         What was typed.
-    execution, wanted
+    execution : Execution
         As for ``tare compare``.
     export : str or None
         File in hyperfine's format.
@@ -82,7 +80,7 @@ def run_table(
     table["experiment"] = {k: v for k, v in table["experiment"].items() if k != "quantile"}
     factor = table["experiment"]["compare"]
     prepared = prepare(table, execution.network)
-    with wanted.folder() as folder:
+    with execution.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
         results = prepared.results(folder)
         trials = trials_of(results)
@@ -101,7 +99,9 @@ def run_table(
             _check_all(results, factor)
             check_complete(results, execution, ended, code)
 
-        return conclude(found, results, ended, folder, wanted, check, is_table=True, trials=counted)
+        return conclude(
+            found, results, ended, folder, execution, check, is_table=True, trials=counted
+        )
 
 
 def _check_all(results: Results, factor: str) -> None:

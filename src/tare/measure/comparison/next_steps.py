@@ -10,7 +10,7 @@ from tare.cli.again import FILES, again
 from tare.experiment.findings import causes
 from tare.experiment.findings.judgement import Difference
 from tare.experiment.results import Results
-from tare.measure.comparison.session import Wanted
+from tare.measure.comparison.session import Execution
 from tare.results.message import Message, message
 from tare.statistics.sequential import FIRST_LOOK
 
@@ -39,9 +39,11 @@ def _missing_pairs(d: Difference, gate: float | None) -> int:
     return max(0, FIRST_LOOK - c.n)
 
 
-def next_step(found: Sequence[Difference], results: Results, wanted: Wanted) -> Message | None:
+def next_step(
+    found: Sequence[Difference], results: Results, execution: Execution
+) -> Message | None:
     """Return what settles what is inconclusive, else what draws the page; None: it is drawn."""
-    command, gate, without = wanted.command, wanted.gate, ["--out"]
+    command, gate, without = execution.command, execution.gate, ["--out"]
     if limit := _longer_limit(found, results, gate):
         return _typed(again(command, {"--timeout": limit}, without))
     if any(_needs_median(d, gate) for d in found):
@@ -62,7 +64,7 @@ def next_step(found: Sequence[Difference], results: Results, wanted: Wanted) -> 
         return _typed(by_cpu, message("run.brings.cpu"))
     if waiting:
         more = sum(_missing_pairs(d, gate) * d.seconds for d in waiting)
-        resumes = wanted.out is not None and paired
+        resumes = execution.out is not None and paired
         if not resumes:  # what was measured is not gone on with, so it begins anew
             more += sum(d.comparison.n * d.seconds for d in found)
         budget = max(1.0, 1.5 * more)
@@ -74,7 +76,7 @@ def next_step(found: Sequence[Difference], results: Results, wanted: Wanted) -> 
             changes["--resume"] = None
         # Otherwise its folder is full.
         return _typed(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
-    if wanted.page:
+    if execution.page:
         return None
     drawn = message("run.brings.page")
     return _typed(again(command, {"--report": "report.html"}), drawn)

@@ -1,4 +1,4 @@
-"""What every ``tare compare`` does: measure as asked, tell what came out wherever it was wanted."""
+"""Measures commands that are compared, and concludes with their report."""
 
 from __future__ import annotations
 
@@ -58,34 +58,38 @@ _OWN = (
 
 @dataclass(frozen=True)
 class Execution:
-    """How trials are executed."""
+    """How trials are executed, and what is asked of their results besides figures.
 
-    resume: bool
-    as_root: bool
-    capture: bool
-    #: Whether the folder of the results stays.
-    kept: bool
+    Attributes
+    ----------
+    supplies : Supplies
+    resume, as_root, capture : bool
+        Whether a folder is gone on with; whether commands run as root; whether output is kept.
+    out, report : Path or None
+        Folder of the results, where it stays; file of the page.
+    network : Path or None
+        Fingerprint of the network that it is about.
+    is_command : bool
+        Whether this process is the command: its age counts towards the budget, its standard input
+        is checked, and Ctrl-C ends the measurement with the trials so far.
+    gate : float or None
+        Largest relative difference that passes.
+    strict : bool
+        Whether a machine that changed is an error.
+    command : str
+        That was typed, for what to type next.
+    """
+
     supplies: Supplies
-    #: Fingerprint of the network that it is about.
+    resume: bool = False
+    as_root: bool = False
+    capture: bool = False
+    out: Path | None = None
+    report: Path | None = None
     network: Path | None = None
-    #: Whether a page is drawn of the results.
-    page: bool = False
-    #: Whether this process is the command: its age counts towards the budget, its standard input
-    #: is checked, and Ctrl-C ends the measurement with the trials so far.
     is_command: bool = True
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is asked of the results besides their figures."""
-
-    gate: float | None
-    out: Path | None
-    report: Path | None
-    supplies: Supplies
-    #: Whether a machine that changed is an error.
+    gate: float | None = None
     strict: bool = False
-    #: That was typed, for what to type next.
     command: str = "compare"
 
     @property
@@ -185,7 +189,7 @@ def conduct(
                 resume=execution.resume,
                 as_root=execution.as_root,
                 disturbances=True,
-                charts=execution.kept or execution.page,
+                charts=execution.page,
                 spent_s=spent_s() if execution.is_command else CONCLUDING_S,
                 supplies=execution.supplies,
                 probing=SHORT_PROBING,
@@ -256,7 +260,7 @@ def conclude(
     results: Results,
     ended: str,
     folder: Path,
-    wanted: Wanted,
+    execution: Execution,
     check: Callable[[int], None],
     *,
     is_table: bool = False,
@@ -276,16 +280,17 @@ def conclude(
     from tare.measure.comparison import report
     from tare.measure.comparison.next_steps import next_step
 
-    step = next_step(found, results, wanted)
+    step = next_step(found, results, execution)
     made = report.make(
-        results, found, ended=ended, gate=wanted.gate, command=wanted.command, is_table=is_table,
-        kept=wanted.out is not None, next_=() if step is None else (step,), trials=trials,
+        results, found, ended=ended, gate=execution.gate, command=execution.command,
+        is_table=is_table, kept=execution.out is not None,
+        next_=() if step is None else (step,), trials=trials,
     )  # fmt: skip
     with reporting(made):
-        made = with_page(made, folder, results, wanted)
+        made = with_page(made, folder, results, execution)
     with reporting(made):
         pipeline.check_same(
-            sessions.caveats(results), results.levels_of, wanted.out, strict=wanted.strict
+            sessions.caveats(results), results.levels_of, execution.out, strict=execution.strict
         )
         # What a gate judges is protected by blocks.
         check(made.exit_code)
@@ -311,7 +316,7 @@ def answer_gate(candidates: Sequence[LostCandidate], gate: float | None) -> None
 
 def cut_short(folder: Path, execution: Execution) -> InterruptError:
     """Return what is said of a comparison from which nothing can be concluded yet."""
-    if not execution.kept:
+    if execution.out is None:
         hint = "--out DIR keeps it, and --resume goes on with it" if offers("--resume") else None
         return InterruptError("interrupted; nothing was kept", hint)
     return _kept(folder)
@@ -345,7 +350,7 @@ def check_complete(
         raise IncompleteError(
             told,
             "the same command with --resume   (measures what is missing)"
-            if execution.kept
+            if execution.out is not None
             else how_to_see(failures(results))
             if (trials["status"] == "failed").any()
             else "a longer --budget",
@@ -366,16 +371,16 @@ def check_report(destination: Path | None) -> None:
         files.format_of(destination)
 
 
-def with_page(report: Report, folder: Path, results: Results, wanted: Wanted) -> Report:
+def with_page(report: Report, folder: Path, results: Results, execution: Execution) -> Report:
     """Add the questions and charts of the page, where one was asked for or the folder stays."""
     from tare.experiment import pipeline
     from tare.experiment import report as pages
 
-    if not wanted.page:
+    if not execution.page:
         return report
     with console.err.status("drawing the page"):
-        findings = pipeline.answers(results, wanted.supplies.findings()).findings
-        page = pages.document(folder, wanted.supplies, findings, results=results)
+        findings = pipeline.answers(results, execution.supplies.findings()).findings
+        page = pages.document(folder, execution.supplies, findings, results=results)
     return merged(report, page)
 
 
