@@ -272,8 +272,9 @@ class Cells:
         self.basis = basis
         self.factors = results.factors
         self.varied = results.varied
-        #: Whether cells have blocks in which their trials belong together.
-        self.paired = results.imported is None or results.imported.paired
+        paired = results.imported is None or results.imported.paired
+        #: What two cells are compared by.
+        self.rows = "common blocks" if paired else "trials"
 
     @cached_property
     def all(self) -> list[Cell]:

@@ -162,12 +162,12 @@ def comparison_estimate(
 
 
 def comparison_columns(
-    factors: Sequence[str], what: str, *, paired: bool = True
+    factors: Sequence[str], what: str, n: str = "common blocks"
 ) -> tuple[Column, ...]:
     """Give the columns of a table of comparisons; ``what`` names the ratio."""
     return (
         *level_columns(factors),
-        Column(key="n", title="common blocks" if paired else "trials"),
+        Column(key="n", title=n),
         *interval_columns("ratio", what, "1"),
         Column(key="p", title="p (Holm)", unit="1"),
         Column(key="verdict", title="verdict"),
@@ -184,8 +184,14 @@ def comparison_row(
 ) -> dict[str, Any]:
     """Lay out one comparison; ``kind``: what verdicts are called, and the margin."""
     levels: Mapping[str, str] = {**pair.levels, pair.factor: pair.level}
+    return {**{f: levels[f] for f in factors}, **comparison_cells(c, kind)}
+
+
+def comparison_cells(
+    c: Comparison | SpreadComparison, kind: tuple[Words, str] = (VALUES, "")
+) -> dict[str, Any]:
+    """Lay out what a comparison shows, without its levels; ``kind`` as of a row."""
     return {
-        **{f: levels[f] for f in factors},
         "n": c.n,
         **ratio_cells(c),
         "p": c.p_adjusted if c.low is not None else None,

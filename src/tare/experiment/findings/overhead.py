@@ -106,7 +106,7 @@ def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Tab
     reference = compared[0][0].reference
     return Table(
         title=message("overhead.table.title", reference=reference, basis=str(basis)),
-        columns=comparison_columns(cells.varied, "ratio", paired=cells.paired),
+        columns=comparison_columns(cells.varied, "ratio", cells.rows),
         rows=tuple(
             comparison_row(p, c, cells.varied, (verdict_words(basis), chosen(margin)))
             for p, c in compared

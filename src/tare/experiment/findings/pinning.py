@@ -129,7 +129,7 @@ def _table(id_: str, what: str, compared: Compared, cells: Cells, kind: tuple[Wo
     return Table(
         id=id_,
         title=message(f"pinning.table.{id_}", basis=str(cells.basis)),
-        columns=comparison_columns(cells.varied, f"ratio of {what}", paired=cells.paired),
+        columns=comparison_columns(cells.varied, f"ratio of {what}", cells.rows),
         rows=tuple(comparison_row(p, c, cells.varied, kind) for p, c in compared),
     )
 

@@ -14,25 +14,20 @@ from tare.errors import InputError
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import Matched, match
 from tare.features.audit.question import Question, Tell, silent
-from tare.features.audit.series import SeriesAudit, thinned
+from tare.features.audit.series import SeriesAudit
 from tare.render.vocabulary import RATES, SPREADS, TIMES, VALUES, Words
 from tare.results.message import Message, message
 from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER, Verdict
-from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired
+from tare.statistics.comparison import Comparison, adjust
 from tare.statistics.downsample import sample
 from tare.statistics.holm import holm
-from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
+from tare.statistics.shift import Shift, has_ratio
 from tare.statistics.spread import (
     SpreadComparison,
     adjust_spreads,
-    compare_spread,
-    compare_spread_unpaired,
-    range_dependence,
-    resamples_for,
 )
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
-from tare.statistics.statistic import FloatArray
-from tare.statistics.ticks import Tick, ticks_of
+from tare.statistics.ticks import ticks_of
 from tare.units import chosen, factor
 
 #: Keys of where a series was read: the file, of several, and its folder, if that is named.
@@ -41,12 +36,8 @@ FILE, FOLDER = "file", "folder"
 COMMAND = "command"
 #: Ratios of medians this close to a power of 1000 or 1024, as a factor, may be of two units.
 _UNITS, _CLOSE = (1e3, 1024.0, 1e6, 1024.0**2, 1e9, 1024.0**3), 1.25
-#: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
-MOST_COMPARED = 2000
 #: Values up to which STABILITY's bootstrap is repeated as published.
 MOST_POOLED = 20_000
-#: Blocks up to which spreads are resampled in pairs; beyond, that costs more than it gains.
-MOST_PAIRED_SPREAD = 200
 #: Comparisons of one audit.
 MOST_PAIRS = 5000
 #: Share of the margin from which a difference of warm-ups may change the verdict.
@@ -241,9 +232,11 @@ def _paired(
     """Put all with each other, or all others with the reference where one was named."""
     if reference is None:
         pairs = combinations(group, 2)
-        yield from ((a, b) for a, b in pairs if level(a.key, columns) != level(b.key, columns))
+        yield from (
+            (a, b) for a, b in pairs if level_of(a.key, columns) != level_of(b.key, columns)
+        )
         return
-    first = [s for s in group if level(s.key, columns) == reference]
+    first = [s for s in group if level_of(s.key, columns) == reference]
     yield from ((one, other) for one in first for other in group if other not in first)
 
 
@@ -278,7 +271,14 @@ def _compare(
     matched = match(a.trials, b.trials)
     if a.is_one_process or b.is_one_process:
         matched = _of_processes(matched)
-    location, refusal = locate(a, b, matched, question)
+    tick = ticks_of(sample(a.series.ended), sample(b.series.ended), (a.tick, b.tick))
+    matched = replace(
+        matched,
+        tick=tick or (a.tick, b.tick),
+        dependence=matched.dependence if matched.paired else max(a.dependence, b.dependence),
+    )
+    refusal, level = _refusal(a, b, matched), question.confidence
+    location = None if refusal else matched.compare(question.margin, level)
     said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
     inside = _unlike_inside(a, b, question)
     weak = (*_confounded(a, b, columns), *([] if inside is None else [inside]))
@@ -289,15 +289,15 @@ def _compare(
         key=key,
         levels=named(key, family.varied),
         where=_where(a, key, family),
-        a=level(a.key, columns),
-        b=level(b.key, columns),
+        a=level_of(a.key, columns),
+        b=level_of(b.key, columns),
         first=a,
         second=b,
         matched=matched,
         location=location,
         refusal=refusal,
-        difference=_difference(a, b, matched, question) if refusal else None,
-        spread=_spread(matched, question, family.size, _tick(a, b)),
+        difference=_difference(a, b, matched, level) if refusal else None,
+        spread=matched.compare_spread(SPREAD_MARGIN, level, question.seed, family.size),
         mean=said["mean"],
         sd=said["sd"],
         margin=question.margin,
@@ -341,53 +341,17 @@ def _of_processes(matched: Matched) -> Matched:
     """Reduce the values of each process to their mean: two processes differ without a cause."""
     first, second = (np.array([values.mean()]) for values in (matched.first, matched.second))
     one, two = (np.array([values.mean()]) for values in matched.limits)
-    return Matched(first, second, "not", (message("audit.paired.process"),), (one, two))
+    return replace(
+        matched, first=first, second=second, limits=(one, two), paired=False, dependence=1.0,
+        how="not", because=(message("audit.paired.process"),),
+    )  # fmt: skip
 
 
-def locate(
-    a: SeriesAudit, b: SeriesAudit, matched: Matched, question: Question
-) -> tuple[Comparison | None, Message | None]:
-    """Compare what was put together; where there is no ratio, say why."""
-    refusal = _refusal(a, b, matched)
-    if refusal is not None:
-        return None, refusal
-    first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
-    tick, limits = _tick(a, b), _limits(matched)
-    how = question.margin, question.confidence
-    if matched.paired:
-        dependence = matched.dependence
-        return compare(first, second, *how, dependence=dependence, tick=tick, limits=limits), None
-    dependence = max(a.dependence, b.dependence)
-    return compare_unpaired(first, second, *how, dependence, tick, limits), None
-
-
-def _limits(matched: Matched) -> tuple[FloatArray, FloatArray]:
-    """Return what infinite values exceed, thinned as the values are."""
-    first, second = matched.limits
-    return thinned(first, MOST_COMPARED), thinned(second, MOST_COMPARED)
-
-
-def _difference(
-    a: SeriesAudit, b: SeriesAudit, matched: Matched, question: Question
-) -> Shift | None:
+def _difference(a: SeriesAudit, b: SeriesAudit, matched: Matched, level: float) -> Shift | None:
     """Return the difference where there is no ratio, but values."""
     if min(len(matched.first), len(matched.second)) == 0 or a.series.defects or b.series.defects:
         return None
-    first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
-    if has_ratio(first, second):
-        return None
-    of, tick, limits = question.confidence, _tick(a, b), _limits(matched)
-    if matched.paired:
-        dependence = matched.dependence
-        return paired_shift(first, second, of, dependence=dependence, tick=tick, limits=limits)
-    dependence = max(a.dependence, b.dependence)
-    return unpaired_shift(first, second, of, dependence=dependence, tick=tick, limits=limits)
-
-
-def _tick(a: SeriesAudit, b: SeriesAudit) -> Tick:
-    """Find the ticks of both, before trials were averaged; None where one is not known."""
-    known = (a.tick, b.tick)
-    return ticks_of(sample(a.series.ended), sample(b.series.ended), known) or known
+    return None if has_ratio(matched.first, matched.second) else matched.difference(level)
 
 
 def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> Message | None:
@@ -412,28 +376,6 @@ def _word(
     of: Of,
 ) -> Word | None:
     return None if first is None or second is None else word(first[of], second[of])
-
-
-def _spread(
-    matched: Matched, question: Question, family: int, tick: Tick
-) -> SpreadComparison | None:
-    first, second = matched.first, matched.second
-    # A range of which an end exceeds a limit is not known.
-    known = np.isfinite(first).all() and np.isfinite(second).all()
-    if min(len(first), len(second)) < 2 or not known:
-        return None
-    paired = matched.paired and len(first) <= MOST_PAIRED_SPREAD
-    compared = compare_spread if paired else compare_spread_unpaired
-    return compared(
-        first,
-        second,
-        SPREAD_MARGIN,
-        question.confidence,
-        question.seed,
-        dependence=range_dependence(sample(first), sample(second), paired=paired),
-        tick=tick,
-        resamples=resamples_for(family),
-    )
 
 
 def _judge_family(some: Sequence[ComparisonAudit], margin: float) -> list[ComparisonAudit]:
@@ -482,7 +424,7 @@ def require_level(
         Lists the levels that there are.
     """
     some = [key for key in keys if all(column in key for column in columns)]
-    levels = list(dict.fromkeys(level(key, columns) for key in some))
+    levels = list(dict.fromkeys(level_of(key, columns) for key in some))
     if reference not in levels:
         raise InputError(
             f"no series is of {reference!r}; there are: {', '.join(levels)}",
@@ -503,18 +445,18 @@ def _groups(
     order: dict[str, int] = {}
     found: dict[tuple[object, ...], list[SeriesAudit]] = {}
     for s in some:
-        order.setdefault(level(s.key, columns), len(order))
+        order.setdefault(level_of(s.key, columns), len(order))
         others = tuple((k, v) for k, v in s.key.items() if k not in (*columns, *follow, *where))
         found.setdefault((s.series.metric, s.series.unit, *others), []).append(s)
     for alike in found.values():
         for group in _by_file(alike, columns):
             if len(group) > 1:
-                yield sorted(group, key=lambda s: order[level(s.key, columns)])
+                yield sorted(group, key=lambda s: order[level_of(s.key, columns)])
 
 
 def _by_file(alike: Sequence[SeriesAudit], columns: Sequence[str]) -> list[list[SeriesAudit]]:
     """Split series that differ in the compared columns and their file, where a level recurs."""
-    levels = {level(s.key, columns) for s in alike}
+    levels = {level_of(s.key, columns) for s in alike}
     if len(levels) == len(alike):
         return [list(alike)]
     found: dict[str | None, list[SeriesAudit]] = {}
@@ -552,6 +494,6 @@ def _determine(
     return True
 
 
-def level(key: Mapping[str, str], columns: Sequence[str]) -> str:
+def level_of(key: Mapping[str, str], columns: Sequence[str]) -> str:
     """Name the level of the compared columns."""
     return ", ".join(key[column] for column in columns)

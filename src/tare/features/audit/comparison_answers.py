@@ -4,34 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from tare.experiment.findings.comparison_summary import spread_kind
+from tare.experiment.findings.evidence import comparison_cells, comparison_columns
 from tare.features.audit import messages as words
 from tare.features.audit.audit import Audit
-from tare.features.audit.comparison import MOST_COMPARED, ComparisonAudit
+from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
 from tare.render.words import text
-from tare.results.finding import Column, Finding, Table, interval_columns
+from tare.results.finding import Column, Finding, Table
 from tare.results.message import Said, message
-from tare.statistics.comparison import Comparison
-from tare.statistics.spread import SpreadComparison
-
-
-def ratio_columns(title: str) -> tuple[Column, ...]:
-    """Make the columns of ``ratio_cells`` and of the verdict on the ratio."""
-    return (
-        *interval_columns("ratio", title, "1", "ratio "),
-        Column(key="verdict", title="verdict"),
-        Column(key="p", title="p after Holm", unit="1"),
-    )
-
-
-def ratio_cells(found: Comparison | SpreadComparison) -> dict[str, Any]:
-    """Return a ratio as cells of a row; without an interval there is no p."""
-    return {
-        "ratio": found.ratio,
-        "ratio low": found.low,
-        "ratio high": found.high,
-        "p": found.p_adjusted if found.low is not None else None,
-    }
+from tare.statistics.sides import MAX_VALUES
+from tare.units import chosen
 
 
 def comparison_finding(audit: Audit) -> Finding:
@@ -42,8 +25,8 @@ def comparison_finding(audit: Audit) -> Finding:
     caveats: list[Said] = [r.of("comparisons", len(some)) for r in (*because, *refused)][:8]
     caveats += [*words.chance_of_family(some), *words.doubtful(some)]
     caveats.append(message("audit.comparison.family", n=len(some)))
-    if any(len(s.trials.values) > MOST_COMPARED for c in some for s in (c.first, c.second)):
-        caveats.append(message("audit.comparison.thinned", n=MOST_COMPARED))
+    if any(len(s.trials.values) > MAX_VALUES for c in some for s in (c.first, c.second)):
+        caveats.append(message("audit.comparison.thinned", n=MAX_VALUES))
     return Finding(
         name="difference",
         closed=False,
@@ -61,13 +44,14 @@ def name(c: ComparisonAudit) -> str:
     return text(words.name_of(c))
 
 
-def _pair_columns(audit: Audit) -> tuple[Column, ...]:
+def _columns(audit: Audit, what: str) -> tuple[Column, ...]:
     where = (Column(key="where", title="where"),) if any(c.where for c in audit.comparisons) else ()
     return (
         *where,
         Column(key="metric", title="metric"),
         Column(key="b", title="what"),
         Column(key="a", title="vs."),
+        *comparison_columns((), what, n="n"),
     )
 
 
@@ -78,26 +62,14 @@ def _pair(c: ComparisonAudit) -> dict[str, Any]:
 def _ratios(audit: Audit) -> Table:
     rows = []
     for c in in_order(audit.comparisons, lambda c: c.key):
-        row = {**_pair(c), "verdict": c.word if c.location else text(words.uncompared(c))}
-        if (found := c.location) is not None:
-            row |= {
-                "n": found.n,
-                **ratio_cells(found),
-                "delta": found.cliffs_delta,
-                "detectable": None if found.detectable is None else 100 * found.detectable,
-                "more": found.more_pairs if not found.verdict.conclusive else None,
-            }
-        rows.append(row)
+        if (found := c.location) is None:
+            rows.append({**_pair(c), "verdict": text(words.uncompared(c))})
+            continue
+        cells = comparison_cells(found, (c.words, chosen(c.margin)))
+        rows.append({**_pair(c), **cells, "delta": found.cliffs_delta})
     return Table(
         title="Ratios",
-        columns=(
-            *_pair_columns(audit),
-            Column(key="n", title="n"),
-            *ratio_columns("ratio"),
-            Column(key="delta", title="Cliff's delta", unit="1"),
-            Column(key="detectable", title="smallest detectable change", unit="%"),
-            Column(key="more", title="more trials each"),
-        ),
+        columns=(*_columns(audit, "ratio"), Column(key="delta", title="Cliff's delta", unit="1")),
         rows=tuple(rows),
         confidence=audit.question.confidence,
         note=message("audit.comparison.note"),
@@ -107,9 +79,9 @@ def _ratios(audit: Audit) -> Table:
 def _spreads(audit: Audit) -> Table:
     return Table(
         title="Spreads",
-        columns=(*_pair_columns(audit), *ratio_columns("ratio of the p10–p90 ranges")),
+        columns=_columns(audit, "ratio of the p10–p90 ranges"),
         rows=tuple(
-            {**_pair(c), **ratio_cells(c.spread), "verdict": c.spread_word or "–"}
+            {**_pair(c), **comparison_cells(c.spread, spread_kind(c.spread.margin))}
             for c in in_order(audit.comparisons, lambda c: c.key)
             if c.spread is not None
         ),

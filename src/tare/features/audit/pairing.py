@@ -3,57 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+from tare.experiment.findings.cells import FEWEST_COMMON
 from tare.features.audit.series import Trials
 from tare.results.message import Message, message
 from tare.statistics.shift import pair_dependence, pairs_for_ranks
+from tare.statistics.sides import Sides
 from tare.statistics.statistic import FloatArray
 
 #: Fewest common blocks for a paired interval.
-FEWEST = 6
+FEWEST = FEWEST_COMMON
 
 
-@dataclass(frozen=True, eq=False)
-class Matched:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Matched(Sides):
     """Values of two series as they are compared.
+
+    The order of paired values is not known to be random, so that their ``dependence`` is never
+    None.
 
     Attributes
     ----------
-    first, second : array
-        Of equal length where paired.
     how : str
         ``by block``, ``by order`` or ``not``.
     because : tuple of Message
         Why so, then what weakens a comparison of these values.
-    blocks : array or None
-        Of each pair, in order of time, where paired by block.
-    limits : (array, array)
-        What infinite values of the first and of the second exceed; of others any number.
-    dependence : float or None
-        Pairs that are worth one independent pair, where paired: nobody knows here whether coins
-        were flipped for the order within blocks, so that what neighbours share does not cancel.
     same_order : bool
         Whether one of the two was first in every pair.
     unlike_inside : bool
         Whether iterations inside the trials of one change otherwise than in the other.
     """
 
-    first: FloatArray
-    second: FloatArray
-    how: str
+    how: Literal["by block", "by order", "not"]
     because: tuple[Message, ...]
-    limits: tuple[FloatArray, FloatArray]
-    blocks: np.ndarray | None = None
-    dependence: float | None = None
     same_order: bool = False
     unlike_inside: bool = False
-
-    @property
-    def paired(self) -> bool:
-        """Whether the i-th of both belong together."""
-        return self.how != "not"
 
     @property
     def needs_pairs(self) -> bool:
@@ -81,9 +68,15 @@ def match(first: Trials, second: Trials) -> Matched:
 
 
 def _not(first: Trials, second: Trials, why: Message) -> Matched:
-    because = (message("audit.paired.not", why=why),)
-    limits = first.least, second.least
-    return Matched(first.values, second.values, "not", because, limits)
+    return Matched(
+        first=first.values,
+        second=second.values,
+        limits=(first.least, second.least),
+        paired=False,
+        dependence=1.0,
+        how="not",
+        because=(message("audit.paired.not", why=why),),
+    )
 
 
 def _by_block(first: Trials, second: Trials) -> Matched:
@@ -100,7 +93,7 @@ def _by_block(first: Trials, second: Trials) -> Matched:
     dependence = max(pair_dependence(least_x[order], least_y[order]) for order in orders)
     because = [message("audit.paired.block", left_out=left_out)]
     limits = least_x[one], least_y[one]
-    return _paired((x[one], y[one]), limits, "by block", because, common[one], dependence)
+    return _paired((x[one], y[one]), limits, "by block", because, dependence)
 
 
 def _of_blocks(trials: Trials, common: np.ndarray) -> tuple[FloatArray, FloatArray, np.ndarray]:
@@ -135,16 +128,15 @@ def _by_order(first: Trials, second: Trials) -> Matched:
     values = first.values[one], second.values[two]
     limits = first.least[one], second.least[two]
     because = [message("audit.paired.order"), *([message("audit.paired.drift")] if same else [])]
-    matched = _paired(values, limits, "by order", because, None, pair_dependence(*limits))
+    matched = _paired(values, limits, "by order", because, pair_dependence(*limits))
     return replace(matched, same_order=same)
 
 
 def _paired(
     values: tuple[FloatArray, FloatArray],
     limits: tuple[FloatArray, FloatArray],
-    how: str,
+    how: Literal["by block", "by order"],
     because: list[Message],
-    blocks: np.ndarray | None,
     dependence: float,
 ) -> Matched:
     """Say whether the pairs are enough for what they share with the pairs before them."""
@@ -152,4 +144,8 @@ def _paired(
     if n < fewest:
         effective = round(n / dependence)
         because.append(message("audit.paired.few", pairs=n, effective=effective, needed=fewest))
-    return Matched(*values, how, tuple(because), limits, blocks, dependence)
+    first, second = values
+    return Matched(
+        first=first, second=second, limits=limits, dependence=dependence,
+        how=how, because=tuple(because),
+    )  # fmt: skip

@@ -21,7 +21,7 @@ from tare.features.audit.comparison import (
     FILE,
     MOST_PAIRS,
     following,
-    level,
+    level_of,
     require_keys,
     require_level,
 )
@@ -355,7 +355,7 @@ def _pairs(sets: Sequence[TaskSet], question: Question) -> list[Pair]:
     return [
         Pair(a.scored, b.scored)
         for a, b in combinations(some, 2)
-        if conditions(a) == conditions(b) and level(a.key, columns) != level(b.key, columns)
+        if conditions(a) == conditions(b) and level_of(a.key, columns) != level_of(b.key, columns)
     ]
 
 
