@@ -52,17 +52,17 @@ def tare(*words: str | Path) -> tuple[int, str, str]:
 def test_the_answer_comes_first_then_every_size(study: Path) -> None:
     code, out, err = tare(study, *ASKED, "--finding", "overhead")
     assert code == 1, err
-    heads = [line.split()[0] for line in out.splitlines()[:4]]
-    assert heads == ["Overhead", "Pinning", "Size", "Cold"]
-    assert "CN at 2 cores: × " in out
-    assert "removes this overhead" in out
-    assert sum(line.startswith("CN  ") for line in out.splitlines()) == 4
-    assert "DOUBT" in out
+    question, first, *_ = out.splitlines()
+    assert question == "What does each platform cost?"
+    assert first.startswith("Overhead vs. BM: CN × ")
+    rows = [line.split() for line in out.splitlines()]
+    assert [row[0] for row in rows if row[1:3] == ["none", "CN"]] == ["2", "4", "8", "16"]
+    assert "DOUBT these numbers are doubtful" in out
 
 
 def test_the_whole_audit_tells_it_too_and_what_to_type(study: Path) -> None:
     _, out, _ = tare(study, *ASKED)
-    assert "CN at 2 cores: × " in out
+    assert "Overhead vs. BM: CN × " in out
     assert "--trial row" in out.splitlines()[-1]
     _, out, _ = tare(study, *ASKED, "--trial", "row")
     assert "--finding overhead" in out.splitlines()[-1]
@@ -72,7 +72,8 @@ def test_the_page_draws_its_charts(study: Path, tmp_path: Path) -> None:
     page = tmp_path / "study.html"
     code, out, err = tare(study, *ASKED, "--finding", "overhead", "--report", page, "--json", "-")
     assert code == 1, err
-    assert json.loads(out)["overhead"]["reference"] == "BM"
+    first, *_ = json.loads(out)["findings"]
+    assert first["tables"][0]["title"].startswith("Overhead vs. BM")
     if chromium.binary() is None:
         pytest.skip("no Chromium here")
     with chromium.Browser() as browser:

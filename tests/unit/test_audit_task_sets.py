@@ -6,6 +6,7 @@ import bz2
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -100,6 +101,12 @@ def test_a_single_set_says_what_is_solved_in_few_lines(
     assert len(large["runs"].columns[0].values) == 60
 
 
+def rows(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the rows of the first table of a finding."""
+    found = next(one for one in document["findings"] if one["name"] == name)
+    return list(found["tables"][0]["rows"])
+
+
 @pytest.mark.parametrize("by", [(), ("options",), ("file",)])
 def test_two_sets_of_the_same_tasks_are_compared_over_tasks(
     by: tuple[str, ...], tmp_path: Path
@@ -120,10 +127,12 @@ def test_two_sets_of_the_same_tasks_are_compared_over_tasks(
     assert (versus.tasks, versus.gained + versus.lost > 0) == (60, True)
     assert versus.better is versus.pair.first
     document = as_json(found)
-    assert [c["metric"] for c in document["comparisons"]] == ["cputime", "walltime", "memory"]
-    assert [c["verdict"] for c in document["comparisons"]] == ["slower", "slower", "equivalent"]
-    assert document["solved"][0]["tasks"] == 60
-    assert document["best"]["sentences"] == [sentence(headline(found))]
+    ratios = rows(document, "faster")
+    assert [row["measure"] for row in ratios] == ["CPU time", "wall time", "memory"]
+    assert [row["ratio"] for row in ratios] == [
+        one.found.ratio.like_these.estimate for one in versus.ratios
+    ]
+    assert document["findings"][0]["answer"] == [sentence(headline(found))]
     assert len(text(headline(found)).split()) <= 30
 
 
@@ -151,10 +160,10 @@ def test_four_files_are_compared_within_their_tool(tmp_path: Path) -> None:
             file.write_text(file.read_text().replace('tool="T"', f'tool="{tool}"'))
             files.append(file)
     found = audited(*files, compare=("options",), value="cputime")
-    solved = as_json(found)["solved"]
-    assert [(c["key"]["tool"], c["a"], c["b"]) for c in solved] == [
-        ("T 1", "no options", "-n"),
-        ("U 1", "no options", "-n"),
+    pairs = [(one.pair.first.levels, one.pair.second.levels) for one in found.tasks.ranking.versus]
+    assert [(a["tool"], b["tool"], a["options"], b["options"]) for a, b in pairs] == [
+        ("T 1", "T 1", "no options", "-n"),
+        ("U 1", "U 1", "no options", "-n"),
     ]
     assert len(audited(*files).tasks.ranking.versus) == 6
     with pytest.raises(InputError, match="there are: no options, -n"):
@@ -165,47 +174,57 @@ def test_real_files_agree_with_an_independent_computation() -> None:
     """Counts, PAR2, ratios and p of four programs that BenchExec 3.35 ran on 100 tasks."""
     files = sorted(PRIMES.glob("*.xml.bz2"))
     runs = {file.name.partition(".")[0]: runs_of(file) for file in files}
-    document = as_json(audit(files, Question()))
-    for one in document["task_sets"]:
+    found = audit(files, Question())
+    document = as_json(found)
+    assert len(document["configurations"]) == 4
+    for one in document["configurations"]:
         own = runs[one["name"]].values()
         solved = [run["category"] == "correct" for run in own]
-        assert (one["tasks"], one["solved"]) == (100, sum(solved))
+        assert (one["tasks"], one["count"]) == (100, sum(solved))
         # The limit is 1 s.
         par2 = np.mean(
             [float(r["cputime"][:-1]) if s else 2.0 for r, s in zip(own, solved, strict=True)]
         )
-        assert one["par2"]["cputime"]["estimate"] == pytest.approx(par2)
+        assert one["par2"] == pytest.approx(par2)
         exact = stats.binomtest(sum(solved), 100).proportion_ci(method="exact")
-        assert one["solved_share_ci"] == pytest.approx(list(exact))
+        assert [one["solved_low"], one["solved_high"]] == pytest.approx(list(exact))
         assert one["score"] == sum(points(run) for run in own)
-    for pair in document["solved"]:
-        first, second = runs[pair["a"]], runs[pair["b"]]
+    assert len(found.tasks.ranking.versus) == 6
+    for pair in found.tasks.ranking.versus:
+        first, second = runs[pair.pair.first.label], runs[pair.pair.second.label]
         both = [
             (first[t]["category"] == "correct", second[t]["category"] == "correct") for t in first
         ]
         lost, gained = both.count((True, False)), both.count((False, True))
-        assert (pair["only_a"], pair["only_b"]) == (lost, gained)
-        assert pair["p"] == pytest.approx(stats.binomtest(gained, gained + lost).pvalue)
-    for one in document["comparisons"]:
-        first, second = runs[one["a"]], runs[one["b"]]
+        assert (pair.solved.only_first, pair.solved.only_second) == (lost, gained)
+        p = stats.binomtest(gained, gained + lost).pvalue
+        assert pair.solved.like_these.p == pytest.approx(p)
+    metrics = {"CPU time": "cputime", "wall time": "walltime"}
+    ratios = rows(document, "faster")
+    assert ratios
+    for one in ratios:
+        first, second = runs[one["to"]], runs[one["name"]]
+        metric = metrics.get(one["measure"], one["measure"])
         solved = [t for t in first if first[t]["category"] == second[t]["category"] == "correct"]
-        a, b = ([number(r[t][one["metric"]]) for t in solved] for r in (first, second))
+        a, b = ([number(r[t][metric]) for t in solved] for r in (first, second))
         logs = np.log(np.divide(b, a))
         assert one["n"] == len(solved)
         assert one["ratio"] == pytest.approx(np.exp(logs.mean()))
         low, high = np.exp(stats.t.interval(0.95, len(logs) - 1, logs.mean(), stats.sem(logs)))
         # Hall's bounds are added where they lie further out.
-        assert one["ratio_ci"][0] <= low + 1e-9
-        assert one["ratio_ci"][1] >= high - 1e-9
-        assert one["ratio_ci"] == pytest.approx([low, high], rel=0.05)
-    assert document["best"]["order"] == [["odd"], ["all", "fermat"], ["half"]]
+        bounds = [one["ratio_low"], one["ratio_high"]]
+        assert bounds[0] <= low + 1e-9
+        assert bounds[1] >= high - 1e-9
+        assert bounds == pytest.approx([low, high], rel=0.05)
+    tiers = [[one.label for one in tier] for tier in found.tasks.ranking.tiers]
+    assert tiers == [["odd"], ["all", "fermat"], ["half"]]
     assert (document["verdict"], document["exit_code"]) == ("TRUST", 0)
 
 
 def test_scores_are_compared_by_the_signs_of_their_differences() -> None:
     """The exact distribution of the sum of differences, each of either sign, by enumeration."""
     files = [PRIMES / f"{name}.results.xml.bz2" for name in ("fermat", "odd")]
-    (pair,) = as_json(audit(files, Question()))["solved"]
+    (pair,) = audit(files, Question()).tasks.ranking.versus
     first, second = (runs_of(file) for file in files)
     differences = [points(second[t]) - points(first[t]) for t in first]
     chances = {0: 1.0}
@@ -218,8 +237,8 @@ def test_scores_are_compared_by_the_signs_of_their_differences() -> None:
     upper = sum(chance for total, chance in chances.items() if total >= sum(differences))
     assert sum(differences) == 143 + 67
     # Two tests of one pair.
-    assert pair["p_adjusted"] == pytest.approx(2 * 2 * upper)
-    assert pair["better"] == "odd"
+    assert pair.p_solved == pytest.approx(2 * 2 * upper)
+    assert pair.better.label == "odd"
 
 
 def scored(file: Path, times: list[float], wrong: int = 0, first: int = 0) -> Path:
@@ -272,7 +291,7 @@ def test_sets_without_a_common_task_are_not_compared(tmp_path: Path) -> None:
     found = audited(scored(tmp_path / "a.xml", times), scored(tmp_path / "b.xml", times, first=20))
     assert text(headline(found)) == "a and b have no task in common: nothing can be compared"
     assert (found.verdict, found.exit_code) == ("DOUBT", 1)
-    assert as_json(found)["solved"][0]["better"] is None
+    assert found.tasks.ranking.versus[0].better is None
 
 
 def runs_of(file: Path) -> dict[str, dict[str, str]]:
@@ -351,7 +370,8 @@ def test_a_configuration_that_only_crashes_alike_is_compared_with_nothing(tmp_pa
     bad.write_text(re.sub(r'<column title="terminationreason"[^>]*>', "", broken))
     found = audited(good, bad)
     assert (found.verdict, found.tasks.ranking) == ("DOUBT", None)
-    (said, *_) = as_json(found)["best"]["notes"]
+    trust = next(one for one in as_json(found)["findings"] if one["name"] == "trust")
+    (said, *_) = trust["answer"]
     assert said == "-x: every run crashed alike (ERROR (127)), so it is compared with nothing."
 
 

@@ -101,10 +101,14 @@ def test_an_audit_of_dates_has_the_same_finding(table: Path) -> None:
     assert none["detectable"].value < 0.05
     assert [f.name for f in figures(found)["time_of_day"]] == ["time-of-day"]
     assert [f.name for f in figures(found)["time_of_week"]] == ["time-of-week"]
+    first, second = (s.over_time for s in found.series)
+    assert first is not None
+    assert second is not None
+    assert (first.day.is_shown, second.day.is_shown) == (True, False)
     document = json.loads(json.dumps(as_json(found)))
-    first, second = (s["time_of_day"] for s in document["series"])
-    assert (first["daily"], second["daily"]) == (True, False)
-    assert first["of_medians"]["n"] == 336
+    (told,) = [one for one in document["findings"] if one["name"] == "time_of_day"]
+    levels = told["tables"][0]["rows"]
+    assert [row["n"] for row in levels if row["of"] == "hourly medians"] == [336, 336]
     sections = page.make(found, "tare audit links.csv").sections
     (section,) = (one for one in sections if one.finding.name == "time_of_day")
     # The head of the page has the first sentence as well, on which the others lean.
@@ -126,19 +130,19 @@ def test_an_audit_of_weeks_tests_the_weekly_cycle(
         (one,) = (f for f in findings(found) if f.name == "time_of_week")
         assert one.verdict == verdict
         assert [row["day"] for row in one.tables[0].rows] == list(time_of_day._WEEKDAYS)
-        (weekly,) = (s["time_of_day"]["weekly"] for s in as_json(found)["series"])
+        (weekly,) = (s.over_time.week for s in found.series if s.over_time is not None)
         capsys.readouterr()
         show(found)
         lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Week")]
         if verdict == "yes":
             cycle = args(one.answer, "time_of_day.week")
             assert cycle["lowest"] in ("Saturday", "Sunday")
-            assert (weekly["shown"], weekly["untested"]) == (True, None)
+            assert weekly.is_shown
             assert lines == [f"{'Week':<9}{sentence(one.answer[0])}"]
         else:
             assert args(one.answer, "time_of_day.weeks") == {"name": "", "n": "2.8", "needed": 3}
             assert ids(one.settle) == ["time_of_day.settle.weeks"]
-            assert (weekly["shown"], weekly["untested"], weekly["cycle"]) == (None, "weeks", None)
+            assert (weekly.is_shown, weekly.cycle) == (None, "weeks")
             assert not lines
 
 
@@ -190,9 +194,9 @@ def test_screen_finding_chart_and_json_give_one_answer(
     assert len(one.answer) == 6
     assert args(one.answer, "time_of_day.more") == {"n": 4}
     assert "time_of_day.cycle" not in ids(time_of_day.day_described(some))
-    document = as_json(found)["series"]
-    assert [s["time_of_day"]["daily"] for s in document] == [False] * 8
-    assert min(s["time_of_day"]["cycle"]["p"] for s in document) == pytest.approx(8 * min(raw))
+    days = [s.over_time.day for s in found.series if s.over_time is not None]
+    assert [day.is_shown for day in days] == [False] * 8
+    assert min(day.p for day in days if day.p is not None) == pytest.approx(8 * min(raw))
     capsys.readouterr()
     show(found)
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Hours")]
@@ -210,7 +214,8 @@ def test_what_is_left_undecided_says_why(table: Path, tmp_path: Path) -> None:
     (one,) = (f for f in findings(exact) if f.name == "time_of_day")
     # Link a follows the time of day; of b, more than the precision would have been missed.
     assert one.verdict == "yes"
-    assert [s["time_of_day"]["daily"] for s in as_json(exact)["series"]] == [True, None]
+    days = [s.over_time.day for s in exact.series if s.over_time is not None]
+    assert [day.is_shown for day in days] == [True, None]
     noise = series_table(tmp_path / "noise.csv", 1, 1)
     columns = ColumnOptions(value="value", order="when")
     (one,) = (

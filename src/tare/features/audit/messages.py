@@ -263,9 +263,9 @@ def headline(audit: Audit) -> Said:
 
 
 def named_headline(audit: Audit) -> Said:
-    """Return the headline with its verdict in front, where it continues the verdict."""
+    """Return the headline with its verdict in front, where it continues it or stands alone."""
     said = headline(audit)
-    if not continues_verdict(audit):
+    if not continues_verdict(audit) and audit.question.finding is None:
         return said
     return message("audit.headline.named", verdict=audit.verdict, said=said)
 
