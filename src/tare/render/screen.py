@@ -37,7 +37,7 @@ _DISPENSABLE = (
     {"median_0"}, {"par2"},
 )  # fmt: skip
 #: Columns of other tables than that of all cells that are never left out.
-_KEPT = {"ratio", "verdict"}
+_KEPT = {"change", "ratio", "verdict"}
 #: The same of tables that stand below the one of all cells.
 _BELOW = {"service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"})}
 

@@ -18,7 +18,7 @@ from tare.features.audit.comparison_answers import comparison_finding
 from tare.features.audit.naming import in_order
 from tare.features.audit.series import SeriesAudit
 from tare.readers.readings import number
-from tare.render.words import text
+from tare.render.words import shown, text
 from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, Said, message
 from tare.statistics.intervals import trials_needed
@@ -174,6 +174,39 @@ def _series_table(
         rows=tuple(_series_row(s) for s in some),
         confidence=audit.question.confidence,
         note=message("audit.trust.note", confidence=Chosen(audit.question.confidence), needs=needs),
+    )
+
+
+def series_overview(some: Sequence[SeriesAudit], quantiles: Sequence[float]) -> Table:
+    """Lay out series in a terminal's columns, with the quantiles that were asked for."""
+    rows = []
+    for s in some:
+        unit = s.series.unit or "1"
+        known = {quantile_name(q): words.estimate(i, unit) for q, i in s.quantiles if s.n}
+        rows.append(
+            {
+                "series": s.name,
+                "n": s.n,
+                "median": words.median(s),
+                **{quantile_name(q): known.get(quantile_name(q)) for q in quantiles},
+                "cov": None if s.cov is None else percent(s.cov),
+                "runs": words.runs(s),
+                "verdict": s.trust.verdict,
+            }
+        )
+    target = shown(Chosen(some[0].question.precision))
+    return Table(
+        title="Series",
+        columns=(
+            Column(key="series", title="series"),
+            Column(key="n", title="n"),
+            Column(key="median", title="median"),
+            *(Column(key=name, title=name) for name in map(quantile_name, quantiles)),
+            Column(key="cov", title="CoV"),
+            Column(key="runs", title=f"runs for ± {target}"),
+            Column(key="verdict", title="verdict"),
+        ),
+        rows=tuple(rows),
     )
 
 

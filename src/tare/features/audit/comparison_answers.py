@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tare.experiment.findings.comparison_summary import spread_kind
@@ -44,6 +45,29 @@ def name(c: ComparisonAudit) -> str:
     return text(words.name_of(c))
 
 
+def overview(some: Sequence[ComparisonAudit]) -> Table:
+    """Lay out comparisons in a terminal's columns."""
+    metrics = {c.metric for c in some}
+    return Table(
+        title="Comparisons",
+        columns=(
+            Column(key="pair", title="pair"),
+            Column(key="change", title="change"),
+            Column(key="verdict", title=metrics.pop() if len(metrics) == 1 else "verdict"),
+            Column(key="spread", title="spread"),
+        ),
+        rows=tuple(
+            {
+                "pair": name(c),
+                "change": words.ratio(c),
+                "verdict": words.verdict(c),
+                "spread": c.spread_word,
+            }
+            for c in some
+        ),
+    )
+
+
 def _columns(audit: Audit, what: str) -> tuple[Column, ...]:
     where = (Column(key="where", title="where"),) if any(c.where for c in audit.comparisons) else ()
     return (
@@ -69,7 +93,10 @@ def _ratios(audit: Audit) -> Table:
         rows.append({**_pair(c), **cells, "delta": found.cliffs_delta})
     return Table(
         title="Ratios",
-        columns=(*_columns(audit, "ratio"), Column(key="delta", title="Cliff's delta", unit="1")),
+        columns=(
+            *_columns(audit, "ratio"),
+            Column(key="delta", title="Cliff's delta", unit="1"),
+        ),
         rows=tuple(rows),
         confidence=audit.question.confidence,
         note=message("audit.comparison.note"),

@@ -411,6 +411,16 @@ def ratio(c: ComparisonAudit) -> Ratio | None:
     return None if found is None else Ratio.of(found.ratio, found.low, found.high)
 
 
+def verdict(c: ComparisonAudit) -> Said:
+    """Write a verdict; where it is inconclusive, with the number of trials that would settle it."""
+    if c.location is None:
+        return uncompared(c)
+    more = c.location.more_pairs
+    if c.location.verdict.conclusive or not more:
+        return c.word
+    return message("audit.comparison.more", word=c.word, trials=more)
+
+
 def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit]:
     """Choose the comparisons that differ most clearly, in the order of their levels."""
 

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from tare.cli import console
 from tare.experiment.findings import time_of_day, variance
-from tare.experiment.task_sets import answers as task_sets
+from tare.experiment.task_sets.answers import configurations
 from tare.features.audit import messages as words
+from tare.features.audit.answers import series_overview
 from tare.features.audit.audit import Audit
 from tare.features.audit.cold import begins, item_name
-from tare.features.audit.comparison import ComparisonAudit
-from tare.features.audit.comparison_answers import name
+from tare.features.audit.comparison_answers import name, overview
 from tare.features.audit.page import make
 from tare.features.audit.question import QUANTILES
-from tare.features.audit.series import SeriesAudit, worst
-from tare.features.audit.task_sets import TaskSets
+from tare.features.audit.series import worst
 from tare.readers.readings import number
-from tare.render.screen import lines, table
-from tare.render.terminal import Row, aligned
-from tare.render.words import paragraph, sentence, shown, text
-from tare.results.message import Chosen, each, message
-from tare.units import percent, quantile_name
+from tare.render.screen import MOST_ROWS, lines, table
+from tare.render.words import paragraph, sentence, text
+from tare.results.finding import Table
+from tare.results.message import Message, Said, each, message
+from tare.units import quantile_name
 
-#: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
-_MOST_ROWS = 12
+#: Lines that a screen holds besides the table; the page and the JSON have all.
 _MOST_FILES = 3
 _MOST_READ = 2
 _MOST_REASONS = 3
 _MOST_NOTES = 2
 _MOST_CAVEATS = 5
-_LEAST_NAME = 12
+#: Characters of a table that is written to a file or a pipe.
+_PIPED_WIDTH = 1000
 #: Columns that the word takes which heads a line.
 _HEAD = 9
 _STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
+
+
+class Entry(NamedTuple):
+    """A statement behind a label; without a label it continues the one before it."""
+
+    label: str
+    said: str
+    is_quiet: bool = False
 
 
 def show(audit: Audit, files: Sequence[str] = ()) -> None:
@@ -41,218 +49,130 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
 
     ``files``: those that have the whole of it.
     """
-    whole = ", ".join(files) or "--json, --report"
     if audit.question.finding is not None:
         for line in lines(make(audit, charts=False), console.out.width):
             console.out.print(line, soft_wrap=True)
         console.out.print()
         return
-    first = words.headline(audit)
-    answer = f"{text(first)}." if words.continues_verdict(audit) else sentence(first)
-    _line(audit.verdict, paragraph((answer, *words.precision(audit))))
-    _show_files(audit, whole)
-    _show_platforms(audit)
+    whole = ", ".join(files) or "--json, --report"
+    _print(_answer(audit, whole))
+    of = "configuration" if audit.is_of_tasks else "row"
+    made, left = _overview(audit, whole)
     console.out.print()
-    if audit.comparisons:
-        _line("Compared", sentence(words.verdicts(audit.comparisons)))
+    width = console.out.width if console.out.is_terminal else _PIPED_WIDTH
+    for line in table(made, width, of=of)[1:]:
+        console.out.print(line, soft_wrap=True)
+    if left is not None:
+        console.out.print(text(left), style="dim")
+    console.out.print()
+    _print(_evidence(audit, whole))
+
+
+def _print(entries: Iterable[Entry]) -> None:
+    for one in entries:
+        style = "dim" if one.is_quiet else ""
+        head = f"bold {_STYLES.get(one.label, '')}" if one.label else style
+        console.out.print(f"{one.label:<{_HEAD}}", style=head, end="")
+        console.out.print(one.said, style=style, soft_wrap=True)
+
+
+def _overview(audit: Audit, whole: str) -> tuple[Table, Message | None]:
+    """Return the table of configurations, comparisons or series, and how many it leaves out."""
     if audit.tasks is not None and audit.is_of_tasks:
-        _show_tasks(audit.tasks)
-        return
-    if audit.tasks is not None and audit.tasks.are_enough:
-        _line("Tasks", paragraph(words.best(audit.tasks)))
+        return configurations(audit.tasks.in_order), None
     # A single comparison is a sentence, which leaves the table to the series.
     if len(audit.comparisons) > 1:
-        _show_comparisons(audit.comparisons, whole)
+        made = overview(words.clearest(audit.comparisons, MOST_ROWS))
+        what, total = "comparisons", len(audit.comparisons)
     else:
-        _show_series(audit, whole)
-    _show_where_quantiles_are(audit, whole)
-    console.out.print()
-    _show_reasons(audit, whole)
+        made = series_overview(worst(audit.series, MOST_ROWS), _asked(audit))
+        what, total = "series", len(audit.series)
+    left = total - len(made.rows)
+    return made, message(f"audit.screen.{what}", n=left, whole=whole) if left else None
+
+
+def _asked(audit: Audit) -> tuple[float, ...]:
+    """Return the quantiles that were asked for; those that every audit computes are on the page."""
+    asked = audit.question.quantiles
+    return () if asked == QUANTILES else tuple(q for q in dict.fromkeys(asked) if q != 0.5)
+
+
+def _answer(audit: Audit, whole: str) -> Iterator[Entry]:
+    first = words.headline(audit)
+    answer = f"{text(first)}." if words.continues_verdict(audit) else sentence(first)
+    yield Entry(audit.verdict, paragraph((answer, *words.precision(audit))))
+    yield from _files(audit, whole)
+    for one in () if audit.platforms is None else audit.platforms.findings:
+        if said := each(one.summary):
+            yield Entry("Platform", sentence(said[0]))
+    if audit.cold is not None and audit.cold.found:
+        yield Entry("Cold", sentence(begins(audit.cold, item_name(audit.question))))
     if audit.comparisons:
-        _show_caveats(audit.comparisons)
-    _show_shared_findings(audit)
+        yield Entry("Compared", sentence(words.verdicts(audit.comparisons)))
+    if audit.tasks is not None and audit.tasks.are_enough and not audit.is_of_tasks:
+        yield Entry("Tasks", paragraph(words.best(audit.tasks)))
 
 
-def _show_shared_findings(audit: Audit) -> None:
-    """Print the findings that experiments have as well: a line for each of the first metrics."""
+def _evidence(audit: Audit, whole: str) -> Iterator[Entry]:
+    if audit.tasks is not None and audit.is_of_tasks:
+        yield from (Entry("", sentence(one)) for one in words.task_answers(audit.tasks)[1:])
+        notes = words.task_caveats(audit.tasks)[:_MOST_CAVEATS]
+        yield from (Entry("Note", sentence(one), is_quiet=True) for one in notes)
+        return
+    names = [quantile_name(q) for q in _asked(audit)]
+    if names and len(audit.comparisons) > 1:
+        yield Entry("", sentence(message("audit.screen.quantiles", names=names, whole=whole)))
+    yield from _reasons(audit, whole)
+    yield from _caveats(audit)
+    # Findings that experiments have as well: a line for each of the first metrics.
     for some in [*audit.timed.values()][:_MOST_NOTES]:
-        _line("Hours", sentence(time_of_day.sentences(some)[0]))
+        yield Entry("Hours", sentence(time_of_day.sentences(some)[0]))
         if any(one.analysis.week.p is not None for one in some):
-            _line("Week", sentence(time_of_day.week_sentences(some)[0]))
+            yield Entry("Week", sentence(time_of_day.week_sentences(some)[0]))
     for v in audit.variance[:_MOST_NOTES]:
-        _line("Variance", sentence(variance.sentences(v)[0]))
+        yield Entry("Variance", sentence(variance.sentences(v)[0]))
 
 
-def _line(head: str, said: str, style: str = "") -> None:
-    """Print a line with the word that heads it."""
-    console.out.print(
-        f"{head:<{_HEAD}}", style=f"bold {_STYLES.get(head, '')}" if head else style, end=""
-    )
-    console.out.print(said, style=style, soft_wrap=True)
-
-
-def _show_files(audit: Audit, whole: str) -> None:
-    """Print what files state of their numbers."""
-    stated = words.specifications(audit.files)
-    for one in stated[:_MOST_FILES]:
-        _line("", sentence(one), "dim")
-    more = sum(number(one.args["n"]) for one in stated[_MOST_FILES:])
+def _files(audit: Audit, whole: str) -> Iterator[Entry]:
+    """Say what files state of their numbers."""
+    stated: list[Said] = [*words.specifications(audit.files)]
+    shown = stated[:_MOST_FILES]
+    more = sum(number(one.args["n"]) for one in stated[_MOST_FILES:] if isinstance(one, Message))
     if more > 0:
-        _line("", sentence(message("audit.screen.files", n=int(more), whole=whole)), "dim")
+        shown.append(message("audit.screen.files", n=int(more), whole=whole))
     # The table of a set counts its failed runs.
     notes = words.shared(
         audit.files,
         lambda f: f.imported.notes if audit.is_of_tasks else f.imported.said,
         lambda f: f.path.name,
     )
-    for note in notes[:_MOST_READ]:
-        _line("", sentence(note.of("files", len(audit.files))), "dim")
+    shown += [note.of("files", len(audit.files)) for note in notes[:_MOST_READ]]
+    yield from (Entry("", sentence(one), is_quiet=True) for one in shown)
 
 
-def _show_series(audit: Audit, whole: str) -> None:
-    series = worst(audit.series, _MOST_ROWS)
-    target = shown(Chosen(audit.question.precision))
-    asked = _quantiles(audit)
-    rows = [
-        [
-            s.name,
-            f"{s.n:,}",
-            text(words.median(s)),
-            *(_quantile(s, q) for q in asked),
-            "–" if s.cov is None else percent(s.cov),
-            text(words.runs(s)),
-            s.trust.verdict,
-        ]
-        for s in series
-    ]
-    heads = [
-        "series",
-        "n",
-        "median",
-        *map(quantile_name, asked),
-        "CoV",
-        f"runs for ± {target}",
-        "verdict",
-    ]
-    console.table(_named([heads, *rows]), styles=_STYLES)
-    left = len(audit.series) - len(series)
-    if left:
-        console.out.print(text(message("audit.screen.series", n=left, whole=whole)), style="dim")
-
-
-def _quantiles(audit: Audit) -> tuple[float, ...]:
-    """Return the quantiles that were asked for; those that every audit computes are on the page."""
-    asked = audit.question.quantiles
-    return () if asked == QUANTILES else tuple(q for q in dict.fromkeys(asked) if q != 0.5)
-
-
-def _show_where_quantiles_are(audit: Audit, whole: str) -> None:
-    """Name the files that have the quantiles that were asked for, where no table here does."""
-    names = [quantile_name(q) for q in _quantiles(audit)]
-    if names and len(audit.comparisons) > 1:
-        console.out.print(text(message("audit.screen.quantiles", names=names, whole=whole)))
-
-
-def _quantile(s: SeriesAudit, q: float) -> str:
-    return text(words.estimate(dict(s.quantiles)[q], s.series.unit or "1")) if s.n else "–"
-
-
-def _show_tasks(tasks: TaskSets) -> None:
-    """Print a row for each configuration of a set, what differs between them, and caveats."""
-    overview = task_sets.configurations(tasks.in_order)
-    for line in table(overview, console.out.width, of="configuration")[1:]:
-        console.out.print(line, soft_wrap=True)
-    console.out.print()
-    for one in words.task_answers(tasks)[1:]:
-        _line("", sentence(one))
-    for one in words.task_caveats(tasks)[:_MOST_CAVEATS]:
-        _line("Note", sentence(one), "dim")
-
-
-def _show_reasons(audit: Audit, whole: str) -> None:
+def _reasons(audit: Audit, whole: str) -> Iterator[Entry]:
     total, found = len(audit.series), words.reasons(audit)
     for verdict, reason in found[:_MOST_REASONS]:
-        _line(verdict, sentence(reason.of("series", total)))
+        yield Entry(verdict, sentence(reason.of("series", total)))
     if len(found) > _MOST_REASONS:
         more = message("audit.screen.reasons", n=len(found) - _MOST_REASONS, whole=whole)
-        _line("", sentence(more), "dim")
+        yield Entry("", sentence(more), is_quiet=True)
     for said in (said for s in audit.series[:_MOST_NOTES] for _, said in words.inside(s)):
-        _line("Inside", sentence(said))
+        yield Entry("Inside", sentence(said))
     # Below comparisons only what is missing from them.
     notes = words.shared(
-        audit.series,
-        lambda s: s.losses if audit.comparisons else s.notes,
-        lambda s: s.name,
+        audit.series, lambda s: s.losses if audit.comparisons else s.notes, lambda s: s.name
     )
     for note in notes[:_MOST_NOTES]:
-        _line("Note", sentence(note.of("series", total)), "dim")
-    if not audit.comparisons:
-        for said in words.restless(audit):
-            _line("CONFIRM", sentence(said))
+        yield Entry("Note", sentence(note.of("series", total)), is_quiet=True)
+    for said in () if audit.comparisons else words.restless(audit):
+        yield Entry("CONFIRM", sentence(said))
 
 
-def _show_comparisons(some: Sequence[ComparisonAudit], whole: str) -> None:
-    # Levels that all comparisons have in common stand in the head alone.
-    levels = {(c.a, c.b) for c in some}
-    head = words.pair(some[0]) if len(levels) == 1 and all(c.where for c in some) else ""
-    rows = [
-        [
-            c.where if head else name(c),
-            shown(words.ratio(c) or "–"),
-            _verdict(c),
-            c.spread_word or "–",
-        ]
-        for c in words.clearest(some, _MOST_ROWS)
-    ]
-    metrics = {c.metric for c in some}
-    metric = metrics.pop() if len(metrics) == 1 else "verdict"
-    console.table(_named([[text(head) if head else "", "change", metric, "spread"], *rows]))
-    if len(some) > _MOST_ROWS:
-        more = message("audit.screen.comparisons", n=len(some) - _MOST_ROWS, whole=whole)
-        console.out.print(text(more), style="dim")
-
-
-def _named(rows: Sequence[Row]) -> list[Row]:
-    """Cut names at their beginning where a terminal is too narrow; a file has them as they are."""
-    if not console.out.is_terminal:
-        return [*rows]
-    others = max(map(len, aligned([row[1:] for row in rows], 0)))
-    room = max(_LEAST_NAME, console.out.width - others - 2)
-    return [
-        (name if len(name) <= room else f"…{name[len(name) - room + 1 :]}", *cells)
-        for name, *cells in rows
-    ]
-
-
-def _verdict(c: ComparisonAudit) -> str:
-    if c.location is None:
-        return text(words.uncompared(c))
-    if not c.location.verdict.conclusive and c.location.more_pairs:
-        more = message(
-            "audit.comparison.more",
-            word=c.word,
-            trials=c.location.more_pairs,
-        )
-        return text(more)
-    return c.word
-
-
-def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
-    """Print what weakens comparisons."""
+def _caveats(audit: Audit) -> Iterator[Entry]:
+    """Say what weakens comparisons."""
+    some = audit.comparisons
     weak = words.shared(some, lambda c: c.matched.cautions, name)[:_MOST_NOTES]
-    family = words.chance_of_family(some)
-    for said in (
-        *family,
-        *words.doubtful(some),
-        *(one.of("comparisons", len(some)) for one in weak),
-    ):
-        _line("Note", sentence(said), "dim")
-
-
-def _show_platforms(audit: Audit) -> None:
-    """Print what platforms cost and how series begin."""
-    for one in () if audit.platforms is None else audit.platforms.findings:
-        if said := each(one.summary):
-            _line("Platform", sentence(said[0]))
-    if audit.cold is not None and audit.cold.found:
-        _line("Cold", sentence(begins(audit.cold, item_name(audit.question))))
+    said: list[Said] = [*words.chance_of_family(some), *words.doubtful(some)]
+    said += [one.of("comparisons", len(some)) for one in weak]
+    yield from (Entry("Note", sentence(one), is_quiet=True) for one in said)
