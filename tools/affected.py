@@ -12,9 +12,8 @@ show everything:
 
 - test files named after a changed module count as direct importers;
 - units are found by name, so their package and the registry count as importers, and contract tests
-  run for units, words and modules that make messages;
-- ``NAME_words.toml`` changes module NAME; other data of a package, and modules that are not there
-  any more, change the modules of their folder;
+  run for units and modules that make messages;
+- data of a package, and modules that are not there any more, change the modules of their folder;
 - files outside of packages affect tests that name them or a folder above them;
 - files of ``SHARED`` affect all tests.
 
@@ -123,13 +122,9 @@ class Graph:
             yield 0, changed
             yield from ((1, test) for test in self.tests if test.endswith(f"_{path.name}"))
         elif changed.startswith(self._package):
-            module = str(path.with_name(path.stem.removesuffix("_words") + ".py"))
             folder = next(f for f in path.parents if str(f / "__init__.py") in modules)
-            in_folder = ((1, file) for file in modules if Path(file).parent == folder)
-            yield from [(0, module)] if module in modules else in_folder
-        if "words" in path.stem or (
-            changed in modules and _CHECKED_BY_CONTRACTS.search(self._text(changed))
-        ):
+            yield from ((1, file) for file in modules if Path(file).parent == folder)
+        if changed in modules and _CHECKED_BY_CONTRACTS.search(self._text(changed)):
             yield from ((2, test) for test in self.tests if test.startswith("tests/contract/"))
         if changed not in modules and path.parts[0] != "agent":
             for distance, name in enumerate(reversed(path.parts)):

@@ -190,13 +190,25 @@ def test_an_instance_has_a_folder_on_a_disk_and_it_is_removed(
     [
         (
             "silent",
-            message("application.no_metric", metric="counted", how="counted", stream="stdout"),
+            message(
+                "it printed no number of {metric} to {stream}, by {how}",
+                metric="counted",
+                how="counted",
+                stream="stdout",
+            ),
         ),
-        ("wrong", message("application.check.present", stream="stderr", found="wrong")),
+        (
+            "wrong",
+            message(
+                "it printed to {stream} what makes a trial invalid: {found}",
+                stream="stderr",
+                found="wrong",
+            ),
+        ),
         (
             "unchecked",
             message(
-                "application.check.command",
+                "the check {command} failed{% if why %}: {why}{% endif %}",
                 command="test -e /tmp/counted",
                 why="test ended with exit code 1",
             ),

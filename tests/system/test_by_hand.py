@@ -135,7 +135,13 @@ def test_what_is_kept_is_told_whenever_it_is_interrupted(
 
 
 def stopped(n: int, *, kept: bool = False) -> Message:
-    return message("run.by_hand", asked=None, n=n, kept=kept)
+    return message(
+        "stopped by hand after {% if asked %}{n} of {asked | counted('trial')}{% else %}"
+        "{n | counted('trial')}{% endif %}{% if kept %}; --resume continues{% endif %}",
+        asked=None,
+        n=n,
+        kept=kept,
+    )
 
 
 def ended(out: Path) -> int:

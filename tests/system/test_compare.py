@@ -201,7 +201,11 @@ def test_a_comparison_is_kept_reported_and_gone_on_with(tmp_path: Path) -> None:
     done = compare(*again)
     page = out / "report.html"
     assert str(page) in done.stdout.replace("\n", "")
-    question = text(message("difference.question", levels=["b"], reference="a"))
+    question = text(
+        message(
+            "Is {levels | listing('or')} different from {reference}?", levels=["b"], reference="a"
+        )
+    )
     assert question in page.read_text()
     compare(*again, check=14)
     compare(*again, "--resume", "--warmup", "1", check=11)
@@ -276,7 +280,7 @@ def test_a_baseline_grows_and_is_compared_only_where_it_fits(tmp_path: Path) -> 
     assert "needs 4 more" in tare(*run).stderr
     against = ("--no-fingerprint", "--baseline", str(file), "sleep 0.02")
     done = compare(*against, "--gate", "3%", check=2)
-    remedy = text(message("difference.remedy.interleave"))
+    remedy = text(message("measure both versions interleaved: tare compare './old' './new'"))
     assert remedy in " ".join(done.stdout.split())
     for _ in range(4):
         tare(*run)
@@ -284,7 +288,7 @@ def test_a_baseline_grows_and_is_compared_only_where_it_fits(tmp_path: Path) -> 
     (c,) = found["comparisons"]
     assert c["n"] == 5
     assert c["ratio"] > 1
-    differs = text(message("baseline.fact", name="warmup", was="0", now="1"))
+    differs = text(message("{name} was {was} and is {now}", name="warmup", was="0", now="1"))
     assert compare(*against, "--warmup", "1", check=14).stderr.count(differs) == 1
     stored = json.loads(file.read_text())
     stored["sessions"][2]["facts"]["cpu"] = "another"
@@ -307,7 +311,7 @@ def test_the_machine_of_a_folder_and_of_now_are_compared(tmp_path: Path) -> None
     _sessions(out, 4, "--resume")
     # A machine that did change meanwhile is refused as such.
     done = compare("--baseline", str(out), "sleep 0.01", check=None)
-    changed = text(message("baseline.machine", changes=""))
+    changed = text(message("the machine changed: {changes}", changes=""))
     assert done.returncode == 0 or (done.returncode == 14 and changed in done.stderr), done.stderr
 
 

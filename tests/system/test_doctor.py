@@ -175,7 +175,9 @@ def test_cleanup_puts_back_what_a_killed_one_left(untouched: dict[str, str | Non
     assert sysctl_swappiness() == "59"
     told = " ".join(tare("doctor", "--quick", check=None).stdout.split())
     what = message(
-        "doctor.report.left", settings=["autogroup", "swappiness"], command="tare cleanup"
+        "A killed tare left {settings | listing} changed: {command}",
+        settings=["autogroup", "swappiness"],
+        command="tare cleanup",
     )
     assert words.text(what).removesuffix("tare cleanup") in told
     done = tare("cleanup")

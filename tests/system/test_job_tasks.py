@@ -83,9 +83,9 @@ def test_a_host_that_others_wait_for_is_named_with_its_bucket(tmp_path: Path, jo
         2: 4_400_000, 3: 800_000, 4: 4_400_000,
     }  # fmt: skip
     said = {one["id"]: one["args"] for one in finding(tmp_path)["answer"]}
-    assert said["task_stragglers.sends"]["host"] == 3
-    assert said["task_stragglers.empty"]["host"] == 3
-    assert said["task_stragglers.empty"]["empty"]["value"] > 0.5
+    assert said["of it while"]["host"] == 3
+    assert said["other's in at"]["host"] == 3
+    assert said["other's in at"]["empty"]["value"] > 0.5
     csv = cli.run("export", str(tmp_path / "out"), "--table", "tasks").stdout
     assert len(csv.splitlines()) == 1 + len(tasks)
 

@@ -180,7 +180,15 @@ def test_nothing_is_left_of_a_killed_session_which_goes_on_later(tmp_path: Path)
     results = run(tmp_path, "", resume=True)
     ended = results.trials()[results.trials()["status"] == "ok"]
     assert (ended.groupby("cell").size() == 4).all()
-    assert sentence(message("net.session.resumed")) in results.notes
+    assert (
+        sentence(
+            message(
+                "budgets are carried from trial to trial, but this session continues an earlier "
+                "one: in it, every level began with its initial budget again"
+            )
+        )
+        in results.notes
+    )
 
 
 def test_a_network_whose_emulator_is_killed_ends_the_session_at_once(tmp_path: Path) -> None:

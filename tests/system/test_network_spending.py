@@ -145,7 +145,13 @@ def test_what_each_workload_sends_is_counted_with_its_headers(
     done = plan(enter, tmp_path, "--spend", "measured", "--json", "-")
     assert done.returncode == 0, done.stderr
     sent = queued_bits(enter) - before
-    counting = sentence(message("net.plan.counting", interface="tadva", cells=3))
+    counting = sentence(
+        message(
+            "counting what leaves by {interface} in one trial of each of {cells | counted('cell')}",
+            interface="tadva",
+            cells=3,
+        )
+    )
     assert counting in done.stderr
     made: dict[str, Any] = json.loads(done.stdout)
     trials = {trial["cell"]: trial for trial in made["trials"]}
@@ -163,7 +169,16 @@ def test_an_interface_by_which_nothing_leaves_is_doubted(enter: list[str], tmp_p
     done = plan(enter, tmp_path, "--spend", "measured:lo", "--json", "-")
     assert done.returncode == 0, done.stderr
     doubts = json.loads(done.stdout)["doubts"]
-    assert sentence(message("net.plan_doubt.interface", interface="lo")) in doubts
+    assert (
+        sentence(
+            message(
+                "no trial sent more than the background of {interface}. If trials send by another "
+                "interface: --spend measured:IFACE",
+                interface="lo",
+            )
+        )
+        in doubts
+    )
 
 
 def test_an_interface_that_is_not_there_is_named_with_those_that_are(

@@ -48,7 +48,13 @@ def test_a_platform_on_which_it_fails_is_named_and_the_others_are_shown() -> Non
     line = "test $$ -gt 100 || exit 3; sleep 0.01"
     words = ["-p", "bare", "-p", "unshare", "-n", "7", "--", "sh", "-c", line]
     complaint = " ".join(run(*words, check=15).stderr.split())
-    level = message("failures.level", failed=10, trials=10, level="unshare", reasons="sh ")
+    level = message(
+        "{failed} of {trials | counted('trial')} of {level}: {reasons}",
+        failed=10,
+        trials=10,
+        level="unshare",
+        reasons="sh ",
+    )
     assert text(level) in complaint
     assert "exit code 3" in complaint
     if os.geteuid() != 0:

@@ -255,7 +255,7 @@ def serve(descriptor: int, address: str) -> NoReturn:
 
 
 def _fill_caches() -> None:
-    """Build the parser, compile the templates, and report made-up results.
+    """Build the parser, and report made-up results.
 
     First calls of pandas, Altair and DuckDB take half a second. Nothing that is cached depends on
     the machine or on the environment.
@@ -265,12 +265,9 @@ def _fill_caches() -> None:
     import typer.main
 
     from tare import wiring
-    from tare.render import words
 
     typer.main.get_command = functools.cache(typer.main.get_command)
     typer.main.get_command(wiring.command_line())
-    for name in words.templates():
-        words._template(name)
     with tempfile.TemporaryDirectory() as folder:
         made = synthetic.make(platforms=["bare"], workers=[1], trials=2)
         results = journals.write(made, Path(folder) / "results")

@@ -1,8 +1,8 @@
-"""What findings say, as ids and values, for tests that prove content and not wording."""
+"""Messages by a few words of their templates, for tests that prove content and not wording."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -28,14 +28,54 @@ def _inside(value: Any) -> Iterator[Message]:
             yield from _inside(one)
 
 
-def args(said: Said | tuple[Said, ...] | None, id_: str) -> dict[str, Any]:
-    """Return the values of the first message of that id."""
-    return next(m.args for m in messages(said) if m.id == id_)
+class Phrase(str):
+    """A template, or a part of one: equal to every text that contains it or is a part of it.
+
+    Tests name a message by a few words that only its template has, and do not repeat the others.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, str) or not self or not other:
+            return False
+        return str.__contains__(self, other) or str(self) in other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Return the same for all, as equality is not by content."""
+        return 0
 
 
-def ids(said: Said | tuple[Said, ...] | None) -> list[str]:
-    """Return the ids of all messages, also those inside of others."""
-    return [m.id for m in messages(said)]
+class ByPhrase(dict[Phrase, Message]):
+    """Messages by their templates, each found by a few of its words."""
+
+    def __init__(self, some: Iterable[Said]) -> None:
+        super().__init__((template(one), one) for one in some if isinstance(one, Message))
+
+    def __getitem__(self, phrase: str) -> Message:
+        return super().__getitem__(Phrase(phrase))
+
+    def __contains__(self, phrase: object) -> bool:
+        return super().__contains__(Phrase(phrase))
+
+
+def template(said: Said) -> Phrase:
+    """Return the template of a message."""
+    assert isinstance(said, Message), said
+    return Phrase(said.template)
+
+
+def args(said: Said | tuple[Said, ...] | None, phrase: str) -> dict[str, Any]:
+    """Return the values of the first message whose template has these words."""
+    return next(m.args for m in messages(said) if template(m) == phrase)
+
+
+def templates(said: Said | tuple[Said, ...] | None) -> list[Phrase]:
+    """Return the templates of all messages, also those inside of others."""
+    return [template(m) for m in messages(said)]
 
 
 def unwritten(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from said import Phrase, template
 
 from tare.applications.image import (
     Lock,
@@ -139,7 +140,7 @@ def test_an_image_is_made_once_without_what_differs_from_one_making_to_the_next(
     assert {p.name: p.version for p in first.lock.packages} == {"one": "1.0", "two": "2.0"}
     assert size_bytes(wanted) == sum(p.stat().st_size for p in first.path.rglob("*") if p.is_file()
                                      and not p.is_symlink())  # fmt: skip
-    assert {one.id for one in said if isinstance(one, Message)} >= {"application.image.digest"}
+    assert {template(one) for one in said if isinstance(one, Message)} >= {Phrase("of its files")}
     again = built(wanted, silent)
     assert (again.made, again.path, again.lock) == (False, first.path, first.lock)
     assert len(calls(fakes)) == 1
@@ -230,7 +231,7 @@ def test_files_are_copied_and_links_are_not_followed(fakes: Path, tmp_path: Path
     (folder / "data").write_text("2")
     said: list[Said] = []
     other = built(application(folder, packages=("one",), files=("sub", "data")), said.append)
-    assert {one.id for one in said if isinstance(one, Message)} == {"application.image.files"}
+    assert {template(one) for one in said if isinstance(one, Message)} == {Phrase("files to the")}
     assert other.made
     assert other.digest != got.digest
     assert (got.path / "application/data").read_text() == "1"
@@ -619,8 +620,8 @@ def test_a_layer_is_made_once_by_all_its_commands(fakes: Path, tmp_path: Path) -
     ]
     said: list[Said] = []
     path, digest = prepared(wanted, image, commands, said.append)
-    ids = [one.id for one in said if isinstance(one, Message)]
-    assert ids == [*["application.image.prepare"] * 2, "application.image.prepared"]
+    ids = [template(one) for one in said if isinstance(one, Message)]
+    assert ids == [*["prepare: command"] * 2, "SHA-256 of what"]
     seen = dict(line.split("=", 1) for line in (path / "copy").read_text().splitlines())
     assert set(seen) - {"DATA", "PWD", "SHLVL", "_", "OLDPWD"} == {"PATH", "HOME", "LANG"}
     assert (path / "d").stat().st_mode & 0o777 == 0o755

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from imported import DATA
+from said import Phrase, template
 
 from tare.errors import InputError
 from tare.features.audit.audit import Audit, audit
@@ -83,9 +84,9 @@ def test_one_process_is_doubtful_and_six_are_six_trials(
     first = write(tmp_path, 0, LEVELS[0])
     (alone,) = audited([first]).series
     assert alone.trust.verdict == "DOUBT"
-    assert [reason.id for reason in alone.trust.reasons] == ["trust.executions"]
+    assert [template(reason) for reason in alone.trust.reasons] == ["{said}"]
     following = follow_up(audited([first]), has_page=True)
-    assert following.args["why"].id == "audit.next.executions"
+    assert template(following.args["why"]) == "more executions"
     assert "--trial" not in str(following.args["command"])
     files = [first, *(write(tmp_path, i, level) for i, level in enumerate(LEVELS[1:], 1))]
     (together,) = audited(files).series
@@ -234,13 +235,15 @@ def test_different_machines_of_two_folders_are_noted(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         files += [google(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS)]
     (same,) = audited(files, compare=("folder",)).comparisons
-    assert "audit.paired.machines" not in {one.id for one in same.matched.cautions}
+    assert Phrase("difference may be theirs") not in {
+        template(one) for one in same.matched.cautions
+    }
     for file in files[6:]:
         document = json.loads(file.read_text())
         document["context"]["host_name"] = "h2"
         file.write_text(json.dumps(document))
     (other,) = audited(files, compare=("folder",)).comparisons
-    (said,) = (one for one in other.matched.cautions if one.id == "audit.paired.machines")
+    (said,) = (one for one in other.matched.cautions if template(one) == "difference may be theirs")
     assert said.args == {"first": "h", "second": "h2"}
 
 
@@ -276,7 +279,7 @@ def test_reasons_of_failures_in_several_files_are_counted_together(tmp_path: Pat
 def test_files_of_one_folder_are_to_be_separated_by_version(tmp_path: Path) -> None:
     def proposed(files: list[Path]) -> str:
         command = follow_up(audited(files), has_page=True).args["command"]
-        assert command.id == "audit.next.folders"
+        assert template(command) == "the files of"
         return str(command.args["command"])
 
     levels = [*LEVELS, *(x + 0.5 for x in LEVELS)]
@@ -343,7 +346,7 @@ def test_a_task_of_which_every_run_fails_is_rejected_for_that(tmp_path: Path) ->
     good, bad = found.series
     assert (good.n, good.failed, bad.n, bad.failed) == (6, False, 0, True)
     (reason,) = bad.trust.reasons
-    assert reason.id == "trust.failed"
+    assert template(reason) == "{said}"
     assert (reason.args["said"].args["n"], reason.args["said"].args["total"]) == (6, 6)
     said = reason.args["said"].args["why"][0].args
     assert (said["why"], said["n"]) == ("TIMEOUT", 6)
@@ -447,7 +450,7 @@ def test_columns_that_number_executions_are_recognised(name: str, tmp_path: Path
     found = audited([file])
     (series,) = found.series
     assert (series.series.metric, series.n, series.trials.known) == ("ms", 10, True)
-    assert "interop.table.executions" in {note.id for note in found.files[0].imported.notes}
+    assert Phrase("column, or row)") in {template(note) for note in found.files[0].imported.notes}
 
 
 @pytest.mark.parametrize("name", ["iteration", "invocation", "sample", "round"])
@@ -482,7 +485,7 @@ def test_numbers_that_recur_in_a_series_are_no_executions(tmp_path: Path) -> Non
     file.write_text("size,rep,ms\n" + "\n".join(rows))
     found = audited([file], value="ms")
     assert not found.series[0].trials.known
-    assert "interop.table.recurs" in {note.id for note in found.files[0].imported.notes}
+    assert Phrase("so they are") in {template(note) for note in found.files[0].imported.notes}
     assert all(s.trials.known for s in audited([file], value="ms", group=("size",)).series)
     with pytest.raises(InputError) as told:
         audited([file])

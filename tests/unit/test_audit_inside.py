@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from said import Phrase, template
 
 from tare.features.audit.audit import audit
 from tare.features.audit.contract import as_json
@@ -30,9 +31,9 @@ def test_a_warm_up_inside_forks_is_a_doubt_and_steady_leaves_it_out(tmp_path: Pa
     file = forks_file(tmp_path, 0.5)
     (whole,) = audit([file]).series
     (reason,) = whole.trust.reasons
-    assert (whole.trust.verdict, reason.id, reason.args["kind"]) == (
+    assert (whole.trust.verdict, template(reason), reason.args["kind"]) == (
         "DOUBT",
-        "trust.timeline",
+        "they settle, or",
         "warm-up",
     )
     (part,) = audit([file], Question(steady=True)).series
@@ -42,7 +43,14 @@ def test_a_warm_up_inside_forks_is_a_doubt_and_steady_leaves_it_out(tmp_path: Pa
     assert high is not None
     assert low <= 1 <= high < whole.median.estimate
     assert part.value_of_trial == message(
-        "audit.trust.means", values=12 * 13, trials=12, first=8, last=20
+        "{values} values of {trials | counted('trial')}: each trial counts as the mean "
+        "of {% if first > 1 %}iterations {first}{% if last %} to {last}{% else %} and "
+        "later{% endif %}{% else %}all{% if last %} {last}{% else %} its{% endif %} "
+        "iterations{% endif %}",
+        values=12 * 13,
+        trials=12,
+        first=8,
+        last=20,
     )
     assert as_json(audit([file], Question(steady=True)))["series"][0]["steady_from"] == 7
 
@@ -56,7 +64,7 @@ def test_a_period_inside_forks_is_a_doubt_and_has_no_steady_part(tmp_path: Path)
     assert audit([file]).verdict == "DOUBT"
     refused = audit([file], Question(steady=True))
     (reason,) = refused.series[0].trust.reasons
-    assert (refused.verdict, reason.id) == ("REJECT", "trust.defect.unsteady")
+    assert (refused.verdict, template(reason)) == ("REJECT", "out --steady, or")
 
 
 def test_programs_with_equal_steady_states_are_slower_by_their_warm_up_alone(
@@ -66,10 +74,10 @@ def test_programs_with_equal_steady_states_are_slower_by_their_warm_up_alone(
     columns = ColumnOptions(compare=("file",))
     (whole,) = audit(files, Question(columns=columns)).comparisons
     assert whole.word == "slower"
-    assert "audit.paired.timeline" in {one.id for one in whole.matched.cautions}
+    assert Phrase("the two differ") in {template(one) for one in whole.matched.cautions}
     (steady,) = audit(files, Question(columns=columns, steady=True)).comparisons
     assert not steady.verdict.conclusive or steady.verdict.within_margin
-    assert "audit.paired.timeline" not in {one.id for one in steady.matched.cautions}
+    assert Phrase("the two differ") not in {template(one) for one in steady.matched.cautions}
 
 
 def test_a_cold_first_run_is_named_and_no_doubt(tmp_path: Path) -> None:
@@ -80,7 +88,10 @@ def test_a_cold_first_run_is_named_and_no_doubt(tmp_path: Path) -> None:
     columns = ColumnOptions(trial="row")
     (found,) = audit([file], Question(columns=columns)).series
     assert found.trust.verdict == "TRUST"
-    assert "series.warmup.cold" in {one.id for one in found.trust.remarks}
+    assert Phrase("as long: a") in {template(one) for one in found.trust.remarks}
     (rest,) = audit([file], Question(columns=columns, steady=True)).series
     assert rest.n == 29
-    assert rest.value_of_trial == message("audit.trust.steady", n=1)
+    assert rest.value_of_trial == message(
+        "the first {% if n == 1 %}value is{% else %}{n} values are{% endif %} left out (--steady)",
+        n=1,
+    )

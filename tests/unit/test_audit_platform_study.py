@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from said import args
+from said import args, template
 
 from tare.errors import InputError
 from tare.features.audit.answers import findings
@@ -104,27 +104,27 @@ def test_a_large_cost_that_is_inconclusive_in_its_family_is_not_passed_over(
     found: dict[str, Finding],
 ) -> None:
     assert rows(found["overhead"])["none", "CN", "2"]["verdict"] == "inconclusive"
-    parts = args(found["overhead"].summary, "overhead.summary")["parts"]
+    parts = args(found["overhead"].summary, "overhead vs.")["parts"]
     worst = next(one for one in parts if one.args["platform"] == "CN")
-    assert worst.id == "overhead.at_most"
+    assert template(worst) == "{platform} ≤ {bound}"
     assert worst.args["ratio"].low > 15
 
 
 def test_the_largest_cost_is_told_first(many: dict[str, Finding]) -> None:
     found = many
-    summary = args(found["overhead"].summary, "overhead.summary")
+    summary = args(found["overhead"].summary, "overhead vs.")
     assert summary["reference"] == "BM"
     worst = next(one for one in summary["parts"] if one.args["platform"] == "CN")
     assert worst.args["slower"]
     assert worst.args["ratio"].low * 0.99 < 16 < worst.args["ratio"].high * 1.01
-    falls = args(found["platform_size"].summary, "platform_size.falls")
+    falls = args(found["platform_size"].summary, "falls with size:")
     assert text(falls["name"]) == "CN unpinned"
     assert (text(falls["small"]), text(falls["large"])) == ("2 cores", "16 cores")
 
 
 def test_pinning_removes_what_collapses(many: dict[str, Finding]) -> None:
     found = many
-    reduced = args(found["platform_size"].answer, "platform_size.pinning.reduces")
+    reduced = args(found["platform_size"].answer, "reduces the PSO")
     assert text(reduced["name"]) == "CN unpinned"
     values = rows(found["pinning"], 1)
     smallest = values["pinned", "CN", "2"]
@@ -133,7 +133,7 @@ def test_pinning_removes_what_collapses(many: dict[str, Finding]) -> None:
 
 
 def test_the_reference_that_nobody_pinned_is_borrowed_and_told(found: dict[str, Finding]) -> None:
-    assert args(found["overhead"].caveats, "overhead.unpinned")["reference"] == "BM"
+    assert args(found["overhead"].caveats, "compared with it")["reference"] == "BM"
     named = {row["beside"] for row in found["platform_size"].tables[0].rows}
     assert named == {"BM", "BM unpinned"}
 
@@ -165,7 +165,7 @@ def test_values_without_blocks_are_compared_as_unpaired(tmp_path: Path) -> None:
     study = audit([written(tmp_path)], Question(columns=columns, finding="overhead")).platforms
     assert study is not None
     overhead = study.findings[0]
-    assert args(overhead.answer, "cells.unpaired")["n"] == 19
+    assert args(overhead.answer, "per cell, without")["n"] == 19
     row = rows(overhead)["none", "CN", "2"]
     assert row["low"] < 16 < row["high"]
     paired = rows(overhead)["none", "VM", "2"]
@@ -259,7 +259,9 @@ def test_too_few_sizes_are_no_model_and_no_sizes_are_no_refusal(tmp_path: Path) 
     found = audit([few], Question(columns=COLUMNS, finding="overhead")).platforms
     assert found is not None
     refused = next(one for one in found.findings if one.name == "platform_size")
-    assert args(args(refused.answer, "platform_size.refused")["refusal"], "size_model.few_sizes")
+    assert args(
+        args(refused.answer, "{cases | listing}: {refusal}")["refusal"], "planned ones were"
+    )
     one = audit([few], Question(columns=replace(COLUMNS, group=("mode",)), finding="overhead"))
     assert one.platforms is not None
     assert one.platforms.design.size is None
@@ -273,7 +275,7 @@ def test_the_page_draws_what_was_measured_and_what_it_costs(study: Audit) -> Non
     assert names["platform_size"] == ["platform_values", "platform_chr"]
     assert names["pinning"] == ["platform_pinning", "pinning_scatter"]
     assert page.question == page.sections[0].finding.question
-    assert page.answers[0].id == "overhead.summary"
+    assert template(page.answers[0]) == "overhead vs."
 
 
 def test_the_json_has_every_cost(study: Audit) -> None:

@@ -45,7 +45,12 @@ def test_the_answer_comes_first(
     assert lines[0].startswith("1 CPU on laptop = 1.6")
     assert any(line.endswith("--cpus=0.66") for line in lines)
     assert any("1.3 to 2" in line and "34.0 GFLOPS" in line for line in lines)
-    note = sentence(message("calibration.equal.sessions"))
+    note = sentence(
+        message(
+            "intervals hold for these two sweeps. How much each machine differs between "
+            "sessions is not included"
+        )
+    )
     assert f"Note    {note}" in lines
     assert "compare --cpus 0.7 " in lines[-1]
 

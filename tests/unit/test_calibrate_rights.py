@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from said import ids
+from said import templates
 
 from tare import platforms
 from tare.errors import PlatformError
@@ -58,8 +58,22 @@ def test_what_gives_the_steps_is_said() -> None:
         ({"platform": "vm"}, "quota", "vm"),
         ({"by": "cpuset"}, "cpuset", "affinity"),
     ):
-        assert ids(rights.check(asked(**options))) == [
-            "calibration.limits.by",
-            f"calibration.limits.{limits}",
-            f"calibration.limits.{means}",
+        assert templates(rights.check(asked(**options))) == [
+            "{limits} by {means}",
+            {
+                "affinity": "affinity",
+                "by": "{limits} by {means}",
+                "cpuset": "sets of CPUs",
+                "docker": "docker",
+                "quota": "CPU quotas",
+                "vm": "virtual machines",
+            }[limits],
+            {
+                "affinity": "affinity",
+                "by": "{limits} by {means}",
+                "cpuset": "sets of CPUs",
+                "docker": "docker",
+                "quota": "CPU quotas",
+                "vm": "virtual machines",
+            }[means],
         ]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import sweeps
 import vega_lite
-from said import args, ids
+from said import args, templates
 from swept import of_others
 
 from tare.experiment.sweep.analysis import calibration
@@ -58,7 +58,7 @@ def test_each_piece_has_a_letter_in_key_panel_and_words(jumping):
     sweep = asked(jumping)
     assert [piece.letter for piece in sweep.pieces] == ["A", "B", "C"]
     drawn = words(sweep_chart(sweep))
-    told = args(tell_sweep(sweep), "calibration.chart.pieces")["pieces"]
+    told = args(tell_sweep(sweep), "pieces:")["pieces"]
     ends = [("A", 0.1, 0.5), ("B", 0.6, 2.8), ("C", 2.9, 4)]
     for letter, start, end in ends:
         assert f'"told": "{letter}"' in drawn
@@ -66,15 +66,15 @@ def test_each_piece_has_a_letter_in_key_panel_and_words(jumping):
     assert [
         (one.args["letter"], one.args["start"].value, one.args["end"].value) for one in told
     ] == ends
-    places = args(tell_sweep(sweep), "calibration.chart.breaks")["places"]
+    places = args(tell_sweep(sweep), "(dashed rules)")["places"]
     assert places == [step(0.55), step(2.85)]
 
 
 def test_one_piece_has_no_letter(linear):
     sweep = asked(linear)
     assert '"told": "A"' not in words(sweep_chart(sweep))
-    assert "calibration.chart.pieces" not in ids(tell_sweep(sweep))
-    line = args(tell_sweep(sweep), "calibration.chart.line")
+    assert "pieces:" not in templates(tell_sweep(sweep))
+    line = args(tell_sweep(sweep), "dashed: one line")
     # The line is the verdict's, and R² that of least squares.
     assert line["r2"] is None
     assert sweep.line.slope == pytest.approx(linear.asked.segments[0].slope / 1e9)
@@ -87,9 +87,9 @@ def test_saturation_is_marked(saturating):
     assert sweep.pieces[-1].flat
     assert not sweep.pieces[0].flat
     assert "saturates at 2" in words(sweep_chart(sweep))
-    place = args(tell_sweep(sweep), "calibration.chart.saturates")["place"]
+    place = args(tell_sweep(sweep), "saturates at")["place"]
     assert (place.value, place.unit) == (saturating.asked.saturates_at, "CPUs")
-    pieces = args(tell_sweep(sweep), "calibration.chart.pieces")["pieces"]
+    pieces = args(tell_sweep(sweep), "pieces:")["pieces"]
     assert [one.args["slope"] is None for one in pieces] == [False, True]
 
 
@@ -101,7 +101,7 @@ def test_what_did_not_happen_has_no_panel(linear):
     assert any("Clock" in title for title in titles(sweep_chart(asked(linear))))
     bare = without(clock_hz=None, frequency_hz=None, throttled_share=None, steal_cpus=None)
     assert len(titles(sweep_chart(asked(bare)))) == 3
-    assert "calibration.chart.machine" not in ids(tell_sweep(asked(bare)))
+    assert "during the sweep:" not in templates(tell_sweep(asked(bare)))
     stolen = titles(sweep_chart(asked(without(steal_cpus=0.2, throttled_share=0.0))))
     assert any("hypervisor" in title for title in stolen)
     assert not any("stopped" in title for title in stolen)
@@ -126,7 +126,7 @@ def test_the_last_panel_names_the_axis_that_all_share(jumping):
 
 def test_residuals_are_of_the_line_that_the_verdict_rests_on(jumping, linear):
     for found in (jumping, linear):
-        told = args(tell_sweep(asked(found)), "calibration.chart.residuals")
+        told = args(tell_sweep(asked(found)), "of one line")
         largest = found.asked.largest_error
         assert largest is not None
         off = residual(asked(found))
@@ -142,14 +142,14 @@ def test_the_sweep_of_somebody_else():
     assert len(sweep.steps) == 20
     assert sweep.unit == "GFLOPS"
     assert len(titles(sweep_chart(sweep))) == 3
-    assert "calibration.chart.machine" not in ids(tell_sweep(sweep))
+    assert "during the sweep:" not in templates(tell_sweep(sweep))
 
 
 def test_one_value_at_each_step_has_no_interval():
     quotas = [0.1 * n for n in range(1, 21)]
     sweep = of_others(quotas, [28 * q for q in quotas])
     assert '"y2"' not in words(sweep_chart(sweep)["vconcat"][1])
-    told = args(tell_sweep(sweep), "calibration.chart.means")
+    told = args(tell_sweep(sweep), "dots: each of")
     assert told["trials"].args == {"least": 1, "most": 1}
     assert (told["steps"], told["singles"]) == (20, False)
     assert told["first"].args["rate"] == Amount(pytest.approx(2.8), "GFLOPS")
@@ -161,4 +161,4 @@ def test_many_trials_are_thinned_and_said():
     sweep = of_others(quotas, rates)
     _, rates, *_ = sweep_chart(sweep)["vconcat"]
     assert max(len(vega_lite.rows(part)) for part in rates["layer"]) <= MOST_MARKS
-    assert args(tell_sweep(sweep), "calibration.chart.thinned") == {"every": 2}
+    assert args(tell_sweep(sweep), "of the single") == {"every": 2}

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 import sweeps
-from said import args, ids, unwritten
+from said import Phrase, args, template, templates, unwritten
 from sweeps import Sweep
 
 from tare.experiment.specification import SizeSpec
@@ -58,12 +58,12 @@ def test_h90_is_three_ranges_and_the_slow_one_is_the_frequencys(as_messages):
     slow = found.regimes[1]
     assert (slow.start, slow.end) == (0.6, 2.8)
     assert slow.relative_speed == pytest.approx(0.8 / 4.1, rel=0.02)
-    chain = args(slow.evidence, "calibration.range.chain")
+    chain = args(slow.evidence, "clock (chains of")
     assert chain["here"].value == pytest.approx(0.8e9, rel=0.01)
     assert chain["there"].value == pytest.approx(4.1e9, rel=0.01)
-    assert args(slow.evidence, "calibration.range.driver")["name"] == "intel_pstate"
-    assert args(slow.evidence, "calibration.range.governor") == {"name": "powersave"}
-    governed = args(slow.evidence, "calibration.range.governed")
+    assert args(slow.evidence, "{% if modes %}")["name"] == "intel_pstate"
+    assert args(slow.evidence, "governor {name}") == {"name": "powersave"}
+    governed = args(slow.evidence, ": the frequency")
     assert (governed["by_load"], governed["h90"]) == (True, True)
 
 
@@ -73,15 +73,15 @@ def test_one_thread_ends_at_one_cpu_and_the_count_is_checked(as_messages):
     assert found.asked.saturates_at == pytest.approx(1, abs=0.05)
     top = found.regimes[-1]
     assert top.cause == "saturated"
-    assert (top.evidence.id, top.expected) == ("calibration.ceiling.expected", True)
-    assert args(top.evidence, "calibration.ceiling.threads") == {"threads": 1, "cpus": cpus(1)}
+    assert (template(top.evidence), top.expected) == (", as expected:", True)
+    assert args(top.evidence, "can use") == {"threads": 1, "cpus": cpus(1)}
     assert found.delivered.line.r2 > 0.99 > found.asked.line.r2
 
 
 def test_a_ceiling_below_what_is_there_is_told(as_messages):
     found = analysis.calibration(sweeps.make(Sweep(efficiency=lambda q: min(1, 1.3 / q))))
     assert found.regimes[-1].cause == "saturated"
-    assert found.regimes[-1].evidence.id == "calibration.ceiling.early"
+    assert template(found.regimes[-1].evidence) == "or the CPUs"
     assert found.regimes[-1].expected is False
 
 
@@ -99,7 +99,7 @@ def test_a_ceiling_below_what_is_there_is_told(as_messages):
             Sweep(clock_hz=lambda q: 2e9 if q > 1 else 4e9, heat=lambda q: 3.0 if q > 1 else 0.0),
             {},
             "heat",
-            {"times": 3.0, "calibration.range.chain": {"here": 2e9, "there": 4e9}},
+            {"times": 3.0, Phrase("clock (chains of"): {"here": 2e9, "there": 4e9}},
         ),
         (
             Sweep(
@@ -110,10 +110,10 @@ def test_a_ceiling_below_what_is_there_is_told(as_messages):
             {"driver": "acpi-cpufreq", "governor": "ondemand"},
             "slow_clock",
             {
-                "calibration.range.cpufreq": {"here": 2e9, "there": 4e9},
-                "calibration.range.driver": {"name": "acpi-cpufreq"},
-                "calibration.range.governor": {"name": "ondemand"},
-                "calibration.range.governed": {"by_load": True, "h90": False},
+                Phrase("the frequency (cpufreq)"): {"here": 2e9, "there": 4e9},
+                Phrase("{% if modes %}"): {"name": "acpi-cpufreq"},
+                Phrase("governor {name}"): {"name": "ondemand"},
+                Phrase(": the frequency"): {"by_load": True, "h90": False},
             },
         ),
         (
@@ -122,15 +122,15 @@ def test_a_ceiling_below_what_is_there_is_told(as_messages):
             "unseen",
             {
                 "virtual": True,
-                "calibration.range.same_clock": {"here": 4.1e9, "there": 4.1e9},
-                "calibration.range.left": {"virtual": True},
+                Phrase("clock {here}, there {there}"): {"here": 4.1e9, "there": 4.1e9},
+                Phrase(", or other"): {"virtual": True},
             },
         ),
         (
             Sweep(efficiency=lambda q: 0.6 if q > 1 else 1.0, clock_hz=None),
             {},
             "unseen",
-            {"virtual": False, "left": None, "calibration.range.no_clock": {"no_frequency": True}},
+            {"virtual": False, "left": None, Phrase("machine reports no"): {"no_frequency": True}},
         ),
     ],
 )
@@ -139,7 +139,21 @@ def test_what_happened_in_the_slow_range_is_its_cause(as_messages, machine, fact
     assert found.asked.verdict == "piecewise"
     slow = found.regimes[-1]
     assert slow.cause == {"slow_clock": "frequency"}.get(cause, cause), slow.evidence
-    assert slow.evidence.id == f"calibration.range.{cause}"
+    assert (
+        template(slow.evidence)
+        == {
+            "driver": "{% if modes %}",
+            "frequency": "frequency {hertz}",
+            "governor": "governor {name}",
+            "heat": "; the processor",
+            "left": ", or other",
+            "quota": "the requested CPU time was delivered,",
+            "slow_clock": "{slower}: {clock}{governed}",
+            "slower": "less than from",
+            "steal": "time to others,",
+            "unseen": "in this virtual",
+        }[cause]
+    )
     for name, value in known.items():
         inner = isinstance(value, dict)
         values = args(slow.evidence, name) if inner else slow.evidence.args
@@ -172,7 +186,7 @@ def test_a_line_that_misses_zero_is_said_to(off):
     found = analysis.calibration(sweeps.make(Sweep(efficiency=lambda quota: 1 + off / quota)))
     assert found.asked.verdict == "linear"
     said = messages.comparability(found)
-    assert (said.id, said.args["offset"]) == ("calibration.half.unfair", True)
+    assert (template(said), said.args["offset"]) == (". Values at", True)
 
 
 def test_two_whole_cpus_are_told_and_decide_nothing():
@@ -213,11 +227,11 @@ def test_what_is_missing_is_absent_and_told(as_messages):
     assert all(p.delivered is None and p.clock_hz is None for p in found.points)
     assert all(p.residual is None and p.rate.low is None for p in found.points)
     assert found.work == "execution"
-    steps = args(found.caveats, "calibration.caveat.steps")
+    steps = args(found.caveats, "more steps of")
     assert (steps["steps"][0], len(steps["steps"]), steps["others"]) == (step(0.1), 5, 15)
-    assert [one.id for one in found.caveats] == [
-        "calibration.caveat.no_interval",
-        "calibration.caveat.unmeasured",
+    assert [template(one) for one in found.caveats] == [
+        ": only one",
+        "quota and a",
     ]
 
 
@@ -225,36 +239,36 @@ def test_failed_trials_are_left_out_and_told(as_messages):
     found = analysis.calibration(sweeps.make(Sweep(failing=0.2)))
     good = sum(p.n for p in found.points)
     assert good < 140
-    assert args(found.caveats, "calibration.caveat.failed") == {"trials": 140 - good}
+    assert args(found.caveats, "failed and {% if trials == 1 %}") == {"trials": 140 - good}
 
 
 def test_sessions_that_differ_are_told(as_messages):
     same = analysis.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 1.0})))
-    assert args(same.caveats, "calibration.caveat.sessions") == {"sessions": 2}
+    assert args(same.caveats, "over all of") == {"sessions": 2}
     apart = analysis.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 0.9})))
-    told = args(apart.caveats, "calibration.caveat.sessions_differ")
+    told = args(apart.caveats, "and too narrow")
     assert (told["slow"], told["fast"], told["sessions"]) == (2, 1, 2)
     assert told["slower"].value == pytest.approx(0.1, abs=0.01)
 
 
 def test_more_than_was_asked_for_is_told(as_messages):
     found = analysis.calibration(sweeps.make(Sweep(withheld=lambda q: -0.1 if q < 0.5 else 0)))
-    steps = args(found.caveats, "calibration.caveat.too_much")["steps"]
+    steps = args(found.caveats, "or a quota")["steps"]
     assert steps.args["steps"] == [step(q) for q in (0.1, 0.2, 0.3, 0.4)]
 
 
 @pytest.mark.parametrize(
     ("results", "why"),
     [
-        (lambda: sweeps.make(quotas=(0.5, 1, 2)), "calibration.refusal.few"),
-        (lambda: sweeps.make(Sweep(failing=1.1)), "calibration.refusal.failed"),
-        (lambda: sweeps.make(quotas=(1.0,)), "calibration.refusal.steps"),
+        (lambda: sweeps.make(quotas=(0.5, 1, 2)), "of CPU with"),
+        (lambda: sweeps.make(Sweep(failing=1.1)), "no trial ended well"),
+        (lambda: sweeps.make(quotas=(1.0,)), "CPU: add a"),
     ],
 )
 def test_what_is_no_calibration_says_why(results, why):
     made = results()
     assert analysis.calibration(made) is None
-    assert analysis.refusal(made).id == why
+    assert template(analysis.refusal(made)) == why
 
 
 def test_an_experiment_without_windows_is_no_calibration():
@@ -262,7 +276,7 @@ def test_an_experiment_without_windows_is_no_calibration():
 
     made = synthetic.make()
     assert analysis.calibrations(made) == ()
-    assert analysis.refusal(made).id == "calibration.refusal.windows"
+    assert template(analysis.refusal(made)) == "table to the"
 
 
 def test_a_busy_machine_is_no_ceiling_of_its_own(as_messages):
@@ -277,9 +291,9 @@ def test_a_busy_machine_is_no_ceiling_of_its_own(as_messages):
     top = found.regimes[-1]
     assert top.cause == "quota"
     assert top.expected is False
-    assert "calibration.ceiling.unstopped" in ids(top.evidence)
-    assert args(top.evidence, "calibration.ceiling.arrived")["could"].value == 1.25
-    missing = args(found.caveats, "calibration.caveat.missing")
+    assert "{arrived}, although" in templates(top.evidence)
+    assert args(top.evidence, "CPUs were delivered")["could"].value == 1.25
+    missing = args(found.caveats, "usable CPU time")
     assert missing["missing"].value == pytest.approx(0.5, abs=0.01)
 
 
@@ -300,7 +314,7 @@ def test_a_first_step_apart_has_its_range_and_page(tmp_path: Path) -> None:
     found = analysis.calibration(sweeps.make(Sweep(efficiency=lambda q: 0.5 if q < 0.15 else 1.0)))
     assert messages.answer(found) == "no"
     said = messages.verdict(found)
-    assert (said.id, said.args["span"]) == ("calibration.scales.one", span(0.2, 2.0))
+    assert (template(said), said.args["span"]) == ("one line from", span(0.2, 2.0))
     assert said.args["apart"] == [cpus(0.1)]
     first, rest = found.regimes
     assert (first.start, first.end, rest.start, rest.end) == (0.1, 0.1, 0.2, 2.0)

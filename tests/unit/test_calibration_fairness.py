@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from said import args, ids
+from said import args, templates
 from swept import calibration
 
 from tare.errors import ExperimentError
@@ -39,18 +39,18 @@ def test_what_is_linear_is_fairer_than_what_is_not_however_fast() -> None:
     assert share.high is not None
     assert share.low < 30 / 33 < share.high
     told = answered(rows)
-    fairest = args(told, "calibration.settings.fairest")
+    fairest = args(told, "is the fairest:")
     assert (fairest["setting"], fairest["verdict"].args["verdict"]) == ("performance", "linear")
     assert fairest["verdict"].args["error"] is not None
-    assert args(told, "calibration.settings.slower")["fastest"] == "powersave"
+    assert args(told, "lower than that")["fastest"] == "powersave"
 
 
 def test_two_that_do_not_differ_beyond_their_noise_are_a_tie() -> None:
     rows = standings(a=calibration(seed=1), b=calibration(seed=2), c=calibration(slow_until=1.0))
     assert [row.fairest for row in rows] == [True, True, False]
-    assert args(answered(rows), "calibration.settings.tie")["settings"] == ["b", "a"]
+    assert args(answered(rows), "the fairest, a")["settings"] == ["b", "a"]
     rows = standings(a=calibration(seed=1), b=calibration(seed=2))
-    assert ids(answered(rows))[0] == "calibration.settings.tie_of_all"
+    assert templates(answered(rows))[0] == "are fairer than"
 
 
 def test_the_cost_is_of_the_largest_rate() -> None:

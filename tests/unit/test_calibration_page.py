@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import sweeps
 import swept
-from said import args, ids
+from said import args, template, templates
 from swept import fit_of_others
 
 from tare.experiment.sweep import messages
@@ -70,7 +70,7 @@ def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, mea
     assert "performance" in laid.answers[0]
     assert [f.name for f in laid.charts] == ["settings"]
     assert [row["place"] for row in laid.sections[0].finding.tables[0].rows] == ["fairest", None]
-    assert laid.doubts[0].id == "calibration.settings.order"
+    assert template(laid.doubts[0]) == "them, such as"
     assert len(laid.doubts) == 3
     off = [f"governor={name},turbo=off" for name in VALUES["governor"]]
     assert [(d.args["setting"], d.args["state"], d.args["why"]) for d in laid.doubts[1:]] == [
@@ -86,7 +86,7 @@ def test_settings_of_which_none_is_measured(matrix):
     nothing = msgspec.structs.replace(matrix, standings=(), answer=None)
     laid = page.of_matrix(nothing, {}, "tare calibrate")
     assert laid.charts == []
-    assert laid.answers == (message("calibration.settings.none"),)
+    assert laid.answers == (message("nothing was measured"),)
 
 
 def test_two_machines(jumping, steady, tmp_path):
@@ -109,9 +109,9 @@ def test_somebody_else_s_sweep(tmp_path):
     fit = fit_of_others(QUOTAS, rates)
     laid = page.of_fit(fit, "points", "sweep.csv", "tare calibrate fit sweep.csv")
     assert laid.answers == (messages.of_fit(fit, "points"),)
-    assert ids(laid.answers)[0] == "calibration.fit.yes"
+    assert templates(laid.answers)[0] == "the speed follows"
     bent = [54 * q if q < 1.25 else 40 + 20 * q for q in QUOTAS]
-    pieces = args(messages.of_fit(fit_of_others(QUOTAS, bent), "points"), "calibration.fit.pieces")
+    pieces = args(messages.of_fit(fit_of_others(QUOTAS, bent), "points"), "{pieces | length}")
     assert [(one.args["slope"], one.args["unit"]) for one in pieces["pieces"]] == [
         (pytest.approx(54), "points"), (pytest.approx(20), "points"),
     ]  # fmt: skip

@@ -7,7 +7,7 @@ import re
 
 import pytest
 import synthetic
-from said import args, ids
+from said import args, templates
 
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.cells import basis_of
@@ -45,7 +45,7 @@ def test_a_chart_of_ratios_counts_what_is_inconclusive(
     chart: str, results: Results, findings: tuple[Finding, ...]
 ) -> None:
     said = described(chart, results, findings)
-    assert args(said, "chart.ratios.inconclusive")["total"] == 8
+    assert args(said, "{total | counted('comparison')}")["total"] == 8
 
 
 def ratio(where: str, low: float | None) -> Ratio:
@@ -55,9 +55,9 @@ def ratio(where: str, low: float | None) -> Ratio:
 def test_what_is_inconclusive_and_not_drawn_is_counted() -> None:
     some = [ratio(str(i), None if i < 7 else 1.05) for i in range(64)]
     said = describe_ratios(some)
-    assert args(said, "chart.ratios.inconclusive") == {"some": 7, "total": 64}
-    assert args(said, "chart.first") == {"drawn": 60, "total": 64}
-    assert "chart.first" not in ids(describe_ratios(some[10:20]))
+    assert args(said, "{total | counted('comparison')}") == {"some": 7, "total": 64}
+    assert args(said, "cells are drawn;") == {"drawn": 60, "total": 64}
+    assert "cells are drawn;" not in templates(describe_ratios(some[10:20]))
 
 
 def test_medians_say_how_many_trials_they_are_of(
@@ -67,14 +67,14 @@ def test_medians_say_how_many_trials_they_are_of(
     basis = basis_of(results)
     assert not isinstance(basis, Message)
     expected = {"metric": basis.metric, "least": 30, "most": 30}
-    assert args(said, "chart.medians.marks") == expected
+    assert args(said, "are 95 %") == expected
 
 
 def test_the_limits_of_parallelism_are_given(
     results: Results, findings: tuple[Finding, ...]
 ) -> None:
     said = described("parallelism", results, findings)
-    assert args(said, "chart.parallelism.marks") == {
+    assert args(said, "to the fewest") == {
         "shift": Chosen(results.experiment.parallel_shift),
         "growth": Chosen(results.experiment.parallel_growth, "growth"),
     }
@@ -92,7 +92,13 @@ def test_the_panels_of_a_chart_have_ratios_in_one_unit(
 def test_what_has_no_room_is_named_or_counted() -> None:
     assert left_out([]) == ()
     names = [str(i) for i in range(15)]
-    assert args(left_out(names), "chart.left_out") == {"names": names[:12], "more": 3}
-    assert args(left_out(names[:2]), "chart.left_out") == {"names": names[:2], "more": 0}
+    assert args(left_out(names), "{% if more %}{names | join(', ')}") == {
+        "names": names[:12],
+        "more": 3,
+    }
+    assert args(left_out(names[:2]), "{% if more %}{names | join(', ')}") == {
+        "names": names[:2],
+        "more": 0,
+    }
     assert first_of(16, 16) == ()
-    assert args(first_of(16, 17), "chart.first") == {"drawn": 16, "total": 17}
+    assert args(first_of(16, 17), "cells are drawn;") == {"drawn": 16, "total": 17}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from said import template
 from trees import MACHINES, seen
 
 from tare.errors import ExperimentError
@@ -113,19 +114,19 @@ def test_who_called_sudo_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
     report = examination.examine(seen("arm_board", tmp_path))
     first, second, *_, fixes = screen.summary(report, PURPOSES)
-    assert first.id == "doctor.report.unfit"
+    assert template(first) == "Not fit for"
     assert first.args == {
-        "purposes": [message("doctor.purpose.times"), message("doctor.purpose.speed")],
+        "purposes": [message("wall times of milliseconds"), message("comparing CPU speeds")],
         "checks": ["CPUs", "frequency governor"],
     }
-    assert second.args["purposes"] == [message("doctor.purpose.parallel")]
+    assert second.args["purposes"] == [message("concurrent workers")]
     assert fixes.args["count"] == 1
 
 
 def test_a_summary_of_one_purpose_is_silent_about_the_others(tmp_path: Path) -> None:
     report = examination.examine(seen("arm_board", tmp_path))
     (fit,) = screen.summary(report, ["disk"])
-    assert fit.args == {"purposes": [message("doctor.purpose.disk")], "partial": True}
+    assert fit.args == {"purposes": [message("disk times")], "partial": True}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -159,9 +160,9 @@ def test_what_is_bad_comes_first_and_what_is_good_in_few_lines(
 def test_where_nothing_is_fit_that_is_all_that_is_said(tmp_path: Path) -> None:
     report = examination.examine(seen("arm_board", tmp_path))
     (unfit,) = screen.summary(report, ["parallel"])
-    assert unfit.id == "doctor.report.unfit"
+    assert template(unfit) == "Not fit for"
     assert unfit.args == {
-        "purposes": [message("doctor.purpose.parallel")],
+        "purposes": [message("concurrent workers")],
         "checks": ["CPUs"],
     }
 

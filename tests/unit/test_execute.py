@@ -582,7 +582,13 @@ MACHINE_SIZE = {"platform": ("bare",), "size": ("2c512m",)}
 
 def test_what_the_observer_may_not_see_is_noted_once(session: Any) -> None:
     lines, _, _ = session(experiment())
-    note = sentence(message("execute.unobserved", why=BlindObserver.refusal))
+    note = sentence(
+        message(
+            "the kernel does not permit observing the CPUs; each agent observes its own "
+            "process, or times it from outside: {why}",
+            why=BlindObserver.refusal,
+        )
+    )
     assert [line.message for line in instances(lines, journal.Note)] == [note]
 
 
@@ -594,7 +600,11 @@ def test_probes_that_fail_end_no_session(tmp_path: Path) -> None:
     request: Any = SimpleNamespace(weigh=fails, probing=SHORT_PROBING, progress=Quiet())
     weigh(request, writer, "after")
     writer.close()
-    noted = message("execute.probes.failed", moment="after", why="too busy after")
+    noted = message(
+        "the machine could not be probed {moment} the trials: {why}",
+        moment="after",
+        why="too busy after",
+    )
     assert sentence(noted) in (tmp_path / "journal").read_text()
 
 
@@ -602,7 +612,13 @@ def test_an_emulation_is_noted(session: Any) -> None:
     lines, _, _ = session(
         experiment(factors=MACHINE_SIZE), machines=("bare",), seen=seeing(**WHOLE)
     )
-    note = sentence(message("execute.emulated", platform="bare"))
+    note = sentence(
+        message(
+            "{platform} is EMULATED: such times do not hold on hardware, and no overhead is "
+            "derived from them",
+            platform="bare",
+        )
+    )
     assert note in [note.message for note in instances(lines, journal.Note)]
 
 

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import served
 import synthetic
+from said import template
 from typer.testing import CliRunner
 
 from tare.applications import image
@@ -155,7 +156,7 @@ def test_what_is_missing_in_a_folder_is_told_from_its_trials(folder: Path, tmp_p
     assert found.left(20) == 8 * len(stored.cells)
     assert found.unknown == {}
     alone = [*plan_screen.answers(asked(12).experiment, found)]
-    assert [one.id for one in alone] == ["plan.left"]
+    assert [template(one) for one in alone] == ["complete: all of"]
     assert pipeline.remaining(asked(20), tmp_path) is None
 
 
@@ -182,12 +183,34 @@ def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Me
 def test_a_plan_answers_how_long_it_takes() -> None:
     takes, block = planned(1, None, block_s=0.3, cells=1)
     assert takes == message(
-        "plan.takes", total=Duration(0.3), trials=1, cells=1, all=1, fewer=False
+        "takes ≈ {total}: {% if fewer %}{all | counted('trial')}, at most {trials} "
+        "{% else %}{trials | counted('trial')} {% endif %}{% if cells > 1 %}in each of "
+        "{cells | counted('cell')}{% else %}of the only cell{% endif %}",
+        total=Duration(0.3),
+        trials=1,
+        cells=1,
+        all=1,
+        fewer=False,
     )
-    assert block == message("plan.block", cells=1, block=Duration(0.3), starts=None, basis="")
+    assert block == message(
+        "one trial{% if cells > 1 %} of each of {cells | counted('cell')}{% endif %} takes "
+        "≈ {block}{% if starts %}, starting the platforms once ≈ {starts}{% else %}, "
+        "starts included{% endif %}{% if basis %} {basis}{% endif %}",
+        cells=1,
+        block=Duration(0.3),
+        starts=None,
+        basis="",
+    )
     takes, block = planned(12, 480.0, block_s=6.0, starts_s=3.0)
     assert takes == message(
-        "plan.takes", total=Duration(75.0), trials=12, cells=4, all=48, fewer=False
+        "takes ≈ {total}: {% if fewer %}{all | counted('trial')}, at most {trials} "
+        "{% else %}{trials | counted('trial')} {% endif %}{% if cells > 1 %}in each of "
+        "{cells | counted('cell')}{% else %}of the only cell{% endif %}",
+        total=Duration(75.0),
+        trials=12,
+        cells=4,
+        all=48,
+        fewer=False,
     )
     assert (block.args["block"], block.args["starts"]) == (Duration(6.0), Duration(3.0))
 
@@ -195,28 +218,45 @@ def test_a_plan_answers_how_long_it_takes() -> None:
 def test_a_plan_says_what_is_left_of_what_has_begun() -> None:
     given = {"block_s": 4.0, "trials_s": (1.0, 3.0), "cells": 2, "starts_s": 1.0}
     left, block, *_ = planned(3, None, done=(2, 1), **given)
-    assert left == message("plan.left", total=Duration(8.0), left=3, trials=6)
-    assert block.args["basis"] == message("plan.measured")
+    assert left == message(
+        "{% if left %}takes ≈ {total}: {left} of {trials | counted('trial')} are left"
+        "{% else %}complete: all of {trials | counted('trial')} are there{% endif %}",
+        total=Duration(8.0),
+        left=3,
+        trials=6,
+    )
+    assert block.args["basis"] == message("(measured in earlier sessions)")
     (complete,) = planned(3, None, done=(3, 4), **given)
     assert complete.args["left"] == 0
 
 
 def test_a_plan_says_what_a_budget_leaves() -> None:
     ended, whole, block = planned(12, 40.0, block_s=6.0, executed=2)
-    assert (ended.id, whole.id, block.id) == ("plan.ended", "plan.whole", "plan.block")
+    assert (template(ended), template(whole), template(block)) == (
+        ": the budget",
+        "a budget: ≈",
+        ", starting the",
+    )
     assert ended.args == {
         "total": Duration(36.0), "budget": Duration(40.0), "room": 6, "trials": 12
     }  # fmt: skip
     assert whole.args["time"] == Duration(72.0)
-    assert block.args["basis"] == message("plan.estimated", executed=2, cells=4)
-    assert planned(12, 4.0, block_s=6.0)[0].id == "plan.short"
+    assert block.args["basis"] == message(
+        "(estimated from {executed} of {cells} cells)", executed=2, cells=4
+    )
+    assert template(planned(12, 4.0, block_s=6.0)[0]) == "too short for"
     bounded, room, _ = planned(None, 40.0, block_s=6.0)
-    assert (bounded.id, room.args) == ("plan.bounded", {"room": 6})
-    assert planned(None, None, block_s=6.0)[0].id == "plan.precise"
+    assert (template(bounded), room.args) == (": ends when", {"room": 6})
+    assert template(planned(None, None, block_s=6.0)[0]) == "; no budget"
     ended, probes, *_ = planned(12, 40.0, block_s=6.0, once_s=11.0, probes_s=10.0)
     assert ended.args["room"] == 5
     assert ended.args["total"] == Duration(41.0)
-    assert probes == message("plan.probes", time=Duration(10.0), budget=True)
+    assert probes == message(
+        "≈ {time} of {% if budget %}the budget{% else %}that{% endif %} are for probing "
+        "the machine before and after the trials; on a busy machine up to 4 × as long",
+        time=Duration(10.0),
+        budget=True,
+    )
 
 
 @pytest.mark.parametrize(("trials_s", "each"), [((1.0, 1.1), Duration(1.05)), ((1.0, 1.3), None)])
@@ -248,11 +288,11 @@ def test_a_plan_says_what_it_executes_first(monkeypatch: pytest.MonkeyPatch) -> 
     trials, images, services = plan_screen.announcement(experiment, cells)
     assert (trials.args["trials"], trials.args["cells"]) == (2, 4)
     assert trials.args["first"] == 3
-    assert (images.id, services.id) == ("plan.images", "plan.services")
+    assert (template(images), template(services)) == ("and is kept", "and ends its")
     assert images.args["names"] == services.args["names"] == ["shop"]
     monkeypatch.setattr(image, "size_bytes", lambda application: 1)
     found = plan_screen.announcement(experiment, cells)
-    assert [one.id for one in found] == ["plan.trials", "plan.services"]
+    assert [template(one) for one in found] == [", mostly far", "and ends its"]
     for line in sentences([trials, images, services]):
         assert len(line.split()) <= 25
 
@@ -261,8 +301,8 @@ def test_a_plan_says_what_it_executes_first(monkeypatch: pytest.MonkeyPatch) -> 
     ("sizes", "told"),
     [
         (("1c",), []),
-        (("2c",), ["plan.shared"]),
-        (("1c", "2c", "all"), ["plan.shared", "plan.shared", "plan.unlike"]),
+        (("2c",), ["the services, so"]),
+        (("1c", "2c", "all"), ["the services, so", "the services, so", "of which only"]),
     ],
 )
 def test_a_plan_says_at_which_sizes_drivers_share_cpus(
@@ -270,8 +310,8 @@ def test_a_plan_says_at_which_sizes_drivers_share_cpus(
 ) -> None:
     experiment = of_sizes(*sizes)
     found = plan_screen.shared_cpus(experiment, plan.cells(experiment, TWO_CPUS), TWO_CPUS)
-    assert [one.id for one in found] == told
-    shared = [one.args["size"] for one in found if one.id == "plan.shared"]
+    assert [template(one) for one in found] == told
+    shared = [one.args["size"] for one in found if template(one) == "the services, so"]
     assert shared == [size for size in sizes if size != "1c"]
     for line in sentences(found):
         assert len(line.split()) <= 25

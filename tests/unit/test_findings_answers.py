@@ -10,7 +10,7 @@ import columns
 import msgspec
 import numpy as np
 import pytest
-from said import args, ids
+from said import args, template, templates
 from scipy import stats
 from synthetic import MS, Behaviour, make
 
@@ -54,8 +54,8 @@ def test_the_unstable_platform_is_named_with_its_ratio() -> None:
     found = ask("stability", make(noisy_docker, workers=(1,), trials=60))
     assert (found.verdict, found.within, found.word) == ("less stable", None, "less stable")
     asked = {"platforms": ["docker"], "reference": "bare", "margin": Chosen(0.5, "growth")}
-    assert args(found.question, "stability.question") == asked
-    assert args(found.answer, "stability.part")["verdict"] == "less stable"
+    assert args(found.question, "{margin})?") == asked
+    assert args(found.answer, "{ratios | listing}")["verdict"] == "less stable"
     (estimate,) = found.estimates
     assert estimate.low is not None
     assert estimate.high is not None
@@ -69,23 +69,23 @@ def test_equal_platforms_are_told_to_be_as_stable() -> None:
     found = ask("stability", make(workers=(1,), trials=300))
     assert (found.verdict, found.within) == ("equally stable", Chosen(0.5, "growth"))
     assert found.word == EQUALLY
-    (part,) = args(found.summary, "stability.summary")["parts"]
+    (part,) = args(found.summary, "spread vs. {reference}:")["parts"]
     assert (part.args["platforms"], part.args["verdict"]) == (["docker"], EQUALLY)
-    assert args(found.answer, "cells.detectable")["change"].value < 0.5
+    assert args(found.answer, "Smallest detectable change:")["change"].value < 0.5
 
 
 def test_too_few_trials_for_a_spread_are_told_without_a_number() -> None:
     found = ask("stability", make(workers=(1, 2), trials=12))
     assert found.verdict == "inconclusive"
-    assert args(found.answer, "stability.part_few")["trials"] == 12
-    assert "stability.part" not in ids(found.answer)
+    assert args(found.answer, "per cell are")["trials"] == 12
+    assert "{ratios | listing}" not in templates(found.answer)
 
 
 def test_what_an_interval_needs_is_not_told_to_decide() -> None:
     names = ("bare", "docker", "runc")
     found = ask("stability", make(platforms=names, workers=(1,), trials=12))
     # Once for all of them.
-    few = args(found.summary, "stability.part_few")
+    few = args(found.summary, "per cell are")
     assert few["platforms"] == ["docker", "runc"]
     assert (few["trials"], few["least"]) == (12, 20)
     assert few["more"].args["trials"] == 8
@@ -95,8 +95,8 @@ def test_what_an_interval_needs_is_not_told_to_decide() -> None:
 
 def test_what_is_undecided_of_one_cell_is_said_once() -> None:
     found = ask("stability", make(workers=(1,), trials=25))
-    assert ids(found.answer).count("stability.part") == 1
-    assert "stability.cells" not in ids(found.answer)
+    assert templates(found.answer).count("{ratios | listing}") == 1
+    assert ", by cell:" not in templates(found.answer)
 
 
 def test_all_cells_together_decide_what_each_alone_does_not() -> None:
@@ -105,7 +105,7 @@ def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     cells = [r["verdict"] for r in found.tables[0].rows]
     assert cells.count("inconclusive") >= 3
     assert found.verdict == "equally stable"
-    assert args(found.answer, "stability.part")["verdict"] == EQUALLY
+    assert args(found.answer, "{ratios | listing}")["verdict"] == EQUALLY
     overall = found.estimates[0]
     assert overall.levels == {"platform": "docker"}
     assert overall.low is not None
@@ -114,7 +114,7 @@ def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     assert len(overall.trials) == 2 * 6 * 45
 
     seen = [r["detectable"] for r in found.tables[0].rows]
-    told = args(found.answer, "cells.detectable")["change"].value
+    told = args(found.answer, "Smallest detectable change:")["change"].value
     assert told < min(seen)
 
 
@@ -126,8 +126,10 @@ def test_what_an_undecided_interval_excludes_is_told() -> None:
     assert found.verdict == "inconclusive"
     assert found.estimates[0].high is not None
     assert found.estimates[0].high < 1.5
-    said = args(found.answer, "stability.part")
-    assert said["verdict"] == message("stability.bounded", margin=Chosen(0.5, "growth"))
+    said = args(found.answer, "{ratios | listing}")
+    assert said["verdict"] == message(
+        "inconclusive, but at most {margin} as wide", margin=Chosen(0.5, "growth")
+    )
 
 
 def test_a_spread_that_is_larger_by_less_than_matters_is_told_as_larger() -> None:
@@ -136,7 +138,7 @@ def test_a_spread_that_is_larger_by_less_than_matters_is_told_as_larger() -> Non
 
     found = ask("stability", make(rule, workloads=("a", "b"), workers=(1,), trials=400))
     assert (found.verdict, found.word) == ("less stable", "less stable (within 1.5 ×)")
-    assert args(found.summary, "stability.part")["verdict"] == "less stable (within 1.5 ×)"
+    assert args(found.summary, "{ratios | listing}")["verdict"] == "less stable (within 1.5 ×)"
     words = {row["verdict"] for row in found.tables[0].rows}
     assert words == {"less stable (within 1.5 ×)"}
 
@@ -148,7 +150,7 @@ def test_one_bad_cell_is_not_hidden_by_the_others() -> None:
 
     found = ask("stability", make(rule, workloads=("a", "b", "c"), workers=(1,), trials=45))
     assert found.verdict == "less stable"
-    worse = args(found.answer, "cells.verdict")
+    worse = args(found.answer, "{quantity}")
     assert (worse["verdict"], worse["share"].args) == ("less stable", {"some": 1, "total": 3})
 
 
@@ -157,7 +159,7 @@ def test_few_trials_leave_it_undecided_and_say_how_many_more() -> None:
     assert found.verdict == "inconclusive"
     row = found.tables[0].rows[0]
     assert row["more"] > 50
-    assert args(found.settle, "cells.more")["trials"] == row["more"]
+    assert args(found.settle, "measure on a")["trials"] == row["more"]
     assert row["verdict"] == "inconclusive"
 
 
@@ -173,16 +175,16 @@ def test_only_bare_is_told_as_such_and_what_was_left_out_beside_it() -> None:
     results = make(platforms=("bare",), notes=[note])
     found = ask("stability", results)
     assert found.verdict == "none"
-    assert found.question == message("stability.question_of_one", platform="bare")
-    assert args(found.answer, "stability.one")["n"] == 40
+    assert found.question == message("How much do values vary on {platform}?", platform="bare")
+    assert args(found.answer, "p10–p90 range is")["n"] == 40
     assert note not in found.caveats
     assert headline(results, all_findings(results, SUPPLIES.findings()))[-1] == note
 
 
 def test_no_range_is_told_of_too_few_trials() -> None:
     found = ask("stability", make(platforms=("bare",), workers=(1,), trials=2))
-    assert args(found.answer, "stability.too_few")["most"] == 2
-    assert ids(found.answer) == ["stability.too_few"]
+    assert args(found.answer, "were measured at")["most"] == 2
+    assert templates(found.answer) == ["were measured at"]
 
 
 def test_without_a_common_source_nothing_is_compared_and_the_reason_is_told() -> None:
@@ -190,7 +192,7 @@ def test_without_a_common_source_nothing_is_compared_and_the_reason_is_told() ->
     for name in ("stability", "overhead", "parallelism"):
         found = ask(name, results)
         assert found.verdict == "nothing to compare"
-        told = args(found.answer, "cells.no_common_source")
+        told = args(found.answer, "compare: no source of")
         assert [one.args for one in told["sources"]] == [{"platform": "bare", "sources": ["self"]}]
         assert told["missing"] == ["docker"]
         assert found.estimates == ()
@@ -217,9 +219,9 @@ def test_the_largest_undisturbed_number_of_workers_is_found() -> None:
     results = make(rule, platforms=("bare",), workers=(1, 2, 4), trials=200)
     found = ask("parallelism", results)
     assert found.verdict == "no"
-    told = args(found.summary, "parallelism.at_most")
+    told = args(found.summary, "at a time.")
     assert (told["workers"], told["more"]) == (2, 4)
-    assert ids(tuple(told["disturbance"])) == ["parallelism.shift"]
+    assert templates(tuple(told["disturbance"])) == ["{shift} (limit"]
     assert [r["state"] for r in found.tables[0].rows] == ["undisturbed", "disturbed"]
 
 
@@ -229,11 +231,11 @@ def test_a_platform_that_allows_more_workers_is_named() -> None:
         return Behaviour(mean_ns=200 * MS * (1.5 if slow else 1))
 
     found = ask("parallelism", make(rule, trials=300))
-    said = args(found.summary, "parallelism.at_most")
+    said = args(found.summary, "at a time.")
     assert (said["workers"], said["more"]) == (1, 2)
-    assert args(said["disturbance"][0], "parallelism.shift")["shift"].value > 1.4
+    assert args(said["disturbance"][0], "{shift} (limit")["shift"].value > 1.4
     assert said["where"] == Levels({"workload": "exp_float", "platform": "docker"})
-    assert said["elsewhere"] == [message("parallelism.on", workers=2, platform="bare")]
+    assert said["elsewhere"] == [message("{workers} on {platform}", workers=2, platform="bare")]
 
 
 def test_a_growing_spread_disturbs_too() -> None:
@@ -241,16 +243,16 @@ def test_a_growing_spread_disturbs_too() -> None:
         return Behaviour(spread=0.01 * int(levels["workers"]) ** 2)
 
     found = ask("parallelism", make(rule, platforms=("bare",), trials=80))
-    told = args(found.answer, "parallelism.growth")
+    told = args(found.answer, "spread grows by")
     assert told["growth"].value > 2
     assert told["limit"] == Chosen(0.5, "growth")
-    assert "parallelism.shift" not in ids(found.answer)
+    assert "{shift} (limit" not in templates(found.answer)
 
 
 def test_all_that_was_tried_may_be_undisturbed() -> None:
     found = ask("parallelism", make(platforms=("bare",), trials=300))
     assert found.verdict == "yes"
-    assert args(found.summary, "parallelism.all")["workers"] == 2
+    assert args(found.summary, "at a time,")["workers"] == 2
 
 
 def test_thresholds_are_the_experiments() -> None:
@@ -263,9 +265,9 @@ def test_thresholds_are_the_experiments() -> None:
 def test_undecided_workers_say_how_many_trials_would_do() -> None:
     found = ask("parallelism", make(platforms=("bare",), trials=25))
     assert found.verdict == "inconclusive"
-    told = args(found.answer, "parallelism.inconclusive")
+    told = args(found.answer, "workers at a")
     assert (told["workers"], told["more"]) == (1, 2)
-    assert args(found.settle, "cells.more")["trials"] >= told["trials"].args["trials"]
+    assert args(found.settle, "measure on a")["trials"] >= told["trials"].args["trials"]
     assert told["trials"].args["trials"] == found.tables[0].rows[0]["more"]
 
 
@@ -275,7 +277,7 @@ def test_the_group_that_is_disturbed_most_is_named() -> None:
         return Behaviour(mean_ns=200 * MS * (slow if levels["workers"] == "2" else 1))
 
     found = ask("parallelism", make(rule, platforms=("bare",), workloads=tuple("abcde"), trials=80))
-    told = args(found.answer, "parallelism.at_most")
+    told = args(found.answer, "at a time.")
     assert told["where"] == Levels({"workload": "c"})
     assert told["disturbance"][0].args["shift"].value == pytest.approx(2, rel=0.02)
     assert [r["state"] for r in found.tables[0].rows] == ["disturbed"] * 4 + ["undisturbed"]
@@ -290,12 +292,12 @@ def test_further_trials_are_those_of_the_group_that_needs_most() -> None:
     more = {r["workload"]: r["more"] for r in found.tables[0].rows}
     most = max(more, key=lambda w: more[w])
     assert len(set(more.values())) == 2
-    assert args(found.settle, "cells.more")["trials"] == more[most]
+    assert args(found.settle, "measure on a")["trials"] == more[most]
 
 
 def test_more_workers_than_cpus_are_remarked() -> None:
     found = ask("parallelism", make(platforms=("bare",), workers=(1, 4), trials=12))
-    assert args(found.caveats, "parallelism.more_than_cpus") == {"cpus": 2}
+    assert args(found.caveats, "CPU time does") == {"cpus": 2}
 
 
 def waiting(results: Results, factor: float) -> Results:
@@ -313,10 +315,13 @@ def test_wall_time_is_told_beside_cpu_time() -> None:
     slow = make(slow_pairs, platforms=("bare",), trials=60)
     found = ask("parallelism", waiting(slow, 2.0))
     cpu, wall = messages_of(found.answer)
-    assert cpu.id == "parallelism.at_most"
-    assert (wall.id, wall.args["metric"]) == ("parallelism.by_metric", "kernel_wall_ns")
-    assert wall.args["said"].id == "parallelism.at_most"
-    shift = args(wall, "parallelism.shift")["shift"]
+    assert template(cpu) == "at a time."
+    assert (template(wall), wall.args["metric"]) == (
+        "by {metric | metric}: {said}",
+        "kernel_wall_ns",
+    )
+    assert template(wall.args["said"]) == "at a time."
+    shift = args(wall, "{shift} (limit")["shift"]
     assert shift.value == pytest.approx(2.4, rel=0.02)
     # It allows as many workers, so that the head has it once.
     assert messages_of(found.summary) == [cpu]
@@ -326,8 +331,8 @@ def test_waiting_shows_in_wall_time_only() -> None:
     found = ask("parallelism", waiting(make(platforms=("bare",), trials=200), 1.5))
     assert found.verdict == "yes"
     cpu, wall = messages_of(found.summary)
-    assert (cpu.id, cpu.args["workers"]) == ("parallelism.all", 2)
-    assert wall.args["said"].id == "parallelism.at_most"
+    assert (template(cpu), cpu.args["workers"]) == ("at a time,", 2)
+    assert template(wall.args["said"]) == "at a time."
     assert wall.args["said"].args["workers"] == 1
 
 
@@ -346,10 +351,10 @@ def test_cost_has_its_interval_and_verdict() -> None:
     assert rows["docker"]["verdict"] == "slower"
     assert rows["docker"]["low"] < 1.1 < rows["docker"]["high"]
     assert rows["unshare"]["verdict"] == "equivalent (within 2 %)"
-    docker, unshare = args(found.summary, "overhead.summary")["parts"]
+    docker, unshare = args(found.summary, "overhead vs.")["parts"]
     row = rows["docker"]
     assert docker.args["ratio"] == Ratio(row["ratio"], row["low"], row["high"])
-    assert unshare == message("overhead.within", platform="unshare", margin=Chosen(0.02))
+    assert unshare == message("{platform} < {margin}", platform="unshare", margin=Chosen(0.02))
 
 
 def rates(**given: Any) -> Results:
@@ -369,11 +374,11 @@ def test_of_a_rate_less_is_slower() -> None:
     (row,) = found.tables[0].rows
     assert row["verdict"] == "slower"
     assert row["high"] < 1
-    assert args(found.answer, "cells.verdict")["verdict"] == "slower"
-    assert ids(found.summary)[0] == "overhead.summary_of_rates"
-    assert args(found.summary, "overhead.differs")["ratio"].value == pytest.approx(0.9, rel=0.01)
+    assert args(found.answer, "{quantity}")["verdict"] == "slower"
+    assert templates(found.summary)[0] == "throughput vs."
+    assert args(found.summary, "cell)")["ratio"].value == pytest.approx(0.9, rel=0.01)
     asked = ask("difference", rates(stopping=Stopping(trials=60, compare="platform")))
-    said = args(asked.answer, "difference.differs")
+    said = args(asked.answer, "{first}{% if margin %}")
     assert (said["second"], said["first"], said["verdict"]) == ("docker", "bare", "slower")
     assert said["ratio"].value == pytest.approx(0.9, rel=0.01)
     assert asked.tables[0].rows[-1]["verdict"] == "slower"
@@ -387,7 +392,7 @@ def test_of_a_rate_nothing_is_asked_that_speaks_of_times() -> None:
 
 def test_an_undecided_cost_is_told_with_its_estimate_and_interval() -> None:
     found = ask("overhead", make(Behaviour(spread=0.1), workers=(1,), trials=30))
-    told = args(found.summary, "overhead.at_most")
+    told = args(found.summary, "{platform} ≤ {bound}")
     assert told["ratio"].low < 1 < told["ratio"].high
     assert told["bound"].value == pytest.approx(told["ratio"].high - 1)
     assert found.settle is not None
@@ -405,14 +410,31 @@ def test_equal_platforms_are_rarely_told_to_differ(experiments: int) -> None:
     assert max(alarms.values()) <= stats.binom.ppf(0.99, experiments, 0.05)
 
 
+#: A few words of each sentence on concurrent workers.
+PARALLELISM = [
+    "one number of",
+    "at a time,",
+    "at a time.",
+    "workers at a",
+    "{workers} on {platform}",
+    "by {metric | metric}: {said}",
+    "workers: inconclusive in",
+    "{shift} (limit",
+    "spread grows by",
+    "CPU time does",
+    "to {workers | counted('worker')},",
+    "of the shift",
+]
+
+
 def test_headline_answers_first_and_tells_failures_and_basis() -> None:
     results = make(lambda _: Behaviour(failing=0.1), trials=60)
     told = headline(results, all_findings(results, SUPPLIES.findings()))
-    names = [one.id for one in told if isinstance(one, Message)]
-    assert any(name.startswith("parallelism.") for name in names)
-    basis = args(tuple(told), "headline.basis")
+    names = [template(one) for one in told if isinstance(one, Message)]
+    assert any(name in PARALLELISM for name in names)
+    basis = args(tuple(told), "cell; 95 %")
     assert (basis["metric"], basis["source"]) == ("kernel_cpu_ns", "self")
-    assert names[-1] == "headline.failed"
+    assert names[-1] == "the other cells"
 
 
 @functools.cache
@@ -448,7 +470,7 @@ def test_units_say_what_they_are_and_have_one_place() -> None:
 def test_no_good_trial_concludes_nothing() -> None:
     results = make(Behaviour(failing=1.0), trials=3)
     told = headline(results, all_findings(results, SUPPLIES.findings()))
-    assert args(tuple(told[:1]), "cells.none_good") == {}
+    assert args(tuple(told[:1]), "compare: no trial ended") == {}
 
 
 def test_rows_have_what_the_columns_promise() -> None:

@@ -31,7 +31,7 @@ def test_every_cell_of_a_short_experiment_is_tested() -> None:
     assert len(table.rows) == 2
     assert {part for part, _ in assumptions.PARTS} < {column.key for column in table.columns}
     assert all(row["independence"] and row["stationarity"] for row in table.rows)
-    said = args(found.answer, "assumptions.counts")
+    said = args(found.answer, "{total} {noun}")
     assert (said["total"], said["noun"]) == (2, "cells")
 
 

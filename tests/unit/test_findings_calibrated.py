@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from said import args
+from said import args, template
 from situations import CALIBRATION, with_quotas
 
 from tare.experiment.findings.answers import all_findings
@@ -28,15 +28,24 @@ def test_shares_of_one_range_are_comparable() -> None:
     found = find(with_quotas(0.5, 1.0))
     assert found is not None
     assert found.verdict == "yes"
-    linear = message("calibrated.range", low=Chosen(0.1, "1"), high=Chosen(2.0, "1"))
+    linear = message(
+        "{low}{% if high != low %} to {high}{% endif %} CPU"
+        "{% if high.value != 1 or high != low %}s{% endif %}",
+        low=Chosen(0.1, "1"),
+        high=Chosen(2.0, "1"),
+    )
     assert found.answer == (
-        message("calibrated.one", linear=linear),
+        message("all CPU shares are in one linear range ({linear})", linear=linear),
         message(
-            "calibrated.scaling",
+            "CPU scaling of this machine: {% if verdict != 'linear' or not ranges %}"
+            "{verdict}{% if ranges %}, {% endif %}{% endif %}{% if ranges %}linear "
+            "from {ranges | listing}{% endif %} ({source})",
             verdict="linear",
             ranges=[linear],
             source=message(
-                "calibrated.source",
+                "{date}, {workload} on {platform}{% if r2 is not none %}, R² = "
+                "{r2 | r_squared}{% endif %}{% if lost %}, {lost} of the CPU time went "
+                "to other work{% endif %}",
                 date="2026-05-01 10:00",
                 workload="linpack (size 1000)",
                 platform="bare",
@@ -55,7 +64,7 @@ def test_what_did_not_tell_whether_the_cpus_were_free_decides_nothing() -> None:
     assert found is not None
     assert found.verdict == "inconclusive"
     [answer] = found.answer
-    assert answer.id == "calibrated.unrecorded"
+    assert template(answer) == "CPU use by"
     assert answer.args["source"].args["lost"] is None
 
 
@@ -63,7 +72,12 @@ def test_instances_of_their_own_take_a_quota_each() -> None:
     found = find(with_quotas(1.0, 1.5, own=True))
     assert found is not None
     assert found.verdict == "no"
-    assert found.answer[0] == message("calibrated.outside", shares=[Chosen(3.0, "1")])
+    assert found.answer[0] == message(
+        "{shares | listing} {% if shares | length == 1 and shares[0].value == 1 %}CPU"
+        "{% else %}CPUs{% endif %} {% if shares | length == 1 %}is{% else %}are{% endif %} "
+        "outside every linear range: speed there does not follow from that of other shares",
+        shares=[Chosen(3.0, "1")],
+    )
     assert {row["level"] for row in found.tables[0].rows} >= {"quota 1.5", "quota 1.5 × 2"}
 
 
@@ -71,7 +85,7 @@ def test_shares_of_two_ranges_are_not_comparable() -> None:
     found = find(with_quotas(0.4, 1.0, facts={**CALIBRATION, **THREE}))
     assert found is not None
     assert found.verdict == "no"
-    used = args(found.answer, "calibrated.several")["ranges"]
+    used = args(found.answer, "CPU is not")["ranges"]
     ends = [(one.args["low"].value, one.args["high"].value) for one in used]
     assert ends == [(0.1, 0.5), (0.6, 2.8)]
 
@@ -80,7 +94,12 @@ def test_between_two_ranges_nothing_follows() -> None:
     found = find(with_quotas(0.4, 0.55, facts={**CALIBRATION, **THREE}))
     assert found is not None
     assert found.verdict == "no"
-    assert found.answer[0] == message("calibrated.outside", shares=[Chosen(0.55, "1")])
+    assert found.answer[0] == message(
+        "{shares | listing} {% if shares | length == 1 and shares[0].value == 1 %}CPU"
+        "{% else %}CPUs{% endif %} {% if shares | length == 1 %}is{% else %}are{% endif %} "
+        "outside every linear range: speed there does not follow from that of other shares",
+        shares=[Chosen(0.55, "1")],
+    )
 
 
 def test_ends_of_a_range_are_in_it() -> None:
@@ -102,7 +121,9 @@ def test_a_machine_that_nobody_calibrated_decides_nothing() -> None:
     found = find(with_quotas(0.5, facts={}))
     assert found is not None
     assert found.verdict == "inconclusive"
-    assert found.answer == (message("calibrated.unknown"),)
+    assert found.answer == (
+        message("CPU scaling was not measured on this machine: tare calibrate"),
+    )
 
 
 def test_a_machine_that_has_changed_decides_nothing() -> None:
@@ -111,7 +132,7 @@ def test_a_machine_that_has_changed_decides_nothing() -> None:
     assert found is not None
     assert found.verdict == "inconclusive"
     [answer] = found.answer
-    assert answer.id == "calibrated.changed"
+    assert template(answer) == "is out of"
     assert answer.args["changed"] == "cpus from 2 to 4"
     assert answer.args["source"].args["r2"] == 0.99951
     assert answer.args["source"].args["lost"] == Amount(0.002, "share")
@@ -122,8 +143,15 @@ def test_what_weakens_it_is_told() -> None:
     found = find(with_quotas(0.5, facts=kernel, platforms=("bare", "docker")))
     assert found is not None
     assert found.caveats[1:] == (
-        message("calibrated.caveat.platform", platform="bare", others=["docker"]),
-        message("calibrated.caveat.kernel", changed="kernel from 6.1 to 6.2"),
+        message(
+            "calibrated on {platform}: whether {others | listing} scales alike is unknown",
+            platform="bare",
+            others=["docker"],
+        ),
+        message(
+            "changed since the calibration: {changed}. Quotas may be enforced differently",
+            changed="kernel from 6.1 to 6.2",
+        ),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sweeps
 import synthetic
-from said import args, ids, unwritten
+from said import Phrase, args, template, templates, unwritten
 from sweeps import Sweep
 
 from tare.experiment.findings.answers import all_findings
@@ -42,13 +42,13 @@ def test_other_experiments_are_not_asked():
 def test_a_line_is_a_yes_and_what_that_means_is_said():
     found = UNIT.find(sweeps.make())
     assert found.verdict == "yes"
-    line = args(found.summary, "calibration.scales.one")
+    line = args(found.summary, "one line from")
     assert (line["span"], line["apart"], line["ceiling"]) == (span(0.1, 2), [], None)
     assert line["r2"] > 0.999
-    half = args(found.summary, "calibration.half.fair")
+    half = args(found.summary, ", too noisy")
     assert (half["pairs"], half["wide"]) == (10, False)
     assert half["error"].value < 0.03
-    assert "calibration.delivery.constant" in ids(found.answer)
+    assert "at a constant" in templates(found.answer)
     assert found.basis == "throughput (self)"
 
 
@@ -59,38 +59,38 @@ def test_several_lines_are_a_no_with_their_ranges_and_the_cause():
     )  # fmt: skip
     found = UNIT.find(results)
     assert found.verdict == "no"
-    lines = args(found.summary, "calibration.scales.several")
+    lines = args(found.summary, "; breaks at")
     assert lines["ranges"] == [span(0.1, 0.5), span(0.6, 2.8), span(2.9, 4)]
     assert lines["breaks"] == [step(0.55), step(2.85)]
-    half = args(found.summary, "calibration.half.unfair")
+    half = args(found.summary, ". Values at")
     assert (half["half"], half["whole"]) == (cpus(0.3), cpus(0.6))
     assert half["speed"].value == pytest.approx(4.1 * 0.3 / (0.8 * 0.6), rel=0.02)
-    because = args(found.summary, "calibration.range.because")
+    because = args(found.summary, "{span}: {evidence}")
     assert because["span"] == span(0.6, 2.8)
-    loss = args(because["evidence"], "calibration.range.slower")["loss"]
+    loss = args(because["evidence"], "less than from")["loss"]
     assert loss.value == pytest.approx(0.8, abs=0.01)
-    slow = args(because["evidence"], "calibration.range.chain")["here"]
+    slow = args(because["evidence"], "clock (chains of")["here"]
     assert (slow.value, slow.unit) == (pytest.approx(0.8e9, rel=0.01), "Hz")
-    assert "calibration.delivery.slower" in ids(found.answer)
+    assert "hence the CPU" in templates(found.answer)
 
 
 def test_a_ceiling_where_threads_end_is_as_linear_as_can_be():
     found = UNIT.find(sweeps.make(workers=1))
     assert found.verdict == "yes"
-    assert args(found.summary, "calibration.scales.one")["ceiling"] == cpus(1)
-    assert {"calibration.ceiling.expected", "calibration.delivery.ceiling"} < {*ids(found.answer)}
+    assert args(found.summary, "one line from")["ceiling"] == cpus(1)
+    assert {Phrase(", as expected:"), Phrase("no more can")} < {*templates(found.answer)}
     early = UNIT.find(sweeps.make(Sweep(usable=1.2)))
     assert early.verdict == "no"
 
 
 def test_what_did_not_arrive_is_told_apart_from_a_slow_cpu():
     found = UNIT.find(sweeps.make(Sweep(withheld=lambda q: 0.5 if q > 1 else 0.0)))
-    assert "calibration.delivery.short" in ids(found.answer)
+    assert "CPU has a" in templates(found.answer)
 
 
 def test_a_high_r2_of_several_lines_is_named_as_such():
     found = UNIT.find(sweeps.make(Sweep(efficiency=lambda q: 0.85 if q > 1 else 1.0)))
-    several = args(found.answer, "calibration.scales.several")
+    several = args(found.answer, "; breaks at")
     assert several["high"]
     assert 0.95 < several["r2"] < 1
 
@@ -98,7 +98,7 @@ def test_a_high_r2_of_several_lines_is_named_as_such():
 def test_too_few_steps_are_told_and_not_concluded_from():
     found = UNIT.find(sweeps.make(quotas=(0.5, 1, 2)))
     assert found.verdict == "nothing to compare"
-    assert args(found.answer, "calibration.refusal.few") == {"steps": 3, "fewest": 4}
+    assert args(found.answer, "of CPU with") == {"steps": 3, "fewest": 4}
 
 
 def test_periods_are_compared():
@@ -111,7 +111,7 @@ def test_periods_are_compared():
     )
     found = UNIT.find(results)
     periods = found.answer[-1]
-    assert periods.id == "calibration.periods"
+    assert template(periods) == "step of a"
     assert periods.args["longest"] == Chosen(0.1, "s")
     [effect] = periods.args["effects"]
     assert effect.args["period"] == Chosen(0.005, "s")
@@ -135,12 +135,14 @@ def test_platforms_are_compared_over_all_steps():
     )
     found = UNIT.find(results)
     platforms = found.answer[-1]
-    assert (platforms.id, platforms.args["reference"]) == ("calibration.platforms", "bare")
+    assert (template(platforms), platforms.args["reference"]) == (": {platforms | listing}", "bare")
     [docker] = platforms.args["platforms"]
     assert docker.args["platform"] == "docker"
     assert docker.args["ratio"].value == pytest.approx(0.95, abs=0.01)
     assert docker.args["steps"] == 20
-    subjects = [one.args["subject"] for one in found.summary if one.id == "calibration.of"]
+    subjects = [
+        one.args["subject"] for one in found.summary if template(one) == "{subject}: {said}"
+    ]
     assert len(subjects) == 2
     of_docker = subjects[1].args
     assert (of_docker["workload"], of_docker["workers"]) == ("linpack (size 1000)", 2)
@@ -173,12 +175,12 @@ def test_what_never_rises_is_said_so():
     flat = Sweep(efficiency=lambda q: 0.1 / q, noise=0.003)
     found = UNIT.find(sweeps.make(flat))
     assert found.verdict == "no"
-    assert found.summary[0].id == "calibration.scales.flat"
+    assert template(found.summary[0]) == "any step ("
 
 
 def test_noise_is_no_unfairness():
     found = UNIT.find(sweeps.make(Sweep(noise=0.15), trials=3))
-    assert "calibration.half.unfair" not in ids(found.answer)
+    assert ". Values at" not in templates(found.answer)
 
 
 def test_a_busy_machine_is_named_where_nothing_is_decided():
@@ -186,16 +188,16 @@ def test_a_busy_machine_is_named_where_nothing_is_decided():
     had = {q: float(rng.uniform(0.2, 0.8)) for q in sweeps.QUOTAS}
     found = UNIT.find(sweeps.make(Sweep(withheld=lambda q: had[q], noise=0.2), trials=3))
     assert found.verdict == "inconclusive"
-    lost = args(found.summary, "calibration.scales.disturbed")["lost"]
+    lost = args(found.summary, "CPU time due")["lost"]
     assert lost.value == pytest.approx(np.mean([*had.values()]), abs=0.02)
-    assert not [id_ for id_ in ids(found.answer) if id_.startswith("calibration.half")]
-    assert "calibration.caveat.missing" not in ids(found.caveats)
+    assert not [id_ for id_ in templates(found.answer) if id_.startswith("calibration.half")]
+    assert "usable CPU time" not in templates(found.caveats)
 
 
 def test_a_few_steps_cannot_tell_and_say_what_would():
     found = UNIT.find(sweeps.make(Sweep(noise=0.2), quotas=(0.5, 1, 1.5, 2), trials=2))
     assert found.verdict == "inconclusive"
-    assert args(found.summary, "scaling.few") == {"steps": 4, "fewest": 5}
-    assert args(found.answer, "calibration.delivery.fits")["meaning"].id == (
-        "calibration.delivery.arrived"
+    assert args(found.summary, "a line from") == {"steps": 4, "fewest": 5}
+    assert template(args(found.answer, "for CPU time")["meaning"]) == (
+        "all requested CPU time was delivered"
     )

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from said import args, ids
+from said import args, template, templates
 from synthetic import MS, Behaviour, _sample_table, make
 
 from tare import registry
@@ -37,7 +37,7 @@ def ask(name: str, results: Results) -> Finding:
 
 def said(found: Finding, id_: str) -> Message:
     """Return the only part of an answer that has this id."""
-    (one,) = [m for m in each(found.answer) if isinstance(m, Message) and m.id == id_]
+    (one,) = [m for m in each(found.answer) if isinstance(m, Message) and template(m) == id_]
     return one
 
 
@@ -54,11 +54,11 @@ def test_harness_error_is_outside_minus_self() -> None:
     assert relative == sorted(relative, reverse=True)
     assert {r["source"] for r in wall.rows} == {"perf_cpu", "around"}
     of_cpu, sd, of_wall, *_ = each(found.answer)
-    mean = args(of_cpu, "harness_error.mean")
+    mean = args(of_cpu, ": mean error")
     assert mean["metric"] == "cpu_ns"
     assert isinstance(sd, Message)
     assert isinstance(of_wall, Message)
-    assert (sd.id, of_wall.id) == ("harness_error.spread", "harness_error.mean")
+    assert (template(sd), template(of_wall)) == ("the error at", ": mean error")
     # tare's own sources are not a harness.
     assert found.summary is None
     worst = next(r for r in cpu.rows if r["source"] == "cgroup")
@@ -106,16 +106,19 @@ def test_the_error_of_isolate_is_judged_and_whether_it_grows_with_workers(
     (row,) = growing.rows
     assert (row["source"], row["n"], row["direction"]) == ("isolate", 40, direction)
     assert row["low"] < growth < row["high"]
-    grown = said(found, "harness_error.growth").args
+    grown = said(found, "change of its").args
     assert (grown["few"], grown["many"], grown["total"]) == ("1", "4", 1)
     assert grown["less_stable"] == (direction == "higher")
-    means = [m for m in each(found.answer) if isinstance(m, Message) and m.id.endswith("mean")]
+    means = [
+        m for m in each(found.answer) if isinstance(m, Message) and template(m) == ": mean error"
+    ]
     assert [(m.args["metric"], m.args["source"]) for m in means] == [
         ("cpu_ns", "cgroup"), ("wall_ns", "perf_cpu"), ("wall_ns", "isolate"),
     ]  # fmt: skip
     # The terminal and the head of the page have what is isolate's own.
-    assert [(m.id, m.args["source"]) for m in each(found.summary) if isinstance(m, Message)] == [
-        ("harness_error.mean", "isolate"), ("harness_error.growth", "isolate"),
+    lines = [m for m in each(found.summary) if isinstance(m, Message)]
+    assert [(template(m), m.args["source"]) for m in lines] == [
+        (": mean error", "isolate"), ("change of its", "isolate"),
     ]  # fmt: skip
 
 
@@ -144,7 +147,7 @@ def test_isolates_times_of_commands_have_nothing_to_be_compared_with() -> None:
     commands = {key: part for key, part in results.sample_table if key.source != "self"}
     found = ask("harness_error", replace(results, sample_table=Samples(commands)))
     assert found.verdict == "nothing to compare"
-    assert ids(found.answer) == ["harness_error.no_own"]
+    assert templates(found.answer) == ["and a command"]
 
 
 def replace_metric(results: Results, metric: str | None) -> Experiment:
@@ -173,7 +176,14 @@ def test_one_iteration_has_no_ratio_but_an_overlap() -> None:
     assert row["ratio"] is None
     assert row["overlap"] > 0.99
     assert found.verdict == "yes"
-    assert message("parallelism_check.few", least=3) in found.answer
+    assert (
+        message(
+            "drift at the end of a trial cannot be checked: that needs at least {least} "
+            "iterations per trial",
+            least=3,
+        )
+        in found.answer
+    )
 
 
 def test_workers_that_do_not_overlap_are_found() -> None:
@@ -187,7 +197,7 @@ def test_workers_that_do_not_overlap_are_found() -> None:
     assert found.verdict == "no"
     apart = each(found.answer)[0]
     assert isinstance(apart, Message)
-    assert apart.id == "parallelism_check.apart"
+    assert template(apart) == "all were busy"
     least = min(r["overlap"] for r in found.tables[0].rows)
     assert apart.args["share"] == Amount(least, "share")
     assert least < 0.9
@@ -196,13 +206,18 @@ def test_workers_that_do_not_overlap_are_found() -> None:
 def test_workers_that_differ_are_found() -> None:
     behaviour = Behaviour(worker_difference=0.03)
     found = ask("parallelism_check", make(behaviour, workers=(1, 2, 4), trials=30))
-    differ = said(found, "parallelism_check.differ")
-    assert differ.args["share"] == message("cells.share", some=4, total=4)
+    differ = said(found, "than the fastest")
+    assert differ.args["share"] == message(
+        "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
+        "only cell{% else %}all {total} cells{% endif %}",
+        some=4,
+        total=4,
+    )
     largest = max(r["workers_differ"] for r in found.tables[0].rows)
     assert differ.args["most"] == Amount(largest, "share")
     assert all(r["workers_differ"] == pytest.approx(0.03, abs=0.005) for r in found.tables[0].rows)
     alike = ask("parallelism_check", make(workers=(1, 2), trials=30))
-    assert message("parallelism_check.alike") in alike.answer
+    assert message("no difference between workers is shown") in alike.answer
 
 
 def test_faster_last_iterations_are_found() -> None:
@@ -216,8 +231,13 @@ def test_faster_last_iterations_are_found() -> None:
     assert found.verdict == "no"
     row = found.tables[0].rows[0]
     assert row["end_low"] < 0.9 < row["end_high"]
-    drifts = said(found, "parallelism_check.drifts")
-    assert drifts.args["share"] == message("cells.share", some=2, total=2)
+    drifts = said(found, "those before in")
+    assert drifts.args["share"] == message(
+        "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
+        "only cell{% else %}all {total} cells{% endif %}",
+        some=2,
+        total=2,
+    )
 
 
 def test_dependence_on_the_input_is_found_with_its_share() -> None:
@@ -228,8 +248,8 @@ def test_dependence_on_the_input_is_found_with_its_share() -> None:
     assert row["range"] > row["chance"]
     assert row["share"] > 0.8
     assert row["inputs"] == 10
-    assert said(found, "input_dependence.means")
-    spans = said(found, "input_dependence.range")
+    assert said(found, "means depend on")
+    spans = said(found, "over at most")
     clearest = max(found.tables[0].rows, key=lambda r: r["share"])
     assert spans.args["variance"] == Amount(clearest["share"], "share")
     assert spans.args["width"] == Amount(clearest["range"], "ns")
@@ -238,14 +258,18 @@ def test_dependence_on_the_input_is_found_with_its_share() -> None:
 def test_inputs_without_effect_are_within_chance() -> None:
     found = ask("input_dependence", make(workers=(1,), inputs=10, trials=80))
     assert found.verdict == "no"
-    assert said(found, "input_dependence.no_means").args["p"] > 0.05
-    assert said(found, "input_dependence.range").args["variance"] is None
+    assert said(found, "(smallest p =").args["p"] > 0.05
+    assert said(found, "over at most").args["variance"] is None
 
 
 def test_one_trial_an_input_is_too_few() -> None:
     found = ask("input_dependence", make(trials=5, inputs=5))
     assert found.verdict == "nothing to compare"
-    assert found.answer == message("input_dependence.too_few", inputs=5)
+    assert found.answer == message(
+        "nothing to compare: with {inputs} inputs, no cell has two inputs with two trials "
+        "each. Run more trials, or use fewer inputs",
+        inputs=5,
+    )
     assert registry.units_of("finding")["input_dependence"].find(make(trials=5)) is None
 
 
@@ -262,12 +286,18 @@ def test_steady_trials_need_no_warm_up() -> None:
     found = ask("warmup", make(trials=60))
     assert found.verdict == "no"
     (shapes,) = each(found.answer)
-    assert ids(shapes)[:2] == ["warmup.shapes", "warmup.trials"]
-    assert found.caveats == (message("warmup.inside", iterations=1),)
+    assert templates(shapes)[:2] == ["{shapes | listing}", "trials"]
+    assert found.caveats == (
+        message(
+            "with {iterations | counted('iteration')} per trial, a warm-up inside a trial "
+            "cannot be seen. The series are those of trials",
+            iterations=1,
+        ),
+    )
     short = ask("warmup", make(trials=8))
     assert short.verdict == "nothing to compare"
     assert isinstance(short.answer, Message)
-    assert short.answer.id == "warmup.too_short"
+    assert template(short.answer) == "a series of"
     assert short.answer.args["most"] == 8
 
 
@@ -295,11 +325,16 @@ def test_a_warm_up_is_found_where_more_series_have_one_than_chance_explains(
     shapes = [r["shape"] for r in found.tables[0].rows]
     assert 1 <= shapes.count("warm-up") <= warming
     assert found.verdict == verdict
-    chance = said(found, "warmup.chance")
+    chance = said(found, "explains. Up to")
     shifted = len(shapes) - shapes.count("flat")
-    assert chance.args["shifted"] == message("cells.share", some=shifted, total=12)
+    assert chance.args["shifted"] == message(
+        "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
+        "only cell{% else %}all {total} cells{% endif %}",
+        some=shifted,
+        total=12,
+    )
     assert chance.args["more"] == (warming != 1)
-    assert said(found, "warmup.largest").args["above"]
+    assert said(found, "the last, which").args["above"]
 
 
 def test_pinning_that_helps_is_found() -> None:
@@ -308,9 +343,14 @@ def test_pinning_that_helps_is_found() -> None:
 
     found = ask("pinning", make(rule, pinnings=("none", "spread"), trials=60))
     assert (found.verdict, found.word) == ("more stable", "more stable")
-    (clause,) = said(found, "pinning.spread").args["clauses"]
+    (clause,) = said(found, "not pinned, spread:").args["clauses"]
     assert clause.args["verdict"] == "more stable"
-    assert clause.args["share"] == message("cells.share", some=4, total=4)
+    assert clause.args["share"] == message(
+        "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
+        "only cell{% else %}all {total} cells{% endif %}",
+        some=4,
+        total=4,
+    )
 
 
 def test_the_cause_of_a_spread_is_named() -> None:
@@ -357,20 +397,20 @@ def test_cpu_time_is_advised_where_others_take_the_cpu(
     found = ask("causes", results)
     assert causes.cpu_metric(results) == cure
     if found.summary is not None:
-        assert args(found.summary, "causes.summary")["metric"] == cure
+        assert args(found.summary, ". CPU time")["metric"] == cure
 
 
 def test_a_spread_that_nothing_explains_is_told_as_such() -> None:
     behaviour = Behaviour(spread=0.05)
     found = ask("causes", make(behaviour, platforms=("bare",), workers=(1,), trials=60, seed=3))
-    assert ids(found.answer) == ["causes.unexplained"]
+    assert templates(found.answer) == ["explains the spread"]
     assert found.summary is None
 
 
 def test_stable_cells_need_no_cause() -> None:
     answer = ask("causes", make(workers=(1,), trials=40)).answer
     assert isinstance(answer, Message)
-    assert answer.id == "causes.stable"
+    assert template(answer) == "no cell is"
 
 
 @pytest.mark.parametrize(("mean_ns", "used"), [(200 * MS, True), (50 * MS, False)])
@@ -383,8 +423,8 @@ def test_no_cause_is_derived_from_steal_in_short_samples(mean_ns: float, used: b
 
     found = ask("causes", columns.with_values(results, stolen))
     assert ("steal" in found.tables[0].rows[0]) == used
-    short = "causes.short_for_steal"
-    assert (short in [c.id for c in found.caveats if isinstance(c, Message)]) != used
+    short = "is 10 ms"
+    assert (short in [template(c) for c in found.caveats if isinstance(c, Message)]) != used
 
 
 def published_as_results() -> Results:
@@ -432,7 +472,7 @@ def test_stabilitys_published_tables_come_out() -> None:
         != row["word"]
     ]
     assert wrong == []
-    pairs = said(found, "as_stability_would_say.counts.mean").args["pairs"]
+    pairs = said(found, "means of pooled").args["pairs"]
     counted = [word.args["n"] for pair in pairs for word in pair.args["words"]]
     assert sum(counted) == sum(
         row[column.key] is not None
@@ -455,7 +495,9 @@ def test_pinned_is_compared_with_unpinned_in_stabilitys_words() -> None:
     mean, sd = found.tables
     assert [row["none spread"] for row in mean.rows] == ["higher"]
     assert [row["none spread"] for row in sd.rows] == ["higher"]
-    assert [m.args["factor"] for m in each(found.answer) if "counts" in m.id] == ["pinning"] * 2
+    assert [
+        m.args["factor"] for m in each(found.answer) if template(m) == "of pooled iterations by"
+    ] == ["pinning"] * 2
 
 
 def planted_variance(levels: dict[str, str]) -> Behaviour:
@@ -478,7 +520,7 @@ def test_variance_is_explained_by_the_factors_that_were_planted() -> None:
     assert table.rows[1]["share"] == pytest.approx(100 * 2.6**2 / total, abs=5)
     assert shares["platform"] > shares["workers"] > shares["platform × workers"]
     assert table.rows[0]["p_ranks"] < 0.01
-    assert ids(found.answer)[0] == "variance.explains"
+    assert templates(found.answer)[0] == "variance, {effect}"
 
 
 def test_how_long_a_workload_takes_hides_no_factor() -> None:
@@ -486,7 +528,7 @@ def test_how_long_a_workload_takes_hides_no_factor() -> None:
     rows = {row["effect"]: row["share"] for row in found.tables[0].rows}
     assert "workload" not in rows
     assert rows["platform"] > 60
-    assert ids(found.caveats) == ["variance.relative"]
+    assert templates(found.caveats) == ["has no share"]
 
 
 def test_one_factor_alone_is_what_comparisons_report() -> None:

@@ -9,6 +9,7 @@ import columns
 import journals
 import pytest
 import synthetic
+from said import template
 
 from tare.experiment import store
 from tare.experiment.findings.answers import all_findings
@@ -48,7 +49,7 @@ def test_each_short_cell_is_counted(tmp_path: Path) -> None:
     assert found.verdict == "no"
     assert [estimate.value for estimate in found.estimates] == [cell.good for cell in short]
     assert [row["good"] for row in found.tables[0].rows] == [cell.good for cell in short]
-    assert found.answer.id == "completeness.short"
+    assert template(found.answer) == "good trials than"
     assert (found.answer.args["short"], found.answer.args["cells"]) == (2, 4)
     assert [one.args for one in found.answer.args["named"]] == [
         {
@@ -124,7 +125,10 @@ def test_what_a_budget_left_out_is_said_first(tmp_path: Path) -> None:
     told = over_budget(cut)
 
     assert told == message(
-        "completeness.budget",
+        "the budget ended before all trials: {short} of {cells | counted('cell')} "
+        "{% if short == 1 %}has{% else %}have{% endif %} {least}{% if most > least %} "
+        "to {most}{% endif %} of {asked}{% if never %}. Never measured: "
+        "{never | listing}{% endif %}",
         short=4,
         cells=4,
         least=0,
@@ -137,4 +141,6 @@ def test_what_a_budget_left_out_is_said_first(tmp_path: Path) -> None:
     precise = synthetic.make(trials=3, stopping=Stopping(precision=0.01, budget_s=9.0))
     assert over_budget(precise) is None
     told = over_budget(dataclasses.replace(precise, sessions=sessions))
-    assert told == message("completeness.budget_precision", precision=Chosen(0.01))
+    assert told == message(
+        "the budget ended before all medians were known to ± {precision}", precision=Chosen(0.01)
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import served
 import synthetic
+from said import template
 from served import Served
 
 from tare.experiment.findings import conditions
@@ -62,9 +63,9 @@ def test_where_the_generator_ran_is_said_of_all_cells() -> None:
         return Served(own_cpus=0 if trial["platform"] == "docker" else 1)
 
     shared = rows(served.make(None, Served(own_cpus=0)).results)["load generator"]
-    assert shared.id == "conditions.generator.shared"
+    assert template(shared) == "on the CPUs"
     both = rows(served.make(None, how).results)["load generator"]
-    assert both.id == "conditions.generator.both"
+    assert template(both) == "on CPUs of"
 
 
 def test_the_network_is_described() -> None:
@@ -75,13 +76,17 @@ def test_the_network_is_described() -> None:
     levels = [row | {"network": "rate 10Mbit"} for row in results.trial_table.records()]
     found = {row["name"]: row for row in conditions.conditions(shaped, levels, {})}
     assert found["network"]["levels"] == ["rate 10Mbit"]
-    assert found["network"]["value"].id == "shaping.rate"
+    assert template(found["network"]["value"]) == ", constant"
 
 
 def test_they_stand_in_the_head_of_every_report() -> None:
     results = served.make(None, Served()).results
     told = summarize(results, all_findings(results, SUPPLIES.findings()))
-    said = next(one for one in told.basis if isinstance(one, Message) and one.id == "conditions.of")
+    said = next(
+        one
+        for one in told.basis
+        if isinstance(one, Message) and template(one) == "{workload}: {parts | join(', ')}"
+    )
     assert "rate 100" in text(said)
 
 

@@ -67,17 +67,33 @@ def test_the_reason_has_what_the_last_that_spoke_wrote() -> None:
     said = {
         "reason": reason, "lines": ["no lock", "giving up"], "silent": False, "differ": False,
     }  # fmt: skip
-    assert args(found.line, "failures.failure") == said
+    assert args(found.line, "; nothing on") == said
     assert text(found.block).splitlines()[1:] == ["    no lock", "    giving up"]
 
 
 def test_reasons_of_one_kind_are_one_with_an_example() -> None:
     def late(reached: float) -> Why:
         amounts = {"reached": Amount(reached, "1"), "rate": Amount(10.0, "1")}
-        return Why.of(Refusal("late", message("serving.rate", setting="rate", **amounts)))
+        return Why.of(
+            Refusal(
+                "late",
+                message(
+                    "the load was not reached: {reached} of {rate} requests a second; use a lower "
+                    "rate{% if setting %}, --set {setting}=…,{% endif %} or a larger --size",
+                    setting="rate",
+                    **amounts,
+                ),
+            )
+        )
 
     def ended(service: str, line: str) -> Why:
-        said = message("serving.failed", service=service, what="has ended", log=[line])
+        said = message(
+            "{% if service %}service {service} {what}{% else %}reset: {what}{% endif %}"
+            '{% if log %}; its last lines: {log | join(" | ")}{% endif %}',
+            service=service,
+            what="has ended",
+            log=[line],
+        )
         return Why.of(Refusal(f"ended {service}", said))
 
     whys = [
@@ -92,7 +108,11 @@ def test_reasons_of_one_kind_are_one_with_an_example() -> None:
 
 
 def test_the_kind_of_a_failure_survives_in_an_error() -> None:
-    why = Why.of(Refusal("missing", message("serving.results.missing", file="/tmp/r.csv")))
+    why = Why.of(
+        Refusal(
+            "missing", message("the load generator left no plain file {file}", file="/tmp/r.csv")
+        )
+    )
     assert Why.of_error(why.error) == why
     assert Why.of_error(TareError("no room", "free some")) == Why("no room (try: free some)")
 
@@ -137,8 +157,8 @@ SAID = 'exit 1; standard error ends with "no <lock>" / "another one holds it"'
 def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
     [missing] = given_up(found)
-    said = args(missing, "completeness.given_up")
-    assert said["names"] == [message("completeness.platform", level="docker")]
+    said = args(missing, "good)")
+    assert said["names"] == [message("platform “{level}”", level="docker")]
     assert (said["failed"], said["good"], said["asked"]) == (24, 0, 24)
     assert text(said["why"]) == SAID
     answers = all_findings(found, SUPPLIES.findings())
@@ -158,14 +178,16 @@ def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
     found.stops["reason"][found.stops["cell"] == 3] = "fixed"
     [missing] = given_up(found)
-    said = args(missing, "completeness.given_up")
+    said = args(missing, "good)")
     assert said["names"] == [Levels({"workload": "sort", "platform": "docker"})]
     assert (said["failed"], said["good"], said["asked"]) == (12, 0, 12)
     assert text(said["why"]) == SAID
     (rest,) = summarize(found, []).failed
-    others = args(rest, "headline.failed")
+    others = args(rest, "the other cells")
     assert (others["failed"], others["trials"], others["others"]) == (12, 36, True)
-    where = message("headline.failed_of", failed=12, workload="wc", platform="docker")
+    where = message(
+        "{failed} of {workload} on {platform}", failed=12, workload="wc", platform="docker"
+    )
     assert others["where"] == [where]
     assert text(others["reasons"]) == SAID
 
@@ -196,7 +218,7 @@ def test_of_many_reasons_the_most_frequent_are_told() -> None:
     assert [one.trials for one in found] == [6, 5, 4, 3, 2, 1]
     why = reasons(found)
     assert why is not None
-    said = args(why, "failures.reasons")
+    said = args(why, "{others | counted('other reason')}")
     assert [one.args["reason"] for one in said["failures"]] == [f"reason {n}" for n in (5, 4, 3)]
     assert said["others"] == 3
     assert MOST_KINDS == 3

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import situations
 import synthetic
+from said import ByPhrase
 from synthetic import MS, Behaviour
 
 from tare.experiment.findings.limit_cells import LimitCells, limit_cells
@@ -34,7 +35,7 @@ def found(results: Results) -> Finding:
 
 def said(finding: Finding) -> dict[str, Message]:
     parts = [*each(finding.answer), *finding.caveats]
-    return {part.id: part for part in parts if isinstance(part, Message)}
+    return ByPhrase(parts)
 
 
 def made(behave: Any = None, trials: int = 320, limit_ms: float = 230, **more: Any) -> Results:
@@ -60,7 +61,7 @@ def test_the_limit_that_rarely_misjudges_is_that_of_the_worst_program_in_each_se
     assert 1.24 < (bounds["bare", "2"] or 0) < 1.30
     finding = found(results)
     assert finding.verdict == "none"
-    settings: Any = said(finding)["misjudged.advice"].args["settings"]
+    settings: Any = said(finding)["that need the"].args["settings"]
     assert next(part.args["where"].levels for part in settings) == {
         "platform": "docker", "workers": "2",
     }  # fmt: skip
@@ -87,7 +88,7 @@ def test_true_is_what_the_program_tells_where_it_does() -> None:
     assert {cell.quietest for cell in cells.all} == {None}
     assert np.median(cells.all[0].ratios) == pytest.approx(2.0, rel=0.01)
     assert np.median(cells.all[1].ratios) == pytest.approx(2.2, rel=0.01)
-    assert said(found(results))["misjudged.told"].args == {"metric": "own_ns"}
+    assert said(found(results))["time is the"].args == {"metric": "own_ns"}
 
 
 def test_runs_over_the_limit_are_counted_on_both_sides_of_it() -> None:
@@ -99,10 +100,10 @@ def test_runs_over_the_limit_are_counted_on_both_sides_of_it() -> None:
     )
     parts = said(found(results))
     # An SD of 1 %: 2.2 and 2.1 SDs lie between.
-    over: Any = parts["misjudged.over"].args["share"]
+    over: Any = parts["exceed it, which"].args["share"]
     assert over.low < 0.013 < over.high
-    assert parts["misjudged.over"].args["where"].levels["workload"] == "qsort"
-    under: Any = parts["misjudged.under"].args["share"]
+    assert parts["exceed it, which"].args["where"].levels["workload"] == "qsort"
+    under: Any = parts["are within it,"].args["share"]
     assert under.low < 0.017 < under.high
     table = next(t for t in found(results).tables if t.id == "at_limit")
     assert [row["executions"] for row in table.rows] == [320, 320]
@@ -111,12 +112,12 @@ def test_runs_over_the_limit_are_counted_on_both_sides_of_it() -> None:
 def test_too_few_trials_say_how_many_would_do() -> None:
     finding = found(made(trials=70))
     assert finding.verdict == "inconclusive"
-    few = said(finding)["misjudged.few"].args
+    few = said(finding)["are misjudged, which"].args
     assert (few["n"], few["needs"]) == (70, 299)
     assert few["factor"] is not None
     assert isinstance(finding.settle, Message)
     assert finding.settle.args == {"trials": 299}
-    assert said(found(made(trials=30)))["misjudged.few"].args["factor"] is None
+    assert said(found(made(trials=30)))["are misjudged, which"].args["factor"] is None
 
 
 def test_a_run_that_was_stopped_is_over_the_limit() -> None:
@@ -131,30 +132,30 @@ def test_a_run_that_was_stopped_is_over_the_limit() -> None:
     )
     judged = of(dataclasses.replace(results, faults=faults)).all[0]
     assert judged.n == len(trials)
-    assert "misjudged.stopped" in said(found(dataclasses.replace(results, faults=faults)))
+    assert "no limit is" in said(found(dataclasses.replace(results, faults=faults)))
     assert judged.over(230 * MS).estimate[0] == pytest.approx(stopped.mean(), abs=0.005)
 
 
 def test_what_the_answer_supposes_is_said_where_it_does_not_hold() -> None:
     assert not found(made()).caveats
-    assert "misjudged.far" in said(found(made(limit_ms=2000)))
-    assert "misjudged.dependent" in said(found(made(Behaviour(drift=0.2))))
+    assert "need about as" in said(found(made(limit_ms=2000)))
+    assert "may be too" in said(found(made(Behaviour(drift=0.2))))
 
 
 def test_a_metric_that_trials_lack_is_told() -> None:
     results = made(true_time="own_ns")
     finding = found(results)
     assert finding.verdict == "nothing to compare"
-    assert [*said(finding)] == ["cells.no_metric"]
+    assert [*said(finding)] == ["no trial has"]
 
 
 def test_a_limit_can_be_asked_about_afterwards() -> None:
     results = synthetic.make(trials=20)
     assert UNIT.find(results) is None
     finding = found(results.judged_by((Limit(value=1e6),)))
-    assert "misjudged.under" in said(finding)
+    assert "are within it," in said(finding)
 
 
 def test_a_time_is_no_limit_of_memory() -> None:
     finding = found(made(metric="memory_bytes"))
-    assert [*said(finding)] == ["misjudged.no_time"]
+    assert [*said(finding)] == ["limit is a"]

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 import served
+from said import Phrase, template
 from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
 
@@ -72,7 +73,7 @@ def findings(sized: Results) -> list[Finding]:
 
 
 def id_of(said: Said) -> str:
-    return said.id if isinstance(said, Message) else said
+    return template(said) if isinstance(said, Message) else said
 
 
 def rows(found: Finding, title: str) -> list[dict[str, Any]]:
@@ -86,7 +87,7 @@ def ids(said: Said | tuple[Said, ...] | None) -> list[str]:
 
 def args(said: Said | tuple[Said, ...] | None, id_: str) -> dict[str, Any]:
     """Values of the first message with an id."""
-    return next(one.args for one in each(said) if isinstance(one, Message) and one.id == id_)
+    return next(one.args for one in each(said) if isinstance(one, Message) and template(one) == id_)
 
 
 def test_pto_and_pso_come_out(sized: Results) -> None:
@@ -98,14 +99,14 @@ def test_pto_and_pso_come_out(sized: Results) -> None:
     assert docker["pto_low"] <= 1.04 <= docker["pto_high"]
     assert docker["pso_low"] <= 8**0.15 <= docker["pso_high"]
     assert runc["verdict"] == "flat (within 4 %)"
-    falls = args(found.summary, "platform_size.falls")
+    falls = args(found.summary, "falls with size:")
     assert (text(falls["name"]), text(falls["small"])) == (
         "docker unpinned", "0.25 cores"
     )  # fmt: skip
     assert falls["pso"].value == pytest.approx(docker["pso"])
-    answer = args(found.answer, "platform_size.divided")
+    answer = args(found.answer, ", platform-size overhead")
     assert (answer["verdict"], answer["pto"].value) == ("falls", docker["pto"])
-    refused = args(found.answer, "platform_size.refused")
+    refused = args(found.answer, "{cases | listing}: {refusal}")
     few = refused["refusal"].args
     assert (few["needs"], few["sizes"], few["usable"]) == (4, 2, 2)
 
@@ -125,9 +126,17 @@ def test_sizes_that_were_planned_are_told_from_those_that_were_measured() -> Non
              load="none", size=size)
         for i, (platform, size) in enumerate(itertools.product(("bare", "docker", "runc"), SIZES))
     )  # fmt: skip
-    why = message("size_model.few_sizes", needs=4, planned=4, sizes=2, usable=2)
+    why = message(
+        "PTO and PSO not identifiable: {usable} of {needs} sizes{% if usable < sizes %} "
+        "with enough good blocks{% endif %}{% if planned and planned != sizes %} ({sizes} "
+        "of {planned} planned ones were measured){% endif %}",
+        needs=4,
+        planned=4,
+        sizes=2,
+        usable=2,
+    )
     results = dataclasses.replace(early, planned=planned)
-    refused = args(ask("platform_size", results).answer, "platform_size.refused")
+    refused = args(ask("platform_size", results).answer, "{cases | listing}: {refusal}")
     assert refused["refusal"] == why
 
 
@@ -150,7 +159,7 @@ def test_a_workload_that_takes_fewer_sizes_is_named_and_leaves_the_others_theirs
     found = ask("platform_size", results)
     divided = {(r["workload"], r["platform"]) for r in rows(found, "PTO and PSO")}
     assert divided == {("ffmpeg", "docker"), ("ffmpeg", "runc")}
-    refused = args(found.answer, "platform_size.refused")
+    refused = args(found.answer, "{cases | listing}: {refusal}")
     assert list(map(text, refused["cases"])) == ["wordpress", "pinned"]
     assert text(refused["refusal"]) == "PTO and PSO not identifiable: 2 of 4 sizes"
     sizes = {
@@ -192,11 +201,14 @@ def test_where_no_workload_has_sizes_enough_more_trials_are_not_the_answer() -> 
         metric="wall_ns",
     )
     found = ask("platform_size", results)
-    assert found.settle == message("platform_size.settle.sizes", needs=4)
+    assert found.settle == message(
+        "at least {needs} sizes, quotas below one core included; no number of trials settles it",
+        needs=4,
+    )
 
 
 def test_the_ratio_stands_at_every_size_and_pinning(sized: Results) -> None:
-    ratios = rows(ask("platform_size", sized), "platform_size.table.ratios")
+    ratios = rows(ask("platform_size", sized), "ratio at every")
     same = [r for r in ratios if r["platform"] == "docker" and r["beside"] == "bare"]
     assert [(r["pinning"], r["cores"]) for r in same] == [
         ("none", 0.25), ("none", 0.5), ("none", 1.0), ("none", 2.0), ("pinned", 1.0),
@@ -222,7 +234,7 @@ def test_what_pinning_removes_of_pso_is_told() -> None:
     facts = results.facts
     facts = facts.with_columns(value=np.where(facts["name"] == "cpus", 8, facts["value"]))
     answer = ask("platform_size", dataclasses.replace(results, facts=facts)).answer
-    pinning = args(answer, "platform_size.pinning.reduces")
+    pinning = args(answer, "reduces the PSO")
     assert text(pinning["name"]) == "docker unpinned"
     assert text(pinning["pinned"]) == "docker pinned"
     assert pinning["pso"].low > 1
@@ -232,11 +244,11 @@ def test_emulated_platforms_are_never_told_as_a_cost(
     sized: Results, findings: list[Finding]
 ) -> None:
     overhead = next(f for f in findings if f.name == "overhead")
-    note = args(overhead.answer, "emulation.note")
+    note = args(overhead.answer, "a VM, and")
     assert note == {"platforms": ["vm", "vm/runc"]}
-    assert args(overhead.summary, "emulation.note") == note
-    (said,) = [one for one in headline(sized, findings) if id_of(one) == "emulation.note"]
-    assert args(said, "emulation.note") == note
+    assert args(overhead.summary, "a VM, and") == note
+    (said,) = [one for one in headline(sized, findings) if id_of(one) == "a VM, and"]
+    assert args(said, "a VM, and") == note
     for found in findings:
         if found.name == "harness_error":
             continue  # that is about tare, wherever it is
@@ -255,9 +267,9 @@ def test_where_only_an_emulation_stands_beside_bare_nothing_is_compared() -> Non
     results = make(platforms=("bare", "vm"), workers=(1,), trials=8, emulated=("vm",))
     found = ask("overhead", results)
     assert found.verdict == "nothing to compare"
-    assert args(found.answer, "overhead.emulated")["why"].args == {"platforms": ["vm"]}
+    assert args(found.answer, "nothing is compared: {why}")["why"].args == {"platforms": ["vm"]}
     stability = ask("stability", results)
-    assert not {"stability.summary", "stability.cells"} & {*ids(stability.answer)}
+    assert not {Phrase("spread vs. {reference}:"), Phrase(", by cell:")} & {*ids(stability.answer)}
 
 
 def test_a_comparison_with_an_emulation_is_refused_with_the_reason() -> None:
@@ -268,7 +280,7 @@ def test_a_comparison_with_an_emulation_is_refused_with_the_reason() -> None:
     )
     found = ask("difference", dataclasses.replace(results, experiment=asked))
     assert found.verdict == "nothing to compare"
-    assert args(found.answer, "difference.emulated")["why"].args == {"platforms": ["vm"]}
+    assert args(found.answer, "nothing is compared: {why}")["why"].args == {"platforms": ["vm"]}
 
 
 def test_cells_without_their_like_are_named() -> None:
@@ -278,7 +290,7 @@ def test_cells_without_their_like_are_named() -> None:
         trials=8,
         leave_out=lambda levels: levels["platform"] == "bare" and levels["workers"] == "2",
     )
-    caveat = args(ask("overhead", results).caveats, "overhead.unmatched")
+    caveat = args(ask("overhead", results).caveats, "no such cell:")
     assert caveat["reference"] == "bare"
     assert [one.levels for one in caveat["cells"]] == [
         {"workload": "exp_float", "platform": "docker", "workers": "2"}
@@ -308,7 +320,7 @@ def test_less_throughput_is_a_cost() -> None:
     times = results.sample_table.of("kernel_cpu_ns", "self")
     renamed = results.sample_table.with_part(Key("throughput", "self"), times)
     found = ask("platform_size", dataclasses.replace(results, sample_table=renamed))
-    ratios = rows(found, "platform_size.table.ratios")
+    ratios = rows(found, "ratio at every")
     assert ratios
     assert all(r["ratio"] == pytest.approx(1.25, rel=0.02) for r in ratios)
 
@@ -319,12 +331,12 @@ def test_what_accounts_for_the_extra_time_is_named(sized: Results) -> None:
     extra = 1600 * (1.04 * 8**0.15 - 1)
     row = next(
         r
-        for r in rows(found, "platform_why.table.title")
+        for r in rows(found, "Extra time and")
         if (r["platform"], r["size"]) == ("docker", "0.25c")
     )
     assert row["extra"] == pytest.approx(extra * MS, rel=0.05)
     assert row["throttled_ns"] == pytest.approx(5e8)
-    answer = args(found.answer, "platform_why.extra")
+    answer = args(found.answer, ". No recorded")
     assert (answer["platform"], answer["reference"]) == ("docker", "bare")
     assert answer["where"].levels == {"workload": "exp_float", "size": "0.25c"}
     assert answer["time"] == Amount(row["extra"], "ns", row["low"], row["high"])
@@ -333,8 +345,8 @@ def test_what_accounts_for_the_extra_time_is_named(sized: Results) -> None:
     assert "%" not in paragraph(found.answer)
     throttled = [e for e in found.estimates if e.name == "more throttled time"]
     assert all(e.low is not None and e.high is not None for e in throttled)
-    assert "preempted time" in args(found.caveats, "platform_why.absent")["missing"]
-    compared = {r["platform"] for r in rows(found, "platform_why.table.title")}
+    assert "preempted time" in args(found.caveats, "on both platforms:")["missing"]
+    compared = {r["platform"] for r in rows(found, "Extra time and")}
     assert compared == {"docker", "runc"}
 
 
@@ -352,7 +364,7 @@ def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
     assert known["more throttled time"] == 80 * MS
     assert found.verdict == "none"
     (said,) = each(found.answer)
-    extra = args(said, "platform_why.extra")
+    extra = args(said, ". No recorded")
     assert (extra["platform"], extra["reference"]) == ("docker", "bare")
     assert extra["where"] == Levels({"workload": "exp_float"})
     throttled, cpu = (one.args for one in extra["parts"])
@@ -362,7 +374,7 @@ def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
     )
     assert (cpu["name"], cpu["time"].unit) == ("CPU time", "ns")
     # The terminal names the quota; without throttled time there is nothing to name.
-    named = args(found.summary, "platform_why.throttled")
+    named = args(found.summary, "a CPU quota")
     assert (named["platform"], named["time"].value) == ("docker", pytest.approx(80 * MS))
     assert named["others"] == 0
     terminal = [*map(sentence, headline(results, [found]))]
@@ -403,10 +415,10 @@ def test_what_a_service_does_under_load_is_named_per_request() -> None:
     assert known["more CPU time per request"] == 0
     (said,) = each(found.answer)
     # The socket wait has grown most, but is named last, and at most two are.
-    names = [one.args["name"] for one in args(said, "platform_why.extra")["parts"]]
+    names = [one.args["name"] for one in args(said, ". No recorded")["parts"]]
     assert names == ["throttled time per request", "preempted time per request"]
-    assert "platform_why.requests" in ids(found.caveats)
-    assert "platform_why.absent" not in ids(found.caveats)
+    assert "else to do" in ids(found.caveats)
+    assert "on both platforms:" not in ids(found.caveats)
 
 
 def test_requests_of_a_warm_up_count_where_they_are_printed() -> None:
@@ -430,22 +442,22 @@ def test_where_only_the_socket_wait_of_a_service_grows_it_is_named_and_what_is_a
 
     found = ask("platform_why", served_with(more))
     (said,) = each(found.answer)
-    (named,) = args(said, "platform_why.extra")["parts"]
+    (named,) = args(said, ". No recorded")["parts"]
     assert named.args["name"] == "socket wait per request"
     assert named.args["time"].value == pytest.approx(2 * MS)
-    missing = args(found.caveats, "platform_why.absent")["missing"]
+    missing = args(found.caveats, "on both platforms:")["missing"]
     assert "disk wait per request" in missing
 
 
 def test_where_no_platform_is_shown_to_take_longer_nothing_is_measured_of_why() -> None:
     found = ask("platform_why", make(workers=(1,), trials=1))
     assert (found.verdict, found.shown) == ("inconclusive", "inconclusive")
-    assert args(found.answer, "platform_why.none") == {"blocks": 1}
+    assert args(found.answer, "shown to take") == {"blocks": 1}
 
 
 def cheap(found: Finding) -> list[str]:
     """Name the platforms that surely cost little."""
-    limits = args(found.advice, "platform_advice.platform.cheap")["limits"].args["names"]
+    limits = args(found.advice, "low overhead:")["limits"].args["names"]
     assert all(0 < one.args["limit"].value < 0.1 for one in limits)
     return [one.args["platform"] for one in limits]
 
@@ -457,12 +469,12 @@ def test_a_cost_that_grows_with_the_number_of_processes_is_found() -> None:
 
     results = make(rule, platforms=("bare", "docker", "runc"), workers=(1, 2, 4), trials=20)
     found = ask("platform_factor", results)
-    changes = {(r["platform"], r["what"]): r for r in rows(found, "platform_factor.table.title")}
+    changes = {(r["platform"], r["what"]): r for r in rows(found, "to that at")}
     docker = changes[("docker", "workers 4")]
     assert docker["verdict"] == "higher"
     assert docker["low"] <= 1.2 <= docker["high"]
     assert changes[("runc", "workers 4")]["verdict"] != "higher"
-    depends = args(found.answer, "platform_factor.depends")
+    depends = args(found.answer, "{factor}:")
     assert (depends["platform"], depends["factor"]) == ("docker", "workers")
     assert (depends["level"], depends["reference"]) == ("4", "1")
     assert depends["ratio"] == Ratio(docker["ratio"], docker["low"], docker["high"])
@@ -475,11 +487,11 @@ def test_advice_has_at_most_six_lines_which_stand_first(
     assert 3 <= len(found.advice) <= 6
     told = headline(sized, findings)
     assert told[: len(found.advice)] == [*found.advice]
-    assert id_of(found.advice[0]) == "platform_advice.platform.cheap"
+    assert id_of(found.advice[0]) == "low overhead:"
     assert cheap(found) == ["runc"]
-    least = args(found.advice, "platform_advice.size.least")
+    least = args(found.advice, "{name} at")
     assert text(least["name"]) == "docker unpinned"
-    pinned = args(found.advice, "platform_advice.pinning.pin")["cases"].args["names"]
+    pinned = args(found.advice, "pin {cases}")["cases"].args["names"]
     assert [one.args["platform"] for one in pinned] == ["docker"]
     assert not any("vm" in sentence(line).split() for line in found.advice)
 
@@ -496,13 +508,13 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
     )
     lines = ask("platform_advice", results).advice
     assert ids(lines)[:2] == [
-        "platform_advice.platform.inconclusive", "platform_advice.size.unclear"
+        "platform: inconclusive (overhead", "(smallest vs. largest:"
     ]  # fmt: skip
-    limits = args(lines, "platform_advice.platform.inconclusive")["limits"].args["names"]
+    limits = args(lines, "platform: inconclusive (overhead")["limits"].args["names"]
     assert {one.args["platform"] for one in limits} == {"docker", "runc"}
-    pinning = args(lines, "platform_advice.pinning.inconclusive")
+    pinning = args(lines, "pinning: inconclusive for")
     assert pinning["platforms"][0] == "bare"
-    open_ = args(ask("platform_advice", results).summary, "platform_advice.inconclusive")
+    open_ = args(ask("platform_advice", results).summary, "overhead: inconclusive in")
     assert open_["share"].args == {"some": 12, "total": 12}
     assert open_["platforms"] == ["docker", "runc"]
     assert open_["more"].args["trials"] > 0
@@ -514,8 +526,8 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
 def test_of_few_trials_no_cell_is_called_stable() -> None:
     found = ask("causes", make(Behaviour(mean_ns=200 * MS, spread=0.4), workers=(1,), trials=8))
     assert found.verdict == "inconclusive"
-    assert args(found.answer, "causes.too_few") == {"trials": 8, "least": 20}
-    assert ids(found.answer) == ["causes.too_few"]
+    assert args(found.answer, "No cell is") == {"trials": 8, "least": 20}
+    assert ids(found.answer) == ["No cell is"]
 
 
 def test_nothing_is_said_of_sizes_where_nobody_varied_them() -> None:
@@ -531,7 +543,7 @@ def test_nothing_is_said_of_sizes_where_nobody_varied_them() -> None:
     )
     found = ask("platform_advice", results)
     assert found.verdict == "partly"
-    assert "platform_advice.pinning.inconclusive" in ids(found.answer)
+    assert "pinning: inconclusive for" in ids(found.answer)
     assert not any("ize" in sentence(line) or "PTO" in sentence(line) for line in found.advice)
 
 
@@ -544,7 +556,7 @@ def test_what_is_not_cheap_is_not_recommended() -> None:
         trials=14,
     )
     first = ask("platform_advice", results).advice[0]
-    least = args(first, "platform_advice.platform.least")
+    least = args(first, "to be below")
     assert (least["platform"], least["above"], least["cheap"]) == ("runc", True, Chosen(0.1))
     assert least["ratio"].value == pytest.approx(1.2, rel=0.05)
     assert sentence(first).endswith(", above 10 %.")
@@ -573,7 +585,7 @@ def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
     }
     assert seen[("docker", "none", "1c")] == (1.0, 2)
     assert seen[("docker", "pinned", "1c")] == (1.0, 1)
-    more = args(found.answer, "platform_seen.more")
+    more = args(found.answer, "with a thread")
     assert (more["cpus"], more["times"], more["of"]) == (2, Chosen(2, "1"), 2)
     order = [(r["platform"], r["size"]) for r in rows(found, "Visible resources")]
     assert order == sorted(order)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import synthetic
-from said import args, ids
+from said import args, template, templates
 from situations import network_fingerprint as fingerprint
 from situations import with_networks
 
@@ -35,10 +35,10 @@ def test_one_session_says_what_its_network_was() -> None:
     found = UNIT.find(sessions((fingerprint(9.4), GIVEN)))
     assert found is not None
     assert found.verdict == "none"
-    assert args(found.answer, "same_network.network") == {
+    assert args(found.answer, "the network to") == {
         "end": "192.0.2.1",
         "date": "2030-01-01 00:00",
-        "shaping": text(message("net.fingerprint.not_searched")),
+        "shaping": text(message("no search for a bucket was made")),
     }
     assert any("9.40 Gbit/s" in row["value"] for row in found.tables[0].rows)
 
@@ -53,8 +53,8 @@ def test_the_same_network_twice() -> None:
     found = UNIT.find(same)
     assert found is not None
     assert found.verdict == "yes"
-    assert [one.id for one in each(found.answer) if isinstance(one, Message)] == [
-        "same_network.same", "same_network.network",
+    assert [template(one) for one in each(found.answer) if isinstance(one, Message)] == [
+        "not change by", "the network to",
     ]  # fmt: skip
     assert judged(same, (), Path("here")) is same
 
@@ -74,9 +74,17 @@ def test_levels_of_another_network_are_not_put_together_where_both_were_given() 
     assert caveat.network is not None
     assert [c.figure for c in caveat.network.differing] == ["bandwidth.fresh"]
     network, levels = sentences([caveat], 2)
-    assert network.id == "caveats.network"
-    assert network.args["where"].args["sessions"] == [message("caveats.sessions", sessions=[1, 2])]
-    assert levels == message("caveats.levels", session=2)
+    assert template(network) == "({differences}"
+    assert network.args["where"].args["sessions"] == [
+        message(
+            "session{% if sessions | length > 1 %}s{% endif %} {sessions | listing}",
+            sessions=[1, 2],
+        )
+    ]
+    assert levels == message(
+        "levels are those of session {session} only; comparisons within blocks use all sessions",
+        session=2,
+    )
 
 
 def test_another_network_is_told_where_it_is_only_remembered() -> None:
@@ -84,9 +92,9 @@ def test_another_network_is_told_where_it_is_only_remembered() -> None:
     found = UNIT.find(other)
     assert found is not None
     assert found.summary == found.answer
-    between = args(found.summary, "same_network.between")
+    between = args(found.summary, "sessions {first}")
     assert (between["first"], between["second"]) == (1, 2)
-    figure = args(found.summary, "same_network.figure")
+    figure = args(found.summary, "{after}{% if change %}")
     assert figure["name"] == "base bandwidth"
     assert (figure["before"], figure["after"]) == (Amount(9.4e9, "bits/s"), Amount(4.7e9, "bits/s"))
     assert shown(figure["change"]) == "× 0.50 [0.49, 0.51]"
@@ -97,8 +105,8 @@ def test_wide_intervals_decide_nothing() -> None:
     found = UNIT.find(sessions((fingerprint(9.4, width=0.3), GIVEN), (fingerprint(9.0), GIVEN)))
     assert found is not None
     assert found.verdict == "inconclusive"
-    assert args(found.answer, "same_network.pair") == {"first": 1, "second": 2}
-    assert "same_network.unsure" in ids(found.answer)
+    assert args(found.answer, "{first} and {second}") == {"first": 1, "second": 2}
+    assert "whether the network" in templates(found.answer)
 
 
 def test_baselines_of_another_network_do_not_agree() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import printed
 import pytest
 import served
+from said import Phrase, template
 from served import MS, Served
 
 from tare.applications.requests import REQUESTS
@@ -45,9 +46,9 @@ def found(results: Results) -> Finding:
     return made
 
 
-def ids(finding: Finding) -> set[str]:
+def ids(finding: Finding) -> list[Phrase]:
     said = (*each(finding.answer), *finding.caveats)
-    return {one.id for one in said if isinstance(one, Message)}
+    return [template(one) for one in said if isinstance(one, Message)]
 
 
 def test_a_row_has_what_was_asked_and_what_it_came_to(tmp_path):
@@ -68,7 +69,7 @@ def test_p999_has_a_column_where_a_cell_has_ten_thousand_requests(tmp_path):
     many, few = Served(rate=1000, seconds=10), Served(rate=1000, seconds=5)
     made = served.make(tmp_path, lambda cell: many if cell["platform"] == "bare" else few, trials=3)
     finding = found(made.results)
-    assert "service_load.few" not in ids(finding)
+    assert "a trial: not" not in ids(finding)
     rows = {row["platform"]: row for row in finding.tables[0].rows}
     values = made.results.values("response_p999_ns").where(platform="bare")["value"]
     assert rows["bare"]["response_p999_ns"] == np.median(values)
@@ -87,7 +88,7 @@ def test_a_quantile_of_few_requests_is_not_shown(tmp_path):
     assert "p99.9" not in [column.title for table in finding.tables for column in table.columns]
     assert row["response_max_ns"] > row["response_p95_ns"] > 0
     assert not [one for one in finding.estimates if one.name == "response_p99_ns"]
-    (few,) = (one for one in finding.caveats if one.id == "service_load.few")
+    (few,) = (one for one in finding.caveats if template(one) == "a trial: not")
     assert (few.args["names"], few.args["needs"], few.args["least"]) == (["p99"], [1000], 300)
     labels = {row["request_label"]: row for row in finding.tables[1].rows}
     assert labels["home"]["response_p95_ns"] is not None
@@ -129,17 +130,17 @@ def test_a_shared_cpu_is_said_in_its_row_and_in_the_answer():
     finding = found(served.make(None, how).results)
     assert [row["driver_shared"] for row in finding.tables[0].rows] == [False, True]
     assert text(finding.tables[0].rows[1]["driver_cpus"]) == "0.20 shared"
-    assert "service_load.shared" in ids(finding)
+    assert "for CPUs of" in ids(finding)
 
 
 def test_who_shared_cpus_is_not_known_of_an_older_tare():
     finding = found(served.make(None, Served(own_cpus=None)).results)
-    assert "service_load.shared" not in ids(finding)
+    assert "for CPUs of" not in ids(finding)
     assert text(finding.tables[0].rows[0]["driver_cpus"]) == "0.20"
 
 
 def test_a_load_generator_at_its_limit_is_named():
-    assert "service_load.busy" in ids(found(served.make(None, Served(used=0.97)).results))
+    assert "be its own;" in ids(found(served.make(None, Served(used=0.97)).results))
 
 
 def test_a_closed_load_has_littles_law_next_to_it():
@@ -148,7 +149,7 @@ def test_a_closed_load_has_littles_law_next_to_it():
     finding = found(served.make(None, all_wait, load="closed", arguments={"users": 8}).results)
     row = finding.tables[0].rows[0]
     assert row["littles_law_ns"] == pytest.approx(8e9 / row["request_throughput"])
-    assert {"service_load.little", "service_load.closed_means"} <= ids(finding)
+    assert {Phrase("law at most"), Phrase("so a slow")} <= ids(finding)
     assert text(row["load_reached"]) == "8 users"
 
 
@@ -193,13 +194,13 @@ def test_bytes_that_are_not_counted_are_absent():
 
 def test_another_load_generator_than_the_usual_one_is_named():
     made = served.make(None, Served()).results
-    assert "service_load.stands_for" not in ids(found(made))
+    assert ": its figures" not in ids(found(made))
     (spec,) = made.experiment.workloads
     more = {"command": ("/application/tare-cql", "run"), "stands_for": "cassandra-stress"}
     spec = msgspec.structs.replace(spec, application=served.application(**more))
     experiment = msgspec.structs.replace(made.experiment, workloads=(spec,))
     answer = found(dataclasses.replace(made, experiment=experiment)).answer
-    (said,) = (one for one in each(answer) if one.id == "service_load.stands_for")
+    (said,) = (one for one in each(answer) if template(one) == ": its figures")
     assert "shop is tare-cql: its figures are not comparable with cassandra-stress" in text(said)
 
 
@@ -211,7 +212,7 @@ def test_requests_that_are_missing_are_said(tmp_path):
     made = served.make(tmp_path)
     (tmp_path / "requests" / "3.msgpack.zst").unlink()
     finding = found(made.results)
-    lost = next(one for one in finding.caveats if one.id == "service_load.lost")
+    lost = next(one for one in finding.caveats if template(one) == "out of labels")
     assert (lost.args["lost"], lost.args["trials"]) == (1, 16)
     assert seen(made.results).lost.keys() == {3}
 
@@ -265,7 +266,7 @@ def test_services_wait_only_where_they_could_have_run():
     found = disturbance.worst(recorded, once, once, 2, serves=True)
     assert found is not None
     assert (found.what, found.share) == (disturbance.READY, 0.25)
-    assert disturbance.said(found).id == "disturbance.ready"
+    assert template(disturbance.said(found)) == "the time in"
     assert not found.is_waiting
 
 
@@ -346,8 +347,8 @@ def test_the_longest_is_that_of_all_trials():
 
 def test_delays_of_the_load_generator_are_a_caveat():
     late = served.make(None, Served(late_ns=20 * MS))
-    assert "service_load.late" in ids(found(late.results))
-    assert "service_load.late" not in ids(found(served.make(None, Served()).results))
+    assert "delays of the" in ids(found(late.results))
+    assert "delays of the" not in ids(found(served.make(None, Served()).results))
 
 
 def judged_by(results: Results, metric: str, compare: str | None) -> Results:
@@ -368,10 +369,10 @@ def test_a_quantile_of_few_requests_is_not_judged():
     (one,) = differences(results)
     assert not one.comparison.verdict.conclusive
     assert (one.comparison.low, one.spread, one.medians[1].low) == (None, None, None)
-    assert (one.further.id, one.further.args["needs"]) == ("request_quantiles.few", 1000)
+    assert (template(one.further), one.further.args["needs"]) == (": make the", 1000)
     by_name = {f.name: f for f in all_findings(results, SUPPLIES.findings())}
     assert by_name["difference"].verdict == "inconclusive"
-    assert by_name["difference"].settle.id == "request_quantiles.few"
+    assert template(by_name["difference"].settle) == ": make the"
     # No other answer rests on it either.
     others = [f for f in by_name.values() if "response_p99_ns" in str(f.basis)]
     assert [f.name for f in others] == ["difference"]
@@ -386,7 +387,7 @@ def test_a_report_says_that_the_metric_has_too_few_requests():
     def said(metric):
         results = judged_by(made, metric, None)
         caveats = page.make(results, all_findings(results, SUPPLIES.findings()), ORIGIN).caveats
-        return "request_quantiles.few" in [getattr(one, "id", None) for one in caveats]
+        return ": make the" in [template(one) for one in caveats if isinstance(one, Message)]
 
     assert said("response_p95_ns")
     assert not said("response_p50_ns")

@@ -8,6 +8,7 @@ from typing import Any
 import columns
 import msgspec
 import synthetic
+from said import template
 from situations import with_starts
 
 from tare.experiment.findings.starts import UNIT
@@ -20,7 +21,7 @@ MS = 1_000_000
 def in_order(medians: object) -> list[Any]:
     """Return the starts that a sentence lists."""
     assert isinstance(medians, Message)
-    assert medians.id == "starts.medians"
+    assert template(medians) == "starting one more"
     starts: Any = medians.args["starts"]
     return [*starts]
 

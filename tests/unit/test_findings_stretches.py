@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import vega_lite
-from said import args
+from said import args, template
 from synthetic import make
 
 from tare import registry
@@ -67,20 +67,18 @@ def test_a_panel_for_each_state_and_a_line_for_each_platform(results: Results) -
     assert drawn[("bare unpinned", "waiting for something", "32768")] == 3
     assert len(drawn) == 5
     said = stretches.alternative(results, [])
-    most = {text(one.args["name"]): one.args for one in said if one.id == "chart.stretches.most"}
+    most = {text(one.args["name"]): one.args for one in said if template(one) == "a CPU take"}
     assert most["bare unpinned"]["low"].value == 2.0**22
     assert most["docker unpinned"]["high"].value == 2.0**21
     # The other counts of workers are not mixed in, and there are no stacks.
-    assert args(said, "chart.stretches.marks")["levels"] == [
-        f"workers {results.levels('workers')[0]}"
-    ]
+    assert args(said, "in powers of")["levels"] == [f"workers {results.levels('workers')[0]}"]
 
 
 def test_a_level_that_is_the_default_is_named_too() -> None:
     some = (make(loads=("none", "memcpy"), trials=3, seed=seed) for seed in range(50))
     made = next(one for one in some if one.levels("load")[0] == "none")
     said = stretches.alternative(made, [])
-    assert "load none" in args(said, "chart.stretches.marks")["levels"]
+    assert "load none" in args(said, "in powers of")["levels"]
 
 
 def test_it_belongs_to_why_a_platform_takes_longer(results: Results) -> None:

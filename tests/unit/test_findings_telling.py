@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from said import args, ids
+from said import args, template, templates
 from synthetic import MS, Behaviour, make
 
 from tare.experiment.findings import platform_cells
@@ -33,7 +33,7 @@ def test_an_interval_without_0_says_why_it_decides_nothing() -> None:
     assert few[0].low is not None
     assert few[0].low > 1
     assert not few[0].verdict.conclusive
-    needed = args(corrected(few), "cells.corrected")
+    needed = args(corrected(few), "and there are")
     assert (needed["of"], needed["blocks"], needed["needed"]) == (12, 6, blocks_needed(12))
     assert needed["some"] == sum(
         c.low is not None and c.high is not None and not c.low <= 1 <= c.high for c in few
@@ -55,11 +55,13 @@ def test_what_holm_takes_is_said() -> None:
     assert one.low is not None
     assert one.low > 1
     assert not one.verdict.conclusive
-    assert args(corrected(found), "cells.corrected")["needed"] is None
+    assert args(corrected(found), "and there are")["needed"] is None
 
 
 def test_without_an_interval_the_number_of_blocks_is_said() -> None:
-    assert corrected(compared(4, 1)) == (message("cells.few_blocks", needed=6, blocks=4),)
+    assert corrected(compared(4, 1)) == (
+        message("an interval needs ≥ {needed} common blocks, {blocks} so far", needed=6, blocks=4),
+    )
     assert corrected([]) == ()
 
 
@@ -69,13 +71,31 @@ def test_more_comparisons_need_more_blocks(comparisons: int, blocks: int) -> Non
 
 
 def total(trials: int) -> Message:
-    return message("cells.more", trials=trials, time=Duration(9), few=False)
+    return message(
+        "{% if few %}an interval needs {% elif trials <= 100000 %}≈ {% endif %}"
+        "{% if trials > 100000 %}more than 100,000 more trials per cell: measure on a "
+        "quieter machine{% else %}{trials | about('more trial')} per cell{% if time %}, "
+        "{time} in all{% endif %}{% endif %}",
+        trials=trials,
+        time=Duration(9),
+        few=False,
+    )
 
 
 def waiting(name: str, trials: int) -> Finding:
     """Return a finding whose summary says how many more trials would settle it."""
-    said = message("platform_advice.inconclusive", platforms=[name], more=total(trials))
-    brief = message("platform_advice.inconclusive", platforms=[name], more=None)
+    said = message(
+        "overhead: inconclusive in {share}, on {platforms | listing}{% if more %} ({more})"
+        "{% endif %}",
+        platforms=[name],
+        more=total(trials),
+    )
+    brief = message(
+        "overhead: inconclusive in {share}, on {platforms | listing}{% if more %} ({more})"
+        "{% endif %}",
+        platforms=[name],
+        more=None,
+    )
     lines = (Unsettled(line=0, brief=brief, trials=trials),)
     return Finding(
         name=name, question="?", answer=said, verdict="inconclusive",
@@ -95,9 +115,9 @@ def test_the_answers_of_an_experiment_have_one_total() -> None:
     results = make(Behaviour(mean_ns=200 * MS, spread=0.2), trials=12)
     found = all_findings(results, SUPPLIES.findings())
     totals = [f.settle for f in found if isinstance(f.settle, Message)]
-    assert len({one.args["trials"] for one in totals if one.id == "cells.more"}) > 1
+    assert len({one.args["trials"] for one in totals if template(one) == "measure on a"}) > 1
     answers = [one for one in summarize(results, found).answers if isinstance(one, Message)]
-    assert ids(tuple(answers)).count("cells.more") == 1
+    assert templates(tuple(answers)).count("measure on a") == 1
 
 
 def test_what_is_inconclusive_says_what_settles_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import columns
 import numpy as np
 import pytest
-from said import args, ids
+from said import args, templates
 from synthetic import Behaviour, make
 
 from tare import registry
@@ -40,11 +40,33 @@ def results(cells: int, trials: int = 40) -> Results:
 
 @pytest.mark.parametrize(("trials", "adjusted"), [(FIRST_LOOK - 1, False), (FIRST_LOOK, True)])
 def test_only_intervals_of_enough_trials_are_called_adjusted(trials: int, adjusted: bool) -> None:
-    short = message("trust.short.autocorrelated", n=40, effective=9)
-    reason = Reason("autocorrelated", message("trust.autocorrelated"), short)
-    expected = message("trusted.adjusted", said=short) if adjusted else short
+    short = message(
+        "trials are autocorrelated: {n} count as about {effective} for the mean", n=40, effective=9
+    )
+    reason = Reason(
+        "autocorrelated",
+        message(
+            "{% if without %}even with {without | listing} taken out, {% endif %}trials are "
+            "autocorrelated (dependence time {tau}, above {limit}): {n} count as about "
+            "{effective} independent ones. Intervals that ignore it are {times} × too narrow. "
+            "Leave an idle period between trials, or reset what they leave behind"
+        ),
+        short,
+    )
+    expected = (
+        message("{said}, and the interval of the median is adjusted for it", said=short)
+        if adjusted
+        else short
+    )
     assert trusted.why(reason, trials) == expected
-    other = Reason("equal", message("trust.equal"), message("trust.short.equal"))
+    other = Reason(
+        "equal",
+        message(
+            "all values are equal, or nearly all: their resolution is unknown. Time more work "
+            "at once, or with a finer clock"
+        ),
+        message("all values are equal, or nearly all"),
+    )
     assert trusted.why(other, trials) == other.short
 
 
@@ -52,16 +74,16 @@ def test_a_shift_is_in_the_head_with_the_doubts_and_beside_the_warm_up() -> None
     found = shifted(results(1), 1)
     line = trusted.line(found)
     assert line is not None
-    assert args(line, "trust.short.shift")["trial"] == 21
-    assert not args(line, "trusted.doubt")["several"]
+    assert args(line, "at trial {trial} the level changes by {size}")["trial"] == 21
+    assert not args(line, "are doubtful, e.g.")["several"]
     assert line in summarize(found, []).notes
     ((_, reason),) = trusted.judged(found).doubted
-    assert args(doubts(found), "trusted.cell")["reason"] == reason.said
-    assert trusted.why(reason, 40) == args(line, "trusted.doubt")["why"]
+    assert args(doubts(found), "as many of")["reason"] == reason.said
+    assert trusted.why(reason, 40) == args(line, "are doubtful, e.g.")["why"]
     warmup = registry.units_of("finding")["warmup"].find(found)
     assert warmup is not None
     assert warmup.verdict == "no"
-    assert args(warmup.caveats, "warmup.shifted")["doubted"]
+    assert args(warmup.caveats, "values do not")["doubted"]
 
 
 def test_a_steady_series_is_not_doubted() -> None:
@@ -70,7 +92,7 @@ def test_a_steady_series_is_not_doubted() -> None:
     assert not doubts(found)
     warmup = registry.units_of("finding")["warmup"].find(found)
     assert warmup is not None
-    assert "warmup.shifted" not in ids(warmup.caveats)
+    assert "values do not" not in templates(warmup.caveats)
 
 
 @pytest.mark.parametrize(("cells", "shown"), [(1, False), (4, True)])
@@ -78,7 +100,7 @@ def test_the_head_has_what_chance_does_not_explain(cells: int, shown: bool) -> N
     found = shifted(results(8), cells)
     assert len(trusted.judged(found).doubted) == cells
     assert (trusted.line(found) is not None) == shown
-    assert args(doubts(found), "trusted.cell")["chance"] == (not shown)
+    assert args(doubts(found), "as many of")["chance"] == (not shown)
 
 
 def test_the_target_is_the_one_that_was_asked_for() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from said import template
 
 from tare.errors import ExperimentError
 from tare.experiment.fingerprints.machine.difference import Rule, compare, differences, rule
@@ -199,8 +200,36 @@ def beside(before: Fingerprint, after: Fingerprint, tmp_path: Path) -> int:
 
 def assert_only(shown: str, what: str, name: str) -> None:
     """Assert that one line names what could not be compared."""
-    names = message("fingerprint.diff.names", names=[name], more=0)
-    assert sentence(Message(f"fingerprint.diff.{what}", {"names": names})) in shown.splitlines()
+    names = message(
+        "{names | join(', ')}{% if more %} and {more} more{% endif %}", names=[name], more=0
+    )
+    assert (
+        sentence(
+            Message(
+                {
+                    "changed": (
+                        "changed: {changed} of {metrics | counted('metric')}"
+                        "{% if worse and better %} ({worse} worse, {better} better)"
+                        "{% elif worse %} ({worse} worse){% elif better %} ({better} better)"
+                        "{% endif %}{rest}"
+                    ),
+                    "facts_of_one": "in one of the two only, facts: {names}",
+                    "inconclusive": (
+                        "no significant change. Inconclusive: {inconclusive} of "
+                        "{metrics | counted('metric')}{rest}"
+                    ),
+                    "names": "{names | join(', ')}{% if more %} and {more} more{% endif %}",
+                    "same": (
+                        "no significant change. Equivalent: {same} of "
+                        "{metrics | counted('metric')}{rest}"
+                    ),
+                    "without_ratio": "not compared, because a value is 0: {names}",
+                }[what],
+                {"names": names},
+            )
+        )
+        in shown.splitlines()
+    )
 
 
 def test_how_it_was_measured_is_no_fact_of_the_machine(
@@ -265,12 +294,22 @@ def test_undecided_is_not_called_the_same(
     found = compare(*noisy, {})
     assert found.verdict == "inconclusive"
     headline = diff_command.headline(found)
-    assert headline.id == "fingerprint.diff.inconclusive"
+    assert template(headline) == "significant change. Inconclusive:"
     assert (headline.args["inconclusive"], headline.args["metrics"]) == (20, 20)
     assert beside(*noisy, tmp_path) == 2
     told = capsys.readouterr().out
     assert told.startswith(sentence(headline))
-    assert text(message("fingerprint.diff.note", marked=True)) in told.splitlines()
+    assert (
+        text(
+            message(
+                "in pairs: the median ratio over all pairs of rounds{% if marked %}. *: it differs "
+                "from the ratio of the two medians by more than the margin, as where rounds vary "
+                "widely or are of two kinds{% endif %}",
+                marked=True,
+            )
+        )
+        in told.splitlines()
+    )
     assert "… and 8 more inconclusive" in told
     assert "tare fingerprint --budget" in told
     # Columns stand below each other, however narrow the terminal is.

@@ -108,9 +108,9 @@ def test_an_agent_that_ends_is_started_again_without_the_probe_that_ended_it(
     assert "bad" not in found.metrics
     (problem,) = found.problems
     assert problem.probe == "bad"
-    told = args(problem.why, "fingerprint.problem.rounds")
+    told = args(problem.why, "rounds)")
     assert told["rounds"] == 1
-    assert told["why"].startswith(words.text(message("fingerprint.problem.ended", why="")))
+    assert told["why"].startswith(words.text(message("it ended the agent: {why}", why="")))
 
 
 def test_an_agent_that_never_answers_is_an_error(

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 import vega_lite
 from fingerprints import KIB, MIB
-from said import args
+from said import args, template
 
 from tare.experiment.fingerprints.machine.document import Curve
 from tare.features.machine.fingerprint import cycles, page_figures, page_strides, summary
@@ -21,6 +21,7 @@ from tare.render import files, html, words
 from tare.render.charts.heat_map import heat_map
 from tare.render.charts.lines import place
 from tare.render.tables import lay
+from tare.render.words import text
 
 
 @functools.cache
@@ -41,10 +42,17 @@ def every_figure(page):
 
 def test_what_it_can_do_is_told_first_then_the_machine_and_how_far_it_can_be_trusted():
     figures, *others = page().answers
-    assert figures.id == "fingerprint.page.figures"
+    assert template(figures) == "{figures | join(', ')}"
     assert "loop.effective_frequency" in [one.args["what"] for one in figures.args["figures"]]
-    assert [said.id for said in others] == [
-        f"fingerprint.machine.{what}" for what in ("is", "clock", "precision", "others", "host")
+    assert [template(said) for said in others] == [
+        {
+            "clock": "CPU clock:",
+            "host": "the host took",
+            "is": "without a name",
+            "others": "other programs took",
+            "precision": "of the medians",
+        }[what]
+        for what in ("is", "clock", "precision", "others", "host")
     ]
     machine = others[0].args
     assert machine["cpu"].startswith("AMD EPYC")
@@ -81,7 +89,7 @@ def test_the_staircase_marks_the_caches_found_and_what_the_kernel_says(monkeypat
     figure = every_figure(page.__wrapped__(only="memory"))["memory-latency"]
     found, reported = (
         {one.args["name"]: one.args["size"] for one in args(figure.alternative, of)["caches"]}
-        for of in ("fingerprint.chart.caches", "fingerprint.chart.reported")
+        for of in ("the caches as", "the kernel reports")
     )
     assert reported == {"L1": "48 KiB", "L2": "1 MiB", "L3": "32 MiB"}
     assert found.keys() == reported.keys()
@@ -130,7 +138,7 @@ def test_equal_values_do_not_look_different():
 
 def test_what_is_of_each_cpu_alone_is_a_table():
     section = next(s for s in page(cpus=8).sections if s.anchor == "quiet")
-    table = next(t for t in section.finding.tables if t.title == "By CPU")
+    table = next(t for t in section.finding.tables if text(t.title) == "By CPU")
     laid = lay(table)
     assert [(h.title, h.unit) for h in laid.heads] == [
         ("CPU", ""), ("noise.share", ""), ("noise.rate", "Hz"), ("noise.longest", "ms"),
@@ -203,7 +211,7 @@ def test_without_strides_there_is_no_table_of_them():
 
 def test_too_few_rounds_are_said():
     made = page(rounds=3)
-    assert made.answers[3].id == "fingerprint.machine.no_interval"
+    assert template(made.answers[3]) == "too few rounds"
     rows = [row for t in figure_tables(made) for row in t.rows]
     assert rows
     assert all(row["value [95 %]"].low is None for row in rows)

@@ -60,7 +60,12 @@ class Scripted:
 
 
 def again(repeat: int, why: Message) -> Message:
-    return message("fingerprint.again.probing", repeat=repeat, most=3, why=why)
+    return message(
+        "probing the machine again, {repeat} of {most} at most: {why}",
+        repeat=repeat,
+        most=3,
+        why=why,
+    )
 
 
 def test_a_calm_machine_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +77,7 @@ def test_a_calm_machine_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_disturbed_take_is_repeated_until_one_is_calm(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Scripted(monkeypatch, (BUSY, 200), (BUSY, 190), (CALM, 80))
     assert machine.count("before") == 3
-    busy = message("fingerprint.again.busy", share=Amount(0.65, "share"))
+    busy = message("others use {share} of it", share=Amount(0.65, "share"))
     assert machine.told == [again(1, busy), again(2, busy)]
 
 
@@ -85,7 +90,7 @@ def test_it_is_given_up_after_some(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_differs_from_before_is_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Scripted(monkeypatch, (CALM, 80), (CALM, 140), (CALM, 80))
     assert (machine.count("before"), machine.count("after")) == (1, 2)
-    assert machine.told == [again(1, message("fingerprint.again.differs"))]
+    assert machine.told == [again(1, message("it differs from before"))]
     real = Scripted(monkeypatch, (CALM, 80), (CALM, 140), (CALM, 140))
     assert (real.count("before"), real.count("after")) == (1, 2)
 

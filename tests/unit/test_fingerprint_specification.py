@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import recorded
-from said import args
+from said import args, template
 
 from tare.features.machine.fingerprint.microarchitectures import TABLE
 from tare.features.machine.fingerprint.specification import predict
@@ -17,7 +17,7 @@ HOME = Path("/srv/files")
 
 
 def ids(prediction):
-    return [why.id.removeprefix("fingerprint.why.") for why in prediction.why]
+    return [template(why) for why in prediction.why]
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_sysmeasure_memory_bandwidth(sysmeasure, tmp_path):
     hidden = hardware.read(root=recorded.i7_3770k(tmp_path / "hidden", modules=False))
     by_kind = predict(hidden, {"memory.bandwidth.read.8": 15.0e9})["memory.bandwidth.read.8"]
     assert by_kind.value == 25.6e9
-    assert ids(by_kind)[0] == "no_modules"
+    assert ids(by_kind)[0] == "hides the modules"
     assert by_kind.why[0].args == {"guest": False}
 
 
@@ -71,7 +71,7 @@ def test_sysmeasure_disk(sysmeasure):
         {"file.read.random.latency.4096": 1e7, "file.read.sequential.bandwidth.1048576": 1e8},
     )
     assert found["file.read.random.latency.4096"].value == pytest.approx(12.67e6)
-    assert ids(found["file.read.random.latency.4096"]) == ["seek"]
+    assert ids(found["file.read.random.latency.4096"]) == ["a turn at"]
     assert found["file.read.sequential.bandwidth.1048576"].value == 180e6
 
 
@@ -91,16 +91,16 @@ def test_a_guest_whose_clock_runs_faster_than_it_is_told(guest):
     )
     assert found["memory.latency.l1"].value == pytest.approx(4 / 3.3)
     why = found["memory.latency.l1"].why[0]
-    assert args(why, "fingerprint.why.cycles")["cycles"].value == 4
-    assert args(why, "fingerprint.why.cycles")["hz"].value == (3.3e9)
+    assert args(why, "1 cycle")["cycles"].value == 4
+    assert args(why, "1 cycle")["hz"].value == (3.3e9)
     # What the frequency is measured by is not predicted from it.
     assert found["loop.empty"].value == pytest.approx(1 / 2.5961)
-    assert ids(found["loop.empty"]) == ["cycles", "at_measured"]
+    assert ids(found["loop.empty"]) == ["1 cycle", "{time} at the {hz} measured"]
     assert found["loop.empty"].why[1].args["time"].value == pytest.approx(1 / 3.3)
     alone = predict(guest, {"memory.latency.l1": 1.22})["memory.latency.l1"]
     assert alone.value == pytest.approx(4 / 2.5961)
     turbo = found["loop.effective_frequency"].why[1]
-    assert (turbo.id, turbo.args) == ("fingerprint.why.turbo", {"guest": True})
+    assert (template(turbo), turbo.args) == ("the host hides", {"guest": True})
 
 
 def test_a_guest_is_told_why_its_memory_differs(guest):
@@ -111,11 +111,11 @@ def test_a_guest_is_told_why_its_memory_differs(guest):
          "file.read.random.latency.4096": 5e4},
     )  # fmt: skip
     assert found["memory.latency.dram"].why[1].args == {"guest": True}
-    assert ids(found["memory.cache.l3"]) == ["cache.sysfs", "cache.shared"]
+    assert ids(found["memory.cache.l3"]) == ["own value, by", "use it as"]
     assert found["memory.cache.l3"].why[1].args == {"guest": True}
-    assert ids(found["memory.cache.l1"]) == ["cache.sysfs"]
+    assert ids(found["memory.cache.l1"]) == ["own value, by"]
     assert found["memory.bandwidth.read.2"].why[0].args == {"guest": True}
-    assert ids(found["memory.bandwidth.read.2"])[:2] == ["no_modules", "link"]
+    assert ids(found["memory.bandwidth.read.2"])[:2] == ["hides the modules", ", and out"]
     assert found["memory.bandwidth.read.2"].value == 64e9
     assert found["memory.bandwidth.write.2"].why[1].args["write"] is True
     # A virtual disk hides what is behind it.
@@ -126,7 +126,7 @@ def test_a_promise_stands_beside_what_the_clock_did(sysmeasure):
     measured = {"memory.latency.l1": 1.6, "loop.effective_frequency": 2.5e9}
     found = predict(sysmeasure, measured)["memory.latency.l1"]
     assert found.value == pytest.approx(4 / 3.5)
-    assert found.why[1].id == "fingerprint.why.at_measured"
+    assert template(found.why[1]) == "{time} at the {hz} measured"
     assert found.why[1].args["time"].value == pytest.approx(1.6)
     assert found.why[1].args["hz"].value == 2.5e9
 
@@ -151,8 +151,8 @@ def test_the_round_trip_of_56_bytes_names_what_ping_reports(guest):
     found = predict(guest, {**measured, "network.ping.loopback": 23_000.0})
     assert "network.ping.loopback" not in found  # a reference, of which nothing is expected
     floor, ping = found["network.round_trip.tcp56_p50"].why
-    assert floor.id == "fingerprint.why.round_trip"
-    assert (ping.id, ping.args["time"].value) == ("fingerprint.why.ping", 23_000.0)
+    assert template(floor) == "the protocol, and"
+    assert (template(ping), ping.args["time"].value) == ("for as many", 23_000.0)
     assert len(found["network.round_trip.tcp_p50"].why) == 1
     assert len(predict(guest, measured)["network.round_trip.tcp56_p50"].why) == 1
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 import pytest
+from said import template
 
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
 from tare.experiment.fingerprints.network.identified import Estimate, Identification
@@ -114,14 +115,14 @@ def test_hosts_of_one_machine_are_not_compared(hosts: int) -> None:
     made = msgspec.structs.replace(made, hosts=one)
     found = {one.name: one for one in check_page.findings(made)}
     assert found["figures"].verdict == "nothing to compare"
-    assert [one.id for one in found["figures"].answer] == ["fleet.one_machine"]
+    assert [template(one) for one in found["figures"].answer] == ["all hosts are"]
     assert check_page.exit_code(made, found.values()) == 0
 
 
 def test_of_one_host_it_is_said_once_that_there_is_nothing_to_compare() -> None:
     made = fleet(1)
     answers = check_page.make(made, "again").answers
-    assert [one.id for one in answers] == ["fleet.check.alone"]
+    assert [template(one) for one in answers] == ["one host, so"]
     assert check_page.exit_code(made, check_page.findings(made)) == 2
 
 

@@ -121,7 +121,7 @@ def test_one_container_on_hosts_of_16_and_112_cpus_has_the_planted_overheads(
         # Wall time also holds what each harness adds: some milliseconds on both.
         assert row["ratio"] == pytest.approx(planted(levels, row["cpus"]), rel=0.03)
     # The overhead of one size is 7 ** 0.1 times as much on the host with 112 CPUs.
-    change = args(found.answer, "fleet.chr.size")["change"]
+    change = args(found.answer, "on the larger")["change"]
     assert change.low <= 7**0.1 * 1.01
     assert change.high >= 7**0.1 * 0.99
     assert found.verdict == "yes"
@@ -136,7 +136,7 @@ def test_the_range_of_chr_within_the_margin_is_the_planted_one(found: Finding) -
     assert by_case["docker unpinned"]["above"] == 0.5
     assert {row["kind"] for row in table.rows} == {"CPU-intensive"}
     assert {(row["impact"], row["practices"]) for row in table.rows} == {("0.14–0.28", "0.07–0.14")}
-    assert "chr_ranges.contradiction" in [getattr(one, "id", None) for one in found.caveats]
+    assert 'of CHR" has' in [getattr(one, "id", None) for one in found.caveats]
 
 
 def test_the_page_draws_overhead_over_chr(folders: tuple[Path, Path]) -> None:
@@ -171,7 +171,9 @@ def test_a_range_ends_where_an_overhead_is_not_within_the_margin() -> None:
     some = (point(0.1, 0.99, 1.01), point(0.2, 1.05, 1.07), point(0.4, 0.99, 1.04),
             point(0.8, 0.99, 1.01), point(1.0, 0.98, 1.0))  # fmt: skip
     key = LineKey("docker", "none", "bare", "none", ())
-    line = ChrLine(key, message("fleet.no_values"), "io", some)
+    line = ChrLine(
+        key, message("no host has values above 0, so there is nothing to compare"), "io", some
+    )
     assert line.within(0.02) == (0.8, 1.0)
     above = line.above(0.02)
     assert above is not None
@@ -183,7 +185,12 @@ def test_advice_on_chr_is_of_two_known_kinds_and_a_table_says_what_is_inconclusi
     def line(kind: Intensity | None, low: float, high: float) -> ChrLine:
         some = (SizeRatio(n, n / 8, Factor((low * high) ** 0.5, low, high), 9) for n in (4.0, 8.0))
         key = LineKey("docker", "none", "bare", "none", ())
-        return ChrLine(key, message("fleet.no_values"), kind, tuple(some))
+        return ChrLine(
+            key,
+            message("no host has values above 0, so there is nothing to compare"),
+            kind,
+            tuple(some),
+        )
 
     some = [line(None, 0.99, 1.01), line("io", 0.99, 1.01), line("cpu", 1.1, 1.2),
             line("ultra-io", 0.99, 1.01), line("io", 0.9, 1.1)]  # fmt: skip

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
-from said import args
+from said import args, template
 from typer.testing import CliRunner
 
 import tare
@@ -248,7 +248,7 @@ def test_what_has_no_logarithm_is_left_out_on_its_host(
     fleet = results.load(folder)
     agrees(fleet, folder)
     assert {len(one.hosts) for one in fleet.ratios} == ({3, 4} if value <= 0 else {4})
-    noted = [one for one in page.make(fleet, "again").missing if one.id == "fleet.host.no_ratio"]
+    noted = [one for one in page.make(fleet, "again").missing if template(one) == "as not all"]
     assert [one.args["hosts"] for one in noted] == ([["box-10"]] if value <= 0 else [])
 
 
@@ -311,7 +311,7 @@ def test_the_page_has_a_row_a_host(made: dict[str, Results], tmp_path: Path) -> 
     table = made_page.cells
     assert table is not None
     # Trials that failed are counted where the answers begin, and host by host.
-    lost = args(made_page.missing, "failed_trials.hosts")
+    lost = args(made_page.missing, "{more | counted('host')}")
     assert lost["n"] == sum(row["failures"] for row in table.rows) > 0
     assert [row["host"] for row in table.rows] == list(HOSTS)
     assert isinstance(fleet.basis, Basis)
@@ -370,7 +370,9 @@ def test_a_cell_that_failed_on_a_host_is_said_and_no_difference_holds_everywhere
     assert [*fleet.lacking.values()] == [{"box-3": 20}]
     assert verdicts(folder)["everywhere"] == "inconclusive"
     missing = page.make(fleet, "tare fleet report out").missing
-    failed = [one for one in missing if isinstance(one, Message) and one.id.endswith("no_trial")]
+    failed = [
+        one for one in missing if isinstance(one, Message) and template(one).endswith("no_trial")
+    ]
     assert [(one.args["host"], one.args["failed"]) for one in failed] == [("box-3", 20)]
 
 
@@ -416,9 +418,15 @@ def test_a_host_without_values_is_a_note_of_the_audit(
     folder = fleet_of(tmp_path / "out", made)
     read = readers.read(folder)
     assert {one.key["host"] for one in read.series} == {"box-1", "box-10", "box-11"}
-    assert message("interop.tare.silent", hosts=["box-2"]) in read.notes
+    assert (
+        message(
+            "{hosts | listing} {% if hosts | length == 1 %}has{% else %}have{% endif %} no values",
+            hosts=["box-2"],
+        )
+        in read.notes
+    )
     # Each of the others names the trials that it lost.
-    failed = args(read.notes, "failed_trials.hosts")
+    failed = args(read.notes, "{more | counted('host')}")
     assert {one.args["host"] for one in failed["hosts"]} == {"box-1", "box-10", "box-11"}
     assert failed["n"] == sum(one.args["n"] for one in failed["hosts"]) > 0
     # Of the fleet's own answers it is no part either.
@@ -508,7 +516,7 @@ def test_what_reads_a_fleet_leaves_a_damaged_host_out_and_fails(
     assert {one.key["host"] for one in audited.series} == {"box-2", "box-10", "box-11"}
     note = audited.files[0].imported.notes[0]
     assert isinstance(note, Message)
-    assert note.id == "interop.tare.damaged"
+    assert template(note) == "are left out;"
     assert audited.exit_code >= 1
     assert not audited.files[0].imported.is_complete
 
@@ -620,11 +628,20 @@ def drawn_fleet(sessions: int, *, odd: float = 0.0, off: float = 0.01) -> Fleet:
     experiment = synthetic.make(workers=(1,), trials=2).experiment
     own = host_results.Host(
         failures=0, sessions=sessions, ended=True, trials=12 * sessions, factor="platform",
-        basis=message("fleet.no_values"), levels=(levels,), experiment=experiment,
+        basis=message("no host has values above 0, so there is nothing to compare"),
+        levels=(levels,), experiment=experiment,
     )  # fmt: skip
     names = tuple(one.name for one in records)
     record = Record(name="fleet", question="?", hosts=records)
-    fleet = Fleet(record, names, (own,) * 6, experiment, message("fleet.no_values"), {}, {})
+    fleet = Fleet(
+        record,
+        names,
+        (own,) * 6,
+        experiment,
+        message("no host has values above 0, so there is nothing to compare"),
+        {},
+        {},
+    )
     # What is worked out of the folder otherwise.
     fleet.__dict__["_series"] = (
         series(What(levels), level), series(What(levels, "bare"), shifted + 0.3)
@@ -638,8 +655,11 @@ def found_in(fleet: Fleet, name: str) -> Finding:
 
 def test_what_holds_is_also_said_without_the_odd_host() -> None:
     plain, odd = (found_in(drawn_fleet(3, odd=off), "everywhere") for off in (0.0, 0.3))
-    assert [one.id for one in plain.answer] == ["fleet.everywhere"]
-    assert [one.id for one in odd.answer] == ["fleet.everywhere", "fleet.without_odd"]
+    assert [template(one) for one in plain.answer] == [", equivalent within"]
+    assert [template(one) for one in odd.answer] == [
+        ", equivalent within",
+        "without {hosts | listing}",
+    ]
     every, rest = odd.answer
     assert rest.args["hosts"] == ["box-2"]
     assert rest.args["ratio"].value == pytest.approx(np.exp(0.3), rel=0.02)
@@ -658,7 +678,10 @@ def test_how_many_it_takes_is_planned_where_it_is_known_and_needed(
 ) -> None:
     finding = found_in(drawn_fleet(sessions, off=off), "enough")
     (answer,) = finding.answer
-    assert answer.id == f"fleet.enough.{said}"
+    assert (
+        template(answer)
+        == {"reached": "so no more", "takes": ". By these", "unknown": "can be said"}[said]
+    )
     (row,) = finding.tables[0].rows
     assert ("sessions" in row) == (said == "takes")
     if said == "takes":
@@ -674,10 +697,10 @@ def test_a_host_without_any_good_trial_is_named_and_nothing_holds_everywhere(
     fleet = results.load(folder)
     assert [*fleet.silent] == ["box-2"]
     document = page.make(fleet, "again")
-    assert args(document.missing, "fleet.host.silent")["host"] == "box-2"
+    assert args(document.missing, "no good trial:")["host"] == "box-2"
     found = {one.finding.name: one.finding for one in document.sections}
     assert found["everywhere"].verdict == "inconclusive"
-    assert args(found["everywhere"].answer, "fleet.everywhere")["of"] == 4
+    assert args(found["everywhere"].answer, ", equivalent within")["of"] == 4
     done = CliRunner().invoke(command_line(), ["fleet", "report", str(folder)])
     assert isinstance(done.exception, IncompleteError)
     assert "box-2" in done.exception.message

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from said import template
 
 from tare.errors import InputError
 from tare.features.network.identify.identifying import identify
@@ -32,7 +33,7 @@ def table(tmp_path: Path) -> Callable[..., Path]:
 
 
 def ids(found: Reading) -> list[str]:
-    return [note.id for note in found.notes if isinstance(note, Message)]
+    return [template(note) for note in found.notes if isinstance(note, Message)]
 
 
 def only(file: Path, **asked: object) -> Reading:
@@ -111,7 +112,7 @@ def test_order_gaps_and_steps_of_the_clock(table: Callable[..., Path]) -> None:
     shuffled = [BASE[i] for i in np.random.default_rng(1).permutation(200)]
     found = only(table(shuffled))
     assert (np.diff(found.trace.start_s) > 0).all()
-    assert ids(found) == ["net.reading.order"]
+    assert ids(found) == ["not in order"]
     gap = only(table([row for row in BASE if not 60 <= row[0] < 75]))
     assert (gap.trace.start_s[1:] - gap.trace.end_s[:-1]).max() == pytest.approx(15)
     with pytest.raises(InputError, match="line 102: time goes back by 6 s"):
@@ -122,7 +123,7 @@ def test_what_is_missing_is_not_known(table: Callable[..., Path]) -> None:
     found = only(table([(t, "" if t in (5, 6) else v) for t, v in BASE]))
     assert np.isnan(found.trace.bits).sum() == 2
     (note,) = found.notes
-    assert (note.id, note.args["n"], note.args["line"]) == ("net.reading.missing", 2, 7)
+    assert (template(note), note.args["n"], note.args["line"]) == ("a bandwidth, from", 2, 7)
 
 
 def test_dates_and_times_since_1970(table: Callable[..., Path]) -> None:
@@ -131,7 +132,7 @@ def test_dates_and_times_since_1970(table: Callable[..., Path]) -> None:
     stamps = [(1795269682566 + 1000 * i, 5.0) for i in range(100)]
     found = only(table(stamps, "timestamp,bandwidth_gbps"))
     assert found.trace.end_s[-1] == pytest.approx(100)
-    assert found.notes == (message("net.reading.unit", unit="milliseconds"),)
+    assert found.notes == (message("times are taken for {unit} since 1970", unit="milliseconds"),)
 
 
 @pytest.mark.parametrize("told", ["zeros", "gaps"])
@@ -174,7 +175,7 @@ def test_unequal_idle_periods_of_a_bucket_are_recognised_or_declared(
 ) -> None:
     file = table(bucket(is_gap, (120, 300, 200)))
     found = only(file, pattern=pattern)
-    assert ids(found) == ([] if pattern else ["net.reading.periods"])
+    assert ids(found) == ([] if pattern else [", are taken"])
     known = identify(found.trace, {})
     assert known.kind == "bucket"
     assert known.budget_gbit is not None
@@ -194,7 +195,7 @@ def test_a_file_of_flent_is_a_trace_whose_time_is_its_first_column() -> None:
 def test_outages_of_a_steady_rate_are_no_idle_periods(table: Callable[..., Path]) -> None:
     rows = [(t, 0.0 if 50 <= t < 60 or 120 <= t < 150 else v) for t, v in BASE]
     found = only(table(rows))
-    assert ids(found) == ["net.reading.periods"]
+    assert ids(found) == [", are taken"]
     assert identify(found.trace, {}).outages == 2
     declared = only(table(rows), pattern="idle")
     assert identify(declared.trace, {}).outages == 0
@@ -237,7 +238,9 @@ def test_iperf3_with_one_run_and_several() -> None:
     assert (one.trace.on_s > 0).all()
     several = only(folder / "three_runs.json")
     assert (several.trace.start_s[1:] >= several.trace.end_s[:-1]).all()
-    assert several.notes[-1] == message("interop.iperf3.runs", n=3)
+    assert several.notes[-1] == message(
+        "{n} runs follow each other, with idle periods in between", n=3
+    )
     assert len(read(folder / "bidir.json", Asked())) == 2
     with pytest.raises(InputError, match="Connection refused"):
         read(folder / "refused.json", Asked())

@@ -21,16 +21,16 @@ def test_the_own_error_names_what_is_known_and_when() -> None:
     found = own_error(FACTS.get)
     assert found is not None
     assert found.args == {
-        "place": message("instrument.here"),
+        "place": message("on this machine"),
         "errors": [
-            message("instrument.error", name="wall", error=Deviation(0.7e6, "ns", 0.1e6)),
-            message("instrument.error", name="CPU", error=Deviation(0.3e6, "ns", None)),
+            message("{name} {error}", name="wall", error=Deviation(0.7e6, "ns", 0.1e6)),
+            message("{name} {error}", name="CPU", error=Deviation(0.3e6, "ns", None)),
         ],
-        "source": message("instrument.source", date="2026-01-01 00:00"),
+        "source": message("tare selftest, {date}", date="2026-01-01 00:00"),
     }
     elsewhere = own_error((FACTS | {"selftest_platform": "docker"}).get)
     assert elsewhere is not None
-    assert elsewhere.args["place"] == message("instrument.on", platform="docker")
+    assert elsewhere.args["place"] == message("on this machine ({platform})", platform="docker")
     assert own_error({"selftest_date": "2026-01-01 00:00"}.get) is None
 
 

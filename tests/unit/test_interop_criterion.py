@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from said import args, ids
+from said import args, templates
 
 from tare import readers
 from tare.errors import InputError
@@ -28,19 +28,19 @@ def test_a_sample_is_time_by_iterations() -> None:
     assert len(one.values) == 30
     assert one.reported["mean"] == pytest.approx(one.values.mean())
     assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
-    assert ids(one.notes) == ["interop.criterion.linear"]
-    repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
+    assert templates(one.notes) == ["means of more"]
+    repetitions = args(found.specification.repetitions, "{sampling}")
     assert (repetitions["count"].args["high"], repetitions["sampling"]) == (30, "linear")
-    assert ids(found.notes) == ["interop.criterion.unit"]
+    assert templates(found.notes) == ["do not state"]
 
 
 def test_a_folder_is_all_of_its_benchmarks() -> None:
     found = readers.read(DATA.parent)
     assert [one.key["function"] for one in found.series] == ["flat", "recursive/plain"]
-    repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
+    repetitions = args(found.specification.repetitions, "{sampling}")
     assert repetitions["count"].args == {"low": 30, "high": 30, "noun": "sample"}
     assert repetitions["sampling"] is None
-    assert ids(found.notes) == ["interop.criterion.unit"]
+    assert templates(found.notes) == ["do not state"]
     assert readers.read(DATA / "flat").series[0].key == found.series[0].key
     with pytest.raises(InputError, match="has no samples of criterion"):
         readers.read(DATA / "flat" / "new", format="criterion")
@@ -57,7 +57,7 @@ def test_estimates_are_a_summary() -> None:
     (one,) = found.series
     (defect,) = one.defects
     assert defect.kind == "summary only"
-    assert args(defect.message, "interop.criterion.summary") == {"samples": "sample.json"}
+    assert args(defect.message, "has estimates, no") == {"samples": "sample.json"}
     assert set(one.reported) == {"mean", "median", "sd"}
 
 
@@ -101,7 +101,7 @@ def test_a_broken_sample_is_a_defect(
     file.write_text(json.dumps(sample))
     (one,) = readers.read(file, format="criterion").series
     assert list(one.values) == [5e-9]
-    found = args(one.defects[0].message, "interop.place")
+    found = args(one.defects[0].message, "{place} is {found}")
     assert found == {"place": place, "found": value}
 
 

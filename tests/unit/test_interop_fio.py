@@ -47,7 +47,10 @@ def test_one_run_is_one_value_with_its_summary() -> None:
         assert one.reported["mean"] == pytest.approx(one.values[0], rel=0.1)
         assert one.defects == ()
     assert found.specification.environment == "fio-3.33"
-    others = message("interop.other_metrics", names=["iops", "clat_ns", "lat_ns", "slat_ns"])
+    others = message(
+        "the file has other metrics (--value): {names | join(', ')}",
+        names=["iops", "clat_ns", "lat_ns", "slat_ns"],
+    )
     assert found.notes == (others,)
 
 
@@ -65,7 +68,7 @@ def test_reports_of_one_run_are_not_runs() -> None:
     found = readers.read(DATA / "status.json")
     (one,) = found.series
     assert len(one.values) == 1
-    assert args(found.notes, "interop.fio.reports") == {"reports": 3, "runs": 1}
+    assert args(found.notes, ": the last") == {"reports": 3, "runs": 1}
 
 
 def test_runs_that_were_appended_are_trials(tmp_path: Path) -> None:
@@ -147,7 +150,7 @@ def test_the_file_of_a_test_of_fdatasync() -> None:
     assert (write.key["direction"], sync.key["direction"]) == ("write", "sync")
     assert len(sync.values) == 2
     assert (sync.values > 1e-3).all()
-    assert args(found.notes, "interop.json.text")["n"] == 59
+    assert args(found.notes, "of other text")["n"] == 59
 
 
 def test_the_latency_of_sync_is_a_direction_of_its_own(tmp_path: Path) -> None:
@@ -185,7 +188,7 @@ def test_messages_around_the_json_are_skipped(tmp_path: Path, before: int, after
     found = readers.read(file)
     assert found.format == "fio"
     assert list(found.series[0].values) == [10, 11]
-    assert args(found.notes, "interop.json.text")["n"] == 2 * (before + after)
+    assert args(found.notes, "of other text")["n"] == 2 * (before + after)
 
 
 def test_files_of_one_run_each_are_trials_if_their_options_are_alike(tmp_path: Path) -> None:
@@ -222,12 +225,12 @@ def test_a_failed_job_is_left_out_and_told(tmp_path: Path) -> None:
     both["jobs"].append({"jobname": "b", "error": 28, "read": {"bw_bytes": 1}})
     found = readers.read(written(tmp_path, both))
     assert [one.key["job"] for one in found.series] == ["a"]
-    assert args(found.notes, "interop.fio.failed") == {"job": "b", "error": "28"}
+    assert args(found.notes, "failed with error") == {"job": "b", "error": "28"}
 
 
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     (one,) = readers.read(written(tmp_path, run("fast"))).series
-    at = args(one.defects[0].message, "interop.place")
+    at = args(one.defects[0].message, "{place} is {found}")
     assert at == {"place": "jobs[0].read.bw_bytes", "found": "'fast'"}
     with pytest.raises(InputError, match="have no 'heat'"):
         readers.read(DATA / "jobs.json", ColumnOptions(value="heat"))

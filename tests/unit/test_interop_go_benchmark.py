@@ -33,11 +33,11 @@ def test_lines_of_one_process_are_no_trials() -> None:
     assert one.values[0] == pytest.approx(2728e-9)
     assert len(one.values) == 6
     assert one.notes == (mean_of([3332, 6370], "iteration"),)
-    repetitions = args(found.specification.repetitions, "interop.repetitions.in")
+    repetitions = args(found.specification.repetitions, "{unit} in")
     assert repetitions["count"] == counted([6], "value")
     assert repetitions["processes"] == counted([1], "process")
     assert found.specification.environment == "AMD EPYC, linux/amd64"
-    others = args(found.notes, "interop.other_metrics")
+    others = args(found.notes, "file has other")
     assert others == {"names": ["MB/s", "items/op", "B/op", "allocs/op"]}
 
 
@@ -47,7 +47,7 @@ def test_processes_in_one_file_are_trials() -> None:
     for one in found.series:
         assert one.trial is not None
         assert list(one.trial) == [0, 0, 1, 1, 2, 2]
-    repetitions = args(found.specification.repetitions, "interop.repetitions.in")
+    repetitions = args(found.specification.repetitions, "{unit} in")
     assert repetitions["count"] == counted([6], "value")
     assert repetitions["processes"] == counted([3], "process")
 
@@ -105,8 +105,8 @@ def test_what_is_printed_between_is_passed_over(tmp_path: Path) -> None:
     assert [list(one.values) for one in found.series] == [[1e-9], [2e-9]]
     assert found.series[1].key["hello"] == "World"
     assert found.notes == (
-        message("interop.go_benchmark.broken", n=1, line=4),
-        message("interop.go_benchmark.failed", names=["'BenchmarkC-2'"]),
+        message("{n | counted('incomplete line')} of results left out (line {line})", n=1, line=4),
+        message("benchmarks that failed: {names | join(', ')}", names=["'BenchmarkC-2'"]),
     )
 
 
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
     found = parsed(tmp_path, "BenchmarkA 1 NaN ns/op\nBenchmarkA 1 -5 ns/op\nBenchmarkA 1 7 ns/op")
     (one,) = found.series
     assert list(one.values) == pytest.approx([7e-9])
-    assert [args(d.message, "interop.place") for d in one.defects] == [
+    assert [args(d.message, "{place} is {found}") for d in one.defects] == [
         {"place": "line 1, ns/op", "found": "'NaN'"},
         {"place": "line 2, ns/op", "found": "-5.0"},
     ]

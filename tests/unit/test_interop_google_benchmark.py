@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from said import args, ids
+from said import args, templates
 
 from tare import readers
 from tare.errors import InputError
@@ -44,17 +44,17 @@ def test_repetitions_are_iterations_of_one_process() -> None:
     runs = json.loads((DATA / "repetitions.json").read_text())["benchmarks"]
     loops = [r["iterations"] for r in runs if r["name"] == "BM_Sort/1024"]
     assert one.notes == (mean_of(loops, "iteration"),)
-    repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
+    repetitions = args(found.specification.repetitions, "{sampling}")
     assert repetitions["count"] == counted([8], "repetition")
-    environment = args(found.specification.environment, "interop.google_benchmark.environment")
+    environment = args(found.specification.environment, "frequency scaling")
     assert environment == {"cpus": "2", "mhz": "2596", "scaling": False}
-    assert ids(found.notes) == [
-        "interop.failed_benchmarks",
-        "interop.google_benchmark.debug",
-        "interop.other_metrics",
+    assert templates(found.notes) == [
+        "since they failed:",
+        "was built for",
+        "file has other",
     ]
-    assert args(found.notes, "interop.failed_benchmarks")["names"] == ["BM_Skip (no such device)"]
-    others = args(found.notes, "interop.other_metrics")["names"]
+    assert args(found.notes, "since they failed:")["names"] == ["BM_Skip (no such device)"]
+    others = args(found.notes, "file has other")["names"]
     assert {"cpu_time", "items_per_second", "rounds"} <= set(others)
 
 
@@ -79,7 +79,7 @@ def test_units_of_time_become_seconds_and_others_are_told(tmp_path: Path) -> Non
     assert one.unit is None
     (defect,) = one.defects
     assert defect.kind == "mixed units"
-    unknown = args(defect.message, "interop.unknown_unit")
+    unknown = args(defect.message, "in an unknown")
     assert (unknown["n"], unknown["total"]) == (1, 5)
     assert unknown["at"].args == {"place": "benchmarks[4].time_unit", "found": "'min'"}
 
@@ -92,7 +92,7 @@ def test_aggregates_alone_are_a_summary() -> None:
         assert [d.kind for d in one.defects] == ["summary only"]
         assert one.reported["n"] == 5
         assert one.reported["median"] > 0
-    repetitions = args(found.specification.repetitions, "interop.repetitions.one_process")
+    repetitions = args(found.specification.repetitions, "{sampling}")
     assert repetitions["count"] == counted([5], "repetition")
 
 
@@ -141,7 +141,7 @@ def test_a_counter_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
     found = readers.read(file, ColumnOptions(value="hits"))
     (one,) = found.series
     assert (one.key["benchmark"], list(one.values)) == ("a", [5])
-    assert args(found.notes, "interop.without_metric") == {"names": ["b"], "more": 0}
+    assert args(found.notes, "they have no") == {"names": ["b"], "more": 0}
     with pytest.raises(InputError, match="no benchmark has a metric 'misses'") as told:
         readers.read(file, ColumnOptions(value="misses"))
     assert told.value.hint == "--value takes real_time, hits"
@@ -169,7 +169,7 @@ def test_complexity_is_no_measurement() -> None:
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     entry = {"name": "a", "real_time": "fast", "time_unit": "ns"}
     (one,) = readers.read(written(tmp_path, entry)).series
-    at = args(one.defects[0].message, "interop.place")
+    at = args(one.defects[0].message, "{place} is {found}")
     assert at == {"place": "benchmarks[0].real_time", "found": "'fast'"}
     for benchmark, complaint in [
         ({}, r"benchmarks\[0\]: has no 'name'"),

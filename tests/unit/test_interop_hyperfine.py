@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from said import args, ids
+from said import args, template, templates
 
 from tare import readers
 from tare.errors import InputError
@@ -43,7 +43,7 @@ def test_every_run_is_a_trial() -> None:
         assert one.reported["mean"] == pytest.approx(one.values.mean())
         assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
         assert not one.defects
-    repetitions = args(found.specification.repetitions, "interop.repetitions.per")
+    repetitions = args(found.specification.repetitions, "{count} per {unit}")
     assert repetitions == {"count": counted([12], "run"), "unit": "command"}
     assert found.specification.environment is None
 
@@ -64,7 +64,7 @@ def test_runs_that_failed_are_left_out_and_told() -> None:
     assert len(one.values) == 8
     assert one.trial is not None
     assert list(one.trial) == [0, 1, 2, 4, 5, 6, 8, 9]
-    failures = args(one.losses, "interop.failed")
+    failures = args(one.losses, "failed{% else %}")
     assert (failures["n"], failures["total"], failures["what"]) == (2, 10, "run")
     (why,) = failures["why"]
     assert (why.args["why"].args, why.args["n"]) == ({"code": "1"}, 2)
@@ -75,10 +75,10 @@ def test_a_command_that_always_fails_has_no_values_and_is_rejected_for_that() ->
     (one,) = found.series
     assert (one.n, one.series.defects, one.failed, found.exit_code) == (0, (), True, 2)
     (reason,) = one.trust.reasons
-    assert reason.id == "trust.failed"
-    every = args(reason.args["said"], "interop.failed")
+    assert template(reason) == "{said}"
+    every = args(reason.args["said"], "failed{% else %}")
     assert (every["n"], every["total"], every["why"][0].args["n"]) == (10, 10, 10)
-    assert args(headline(found), "audit.headline.all")["failed"] == ["false"]
+    assert args(headline(found), "do not draw")["failed"] == ["false"]
     assert not one.notes
 
 
@@ -87,19 +87,24 @@ def test_times_that_hyperfine_cut_off_at_zero_are_a_defect(tmp_path: Path) -> No
         written(tmp_path, {"command": "a", "times": [0.0] * 8 + [0.1] * 2})
     ).series
     (defect,) = one.defects
-    assert args(defect.message, "interop.hyperfine.zeros") == {"n": 8, "total": 10}
+    assert args(defect.message, "off below 0") == {"n": 8, "total": 10}
 
 
 def test_memory_is_read_where_it_is_asked_for_with_its_flaw() -> None:
     found = readers.read(DATA / "memory.json")
     assert [one.metric for one in found.series] == ["time"]
-    assert found.notes == (message("interop.other_metrics", names=["memory_peak_resident"]),)
+    assert found.notes == (
+        message(
+            "the file has other metrics (--value): {names | join(', ')}",
+            names=["memory_peak_resident"],
+        ),
+    )
     found = readers.read(DATA / "memory.json", ColumnOptions(value="memory_peak_resident"))
     (one,) = found.series
     assert (one.metric, one.unit) == ("peak memory", "bytes")
     assert len(one.values) == 6
     assert (one.values > 1e5).all()
-    assert ids(found.notes) == ["interop.hyperfine.memory"]
+    assert templates(found.notes) == ["so far. A"]
     with pytest.raises(InputError, match="no metric 'heat'"):
         readers.read(DATA / "memory.json", ColumnOptions(value="heat"))
 
@@ -117,10 +122,10 @@ def test_version_2_measures_more() -> None:
     assert first.reported["mean"] == pytest.approx(first.values.mean())
     assert first.trial is not None
     assert list(first.trial) == list(range(8))
-    failures = args(found.series[1].losses, "interop.failed")
+    failures = args(found.series[1].losses, "failed{% else %}")
     assert (failures["n"], failures["total"]) == (2, 8)
     assert found.specification.environment == "Linux x86_64"
-    assert {"time_cpu", "time_user"} <= set(args(found.notes, "interop.other_metrics")["names"])
+    assert {"time_cpu", "time_user"} <= set(args(found.notes, "file has other")["names"])
     cpu = readers.read(DATA / "version_2.json", ColumnOptions(value="time_cpu")).series[0]
     assert cpu.metric == "CPU time"
     assert cpu.reported["mean"] == pytest.approx(cpu.values.mean())
@@ -132,7 +137,7 @@ def test_another_unit_is_a_defect(tmp_path: Path) -> None:
     file.write_text(text)
     (defect,) = readers.read(file).series[0].defects
     assert defect.kind == "mixed units"
-    unknown = args(defect.message, "interop.unknown_unit")
+    unknown = args(defect.message, "in an unknown")
     assert (unknown["n"], unknown["total"]) == (1, 8)
     assert unknown["at"].args == {
         "place": "results[0].measurements[0].time_wall_clock.unit",
@@ -152,7 +157,7 @@ def test_a_broken_time_is_a_defect_with_its_place(tmp_path: Path) -> None:
     (one,) = readers.read(written(tmp_path, {"command": "a", "times": times})).series
     assert list(one.values) == [0.1]
     assert {d.kind for d in one.defects} == {"corrupt"}
-    places = [args(d.message, "interop.place") for d in one.defects]
+    places = [args(d.message, "{place} is {found}") for d in one.defects]
     assert {"place": "results[0].times[1]", "found": "-0.2"} in places
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from said import args, ids
+from said import args, templates
 
 from tare.errors import InputError
 from tare.readers import ColumnOptions, Imported, read
@@ -25,7 +25,13 @@ def written(folder: Path, text: str) -> Path:
 
 
 def lines(*places: int) -> Message:
-    return message("interop.places", place="line", places=[*places], more=0)
+    return message(
+        "{place}{% if more or places | length > 1 %}s{% endif %} {% if more %}"
+        "{places | join(', ')} and {more} more{% else %}{places | listing}{% endif %}",
+        place="line",
+        places=[*places],
+        more=0,
+    )
 
 
 def sorted_values(imported: Imported) -> dict[str, list[float]]:
@@ -58,13 +64,13 @@ def test_requests_are_seconds_in_order_of_time(name: str) -> None:
     # What the requests slept, and a little.
     assert 0.010 <= good.values.min() < good.values.max() < 0.1
     assert good.notes == ()
-    failures = args(flaky.losses, "interop.failed")
+    failures = args(flaky.losses, "failed{% else %}")
     assert (failures["n"], failures["total"], failures["what"]) == (30, 60, "request")
     at = failures["at"].args
     assert (at["place"], len(at["places"]), at["more"]) == ("line", 5, 25)
-    failures = args(imported.said, "interop.failed")
+    failures = args(imported.said, "failed{% else %}")
     assert (failures["n"], failures["total"], failures["at"]) == (30, 90, None)
-    repetitions = args(imported.specification.repetitions, "interop.repetitions.per")
+    repetitions = args(imported.specification.repetitions, "{count} per {unit}")
     assert repetitions == {"count": counted([30], "request"), "unit": "label"}
     assert imported.specification.environment is None
 
@@ -82,7 +88,13 @@ def test_parts_of_samples_are_not_counted_by_themselves(tmp_path: Path) -> None:
     outer = f'<sample t="5" ts="1" s="true" lb="whole">{inner}{inner}</sample>'
     imported = read(written(tmp_path, f"<testResults>{outer}</testResults>"))
     assert sorted_values(imported) == {"whole": [0.005]}
-    assert imported.notes == (message("interop.jmeter.inner", n=2),)
+    assert imported.notes == (
+        message(
+            "{n | counted('sample')} inside others, such as redirects and parts of "
+            "transactions, {% if n == 1 %}is{% else %}are{% endif %} not counted separately",
+            n=2,
+        ),
+    )
 
 
 def test_faults_are_told_with_their_lines(tmp_path: Path) -> None:
@@ -103,7 +115,7 @@ def test_requests_that_all_failed_are_said_to(tmp_path: Path) -> None:
     imported = read(written(tmp_path, f"timeStamp,elapsed,label,success\n{rows}"))
     (series,) = imported.series
     assert len(series.values) == 0
-    assert args(series.losses, "interop.failed")["n"] == 5
+    assert args(series.losses, "failed{% else %}")["n"] == 5
 
 
 def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) -> None:
@@ -111,7 +123,7 @@ def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) ->
     imported = read(written(tmp_path, f"{HEADER}\n{body}"))
     assert imported.series[0].values.tolist() == [0.002, 0.001]
     assert imported.series[0].position is None
-    assert ids(imported.notes) == ["interop.jmeter.order"]
+    assert templates(imported.notes) == ["of the file"]
 
 
 @pytest.mark.parametrize("name", ["log", "log_xml"])
@@ -125,7 +137,7 @@ def test_options_choose_columns_and_failed_requests_stay_out(name: str) -> None:
         "Group 1-3",
     }
     assert [len(one.values) for one in imported.series] == [20, 20, 20]
-    failures = args(imported.said, "interop.failed")
+    failures = args(imported.said, "failed{% else %}")
     assert (failures["n"], failures["total"]) == (30, 90)
     assert all(one.unit == "s" and one.position is not None for one in imported.series)
     compared = read(file, ColumnOptions(compare=("label",)))
@@ -166,7 +178,7 @@ def test_failed_requests_are_left_out_of_any_csv(
         (series,) = imported.series
         assert dict(series.key) == {"label": "login"}
         assert (len(series.values), series.values.max()) == (190, 0.186)
-        assert args(series.losses, "interop.failed")["n"] == 10
+        assert args(series.losses, "failed{% else %}")["n"] == 10
 
 
 def test_unquoted_commas_are_refused_with_their_line(tmp_path: Path) -> None:

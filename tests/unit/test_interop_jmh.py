@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from said import args, ids
+from said import args, templates
 
 from tare import readers
 from tare.errors import InputError
@@ -47,7 +47,7 @@ def test_a_fork_is_a_trial_in_every_mode() -> None:
     assert (time.metric, time.unit, time.lower_is_better) == ("time", "s", True)
     assert 1e-8 < np.median(time.values) < 1e-3
     assert 1e3 < np.median(rate.values) < 1e8
-    repetitions = args(found.specification.repetitions, "interop.jmh.repetitions")
+    repetitions = args(found.specification.repetitions, "{iterations}")
     assert repetitions == {"iterations": counted([4], "iteration"), "forks": counted([3], "fork")}
     assert isinstance(found.specification.environment, str)
     assert "OpenJDK" in found.specification.environment
@@ -65,7 +65,13 @@ def test_sampled_times_are_reduced_to_their_iterations() -> None:
         for fork in result["primaryMetric"]["rawDataHistogram"]
         for iteration in fork
     ]
-    assert one.notes == (message("interop.jmh.sampled", n=sum(weights)),)
+    assert one.notes == (
+        message(
+            "{n | counted('sampled time')}, whose order JMH does not keep: each value is the "
+            "mean of an iteration",
+            n=sum(weights),
+        ),
+    )
     assert np.average(one.values, weights=weights) == pytest.approx(one.reported["mean"], rel=1e-3)
 
 
@@ -73,13 +79,19 @@ def test_a_histogram_is_weighed_by_how_often(tmp_path: Path) -> None:
     raw = [[[[1.0, 3], [5.0, 1]], [[4.0, 1]]]]
     (one,) = readers.read(written(tmp_path, rawDataHistogram=raw)).series
     assert list(one.values) == pytest.approx([2e-9, 4e-9])
-    assert one.notes == (message("interop.jmh.sampled", n=5),)
+    assert one.notes == (
+        message(
+            "{n | counted('sampled time')}, whose order JMH does not keep: each value is the "
+            "mean of an iteration",
+            n=5,
+        ),
+    )
 
 
 def test_without_forks_there_is_one_execution() -> None:
     (one,) = readers.read(DATA / "not_forked.json").series
     assert one.trial is None
-    assert ids(one.notes) == ["interop.jmh.not_forked"]
+    assert templates(one.notes) == ["in JMH's own"]
 
 
 def test_without_raw_data_there_is_only_a_summary() -> None:
@@ -116,10 +128,12 @@ def test_a_metric_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
         assert (one.key["benchmark"], one.key["size"]) == ("a.B.alloc", "null")
         assert (list(one.values), one.unit) == (pytest.approx([3e-3, 4e-3, 5e-3, 4e-3]), "s")
         without = {"names": ["a.B.none avgt null"], "more": 0}
-        assert args(found.notes, "interop.without_metric") == without
+        assert args(found.notes, "they have no") == without
     found = readers.read(file)
     assert len(found.series) == 2
-    assert found.notes == (message("interop.other_metrics", names=["·gc.time"]),)
+    assert found.notes == (
+        message("the file has other metrics (--value): {names | join(', ')}", names=["·gc.time"]),
+    )
     with pytest.raises(InputError, match="no benchmark has a secondary metric 'heat'") as told:
         readers.read(file, ColumnOptions(value="heat"))
     assert told.value.hint == "--value takes ·gc.time"
@@ -148,7 +162,7 @@ def test_one_iteration_is_one_value() -> None:
 def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     (one,) = readers.read(written(tmp_path, rawData=[[1.0, "NaN", -1.0]])).series
     assert list(one.values) == [1e-9]
-    assert [args(d.message, "interop.place") for d in one.defects] == [
+    assert [args(d.message, "{place} is {found}") for d in one.defects] == [
         {"place": "[0].primaryMetric.rawData[0][1]", "found": "'NaN'"},
         {"place": "[0].primaryMetric.rawData[0][2]", "found": "-1.0"},
     ]

@@ -102,7 +102,19 @@ def test_text_around_a_document_is_skipped_and_told(
     file = written(tmp_path, f'{before}{{"a": 1}}{after}')
     root = json_file.load(file)
     assert (root.value, root.path) == ({"a": 1}, "")
-    told = (message("interop.json.text", n=lines, line=line, found=first),) if lines else ()
+    told = (
+        (
+            message(
+                "{n | counted('line')} of other text around the JSON left out, the first is line "
+                "{line}: {found}",
+                n=lines,
+                line=line,
+                found=first,
+            ),
+        )
+        if lines
+        else ()
+    )
     assert root.notes == told
     assert json_file.load_each(file)[0].notes == told
     assert json_file.first_document(file, 4).startswith(b'{"a"')
@@ -143,7 +155,7 @@ def test_the_outline_of_a_head_needs_no_whole_text() -> None:
 
 
 def at(place: str, found: str) -> Message:
-    return message("interop.place", place=place, found=found)
+    return message("{place} is {found}", place=place, found=found)
 
 
 def test_what_is_no_number_is_left_out_and_told() -> None:

@@ -29,13 +29,13 @@ def test_a_process_is_a_trial_and_warm_up_is_left_out() -> None:
         assert one.trial is not None
         assert list(one.trial) == [run for run in range(6) for _ in range(3)]
     assert found.series[0].notes == (
-        message("interop.warm_up", count=counted([6], "value")),
+        message("{count} of warm-up left out", count=counted([6], "value")),
         mean_of([200], "loop"),
     )
-    calibration = args(found.series[1].notes, "interop.pyperf.calibration")
+    calibration = args(found.series[1].notes, "of calibration left")
     assert calibration == {"count": counted([1], "process")}
     said = found.specification
-    repetitions = args(said.repetitions, "interop.pyperf.repetitions")
+    repetitions = args(said.repetitions, "{values} per")
     assert repetitions == {"processes": counted([6], "process"), "values": counted([18], "value")}
     assert isinstance(said.environment, str)
     assert "AMD EPYC" in said.environment
@@ -71,8 +71,8 @@ def test_what_calibration_tried_out_is_no_warm_up(tmp_path: Path) -> None:
     )
     (one,) = readers.read(file, format="pyperf").series
     assert one.notes == (
-        message("interop.warm_up", count=counted([2], "value")),
-        message("interop.pyperf.calibration", count=counted([1], "process")),
+        message("{count} of warm-up left out", count=counted([2], "value")),
+        message("{count} of calibration left out", count=counted([1], "process")),
     )
 
 
@@ -99,7 +99,7 @@ def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
     assert list(one.values) == [1, 2]
     assert one.trial is not None
     assert list(one.trial) == [0, 1]
-    assert [args(d.message, "interop.place") for d in one.defects] == [
+    assert [args(d.message, "{place} is {found}") for d in one.defects] == [
         {"place": "benchmarks[0].runs[1].values[0]", "found": "'x'"},
         {"place": "benchmarks[0].runs[0].values[1]", "found": "-1.0"},
     ]

@@ -60,7 +60,7 @@ def test_a_csv_of_statistics_names_what_has_the_values(
         first = only_summary(found)[0]
         assert (dict(first.key), first.unit) == (keys, unit)
         assert first.reported == pytest.approx(reported, rel=1e-5)
-        told = args([defect.message for defect in first.defects], "interop.summary_csv.summary")
+        told = args([defect.message for defect in first.defects], "one row of")
         assert told["instead"] == instead
 
 
@@ -93,7 +93,7 @@ def test_a_commit_has_one_value() -> None:
     (last,) = only_summary(found)
     assert dict(last.key) == {"suite": "Go", "benchmark": "BenchmarkFib"}
     assert last.reported == {"mean": pytest.approx(325e-9)}
-    told = args([last.defects[0].message], "interop.github_action_benchmark.summary")
+    told = args([last.defects[0].message], "file has one")
     assert told == {"commits": counted([2], "commit"), "tool": "go"}
     parse, load = only_summary(readers.read(DATA / "github_action_benchmark" / "custom.json"))
     assert (parse.unit, parse.lower_is_better) == ("s", True)

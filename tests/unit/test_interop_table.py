@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from said import args, ids
+from said import Phrase, args, template, templates
 
 from tare import extras
 from tare.errors import AgentError, InputError, TareError
@@ -53,7 +53,13 @@ def only(folder: Path, data: str | bytes, **columns: Any) -> Series:
 
 
 def lines(*places: int, more: int = 0) -> Message:
-    return message("interop.places", place="line", places=[*places], more=more)
+    return message(
+        "{place}{% if more or places | length > 1 %}s{% endif %} {% if more %}"
+        "{places | join(', ')} and {more} more{% else %}{places | listing}{% endif %}",
+        place="line",
+        places=[*places],
+        more=more,
+    )
 
 
 def keyed(imported: Imported) -> dict[tuple[str, ...], list[float]]:
@@ -73,8 +79,8 @@ def test_levels_make_series_in_order_of_appearance() -> None:
     # What the authors found: 2 cores and no pinning, mean 374.8 s.
     assert np.mean(worst.values) == pytest.approx(374.8, abs=0.05)
     assert (worst.metric, worst.unit, worst.lower_is_better) == ("exec_time", "s", True)
-    assert args(imported.notes, "interop.table.guessed") == {"column": "'exec_time_s'"}
-    assert args(imported.notes, "interop.table.pooled") == {"columns": ["'item'"]}
+    assert args(imported.notes, ", the only") == {"column": "'exec_time_s'"}
+    assert args(imported.notes, "are pooled (--group") == {"columns": ["'item'"]}
 
 
 def test_parquet_says_the_same_as_text() -> None:
@@ -122,7 +128,10 @@ def test_numbers_since_1970_are_times_by_their_size(
     assert series.at_s is not None
     # A double has nanoseconds since 1970 to about 256 ns.
     assert series.at_s == pytest.approx(begin + 60.0 * np.arange(9), abs=1e-6)
-    assert message("interop.table.epoch", name="t", unit=unit) in imported.notes
+    assert (
+        message("numbers of {name} are taken as {unit} since 1970 (UTC)", name="t", unit=unit)
+        in imported.notes
+    )
 
 
 @pytest.mark.parametrize("first", [0, 5_000_000_000])
@@ -130,7 +139,7 @@ def test_other_numbers_are_an_order_and_no_times(tmp_path: Path, first: int) -> 
     rows = "".join(f"{first + 1_777_852_800 * i},{i}\n" for i in range(9))
     imported = made(tmp_path, f"t,v\n{rows}", value="v", order="t")
     assert imported.series[0].at_s is None
-    assert "interop.table.epoch" not in {note.id for note in imported.notes}
+    assert Phrase("since 1970 (UTC)") not in {template(note) for note in imported.notes}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +150,7 @@ def test_dates_without_a_zone_are_taken_as_utc_and_noted(
 ) -> None:
     text = "at,v\n" + "".join(f"2026-01-01T00:00:0{i}{zone},{i}\n" for i in range(3))
     imported = made(tmp_path, text, value="v", order="at")
-    assert ("interop.table.no_zone" in {note.id for note in imported.notes}) is is_noted
+    assert (Phrase("as UTC (a") in {template(note) for note in imported.notes}) is is_noted
     (series,) = imported.series
     assert series.at_s is not None
     east_s = 7200 if "02" in zone else 0
@@ -168,7 +177,7 @@ def test_one_column_may_be_level_and_block(tmp_path: Path) -> None:
 def test_rows_without_trial_are_left_out_and_told(tmp_path: Path) -> None:
     imported = made(tmp_path, "v,run\n1,7\n2,\n3,8\n", value="v", trial="run")
     assert imported.series[0].values.tolist() == [1, 3]
-    assert args(imported.notes, "interop.table.rows") == {"n": 1, "place": "line", "first": 3}
+    assert args(imported.notes, "trial or block") == {"n": 1, "place": "line", "first": 3}
 
 
 def test_every_row_may_be_a_trial(tmp_path: Path) -> None:
@@ -187,12 +196,22 @@ GROUPS = "".join(f"{fork},{i},{fork + i}.5\n" for fork in (1, 2, 3) for i in (1,
 def test_rows_that_come_in_groups_are_told_where_each_is_to_be_a_trial(tmp_path: Path) -> None:
     series = only(tmp_path, f"fork,iteration,time_s\n{GROUPS}", value="time_s", trial="row")
     assert series.grouped == message(
-        "interop.table.grouped", column="fork", n=3, rows=6, option="fork"
+        "{rows} rows come in {n} groups by {column}: they are not executions of their "
+        "own (--trial {option})",
+        column="fork",
+        n=3,
+        rows=6,
+        option="fork",
     )
     without = "".join(f"{line.split(',', 1)[1]}\n" for line in GROUPS.splitlines())
     series = only(tmp_path, f"iteration,time_s\n{without}", value="time_s", trial="row")
     assert series.grouped == message(
-        "interop.table.grouped", column="iteration", n=3, rows=6, option="iteration"
+        "{rows} rows come in {n} groups by {column}: they are not executions of their "
+        "own (--trial {option})",
+        column="iteration",
+        n=3,
+        rows=6,
+        option="iteration",
     )
     # Rows of a block are pairs that are meant.
     series = only(tmp_path, f"run,i,t_s\n{GROUPS}", value="t_s", trial="row", block="run")
@@ -217,7 +236,9 @@ def test_missing_values_may_be_left_out(unit: str, tmp_path: Path) -> None:
     (defect,) = only(tmp_path, text, group=("k",), value="t").defects
     assert defect == left_out(3, 5, "not_finite", lines(3, 5, 6))
     series = only(tmp_path, text, group=("k",), value="t", drop_missing=True)
-    assert series.notes == (message("interop.table.missing", n=2, at=lines(3, 5)),)
+    assert series.notes == (
+        message("{n | counted('cell')} without a value left out ({at})", n=2, at=lines(3, 5)),
+    )
     # What is there and is no number is a defect all the same.
     (defect,) = series.defects
     assert defect == left_out(1, 3, "not_finite", lines(6))
@@ -235,8 +256,22 @@ def test_cells_before_and_after_a_flow_may_be_blank(
     data = "\n".join(["k,v", *rows]) + "\n"
     a, b, c = made(tmp_path, data, group=("k",), value="v").series
     assert [list(one.values) for one in (a, b, c)] == [[1, 2], [3, 4, 5], [6] * 6]
-    assert a.notes == (message("interop.table.edges", n=4, at=lines(2, 5, 14, 17)),)
-    assert b.notes == (message("interop.table.edges", n=1, at=lines(3)),)
+    assert a.notes == (
+        message(
+            "{n | counted('cell')} without a value, before the first or after the last one, "
+            "left out ({at})",
+            n=4,
+            at=lines(2, 5, 14, 17),
+        ),
+    )
+    assert b.notes == (
+        message(
+            "{n | counted('cell')} without a value, before the first or after the last one, "
+            "left out ({at})",
+            n=1,
+            at=lines(3),
+        ),
+    )
     # What is missing between two values is a defect, and so is what is missing of trials.
     assert b.defects == (left_out(2, 5, "not_finite", lines(9, 12)),)
     assert a.defects == c.defects == c.notes == ()
@@ -248,7 +283,7 @@ def test_a_file_of_flent_is_sound() -> None:
     imported = read(DATA / "flent.csv", ColumnOptions(value="TCP upload", order="up"))
     (series,) = imported.series
     assert (len(series.values), series.defects) == (40, ())
-    assert args(series.notes, "interop.table.edges")["n"] == 50
+    assert args(series.notes, "the first or")["n"] == 50
 
 
 def test_a_bandwidth_over_time_is_a_trace() -> None:
@@ -264,7 +299,7 @@ RECURRING += "b,2026-01-01,w,6\n"
 def test_names_that_nobody_named_are_not_pooled(tmp_path: Path) -> None:
     imported = made(tmp_path, RECURRING)
     assert keyed(imported) == {("a",): [1, 2], ("b",): [5, 6]}
-    assert args(imported.notes, "interop.table.apart") == {"columns": ["'command'"]}
+    assert args(imported.notes, "are separated by") == {"columns": ["'command'"]}
     # Of one command there is nothing to say.
     assert len(made(tmp_path, "command,time\na,1\na,2\n").notes) == 1
 
@@ -272,7 +307,7 @@ def test_names_that_nobody_named_are_not_pooled(tmp_path: Path) -> None:
 def test_names_that_are_pooled_are_told(tmp_path: Path) -> None:
     imported = made(tmp_path, RECURRING, group=("day",))
     assert keyed(imported) == {("2026-01-01",): [1, 5, 2, 6]}
-    assert args(imported.notes, "interop.table.pooled") == {"columns": ["'command'"]}
+    assert args(imported.notes, "are pooled (--group") == {"columns": ["'command'"]}
 
 
 @pytest.mark.parametrize(
@@ -316,11 +351,11 @@ def test_mixed_units_are_a_defect_of_their_series_alone(tmp_path: Path) -> None:
     assert series["a"].defects == ()
     (told,) = series["b"].defects
     assert told.kind == "mixed units"
-    parts = args(told.message, "interop.table.mixed_units")["parts"]
+    parts = args(told.message, "values have different")["parts"]
     assert [one.args for one in parts] == [{"n": 1, "unit": "ms"}, {"n": 1, "unit": "s"}]
     assert series["b"].values.tolist() == [0.001, 1.0]
     assert series["b"].unit == "s"
-    parts = args(series["c"].defects[0].message, "interop.table.mixed_units")["parts"]
+    parts = args(series["c"].defects[0].message, "values have different")["parts"]
     assert [one.args for one in parts] == [{"n": 1, "unit": None}, {"n": 1, "unit": "ms"}]
     assert series["c"].unit is None
     assert series["d"].unit is None
@@ -347,7 +382,7 @@ def test_what_nothing_measures_is_left_out(tmp_path: Path) -> None:
 def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
     data = '# made by hand\n\n"name",v\n"two\nlines",1\n\nb,x\n"c\n\nd",2\ne,nan\n'
     imported = made(tmp_path, data, value="v")
-    at = args(imported.series[0].defects[0].message, "interop.left_out")["at"]
+    at = args(imported.series[0].defects[0].message, "{fault} (")["at"]
     assert at == lines(7, 11)
     assert text(at) == "lines 7 and 11"
     assert text(lines(7)) == "line 7"
@@ -404,15 +439,15 @@ def test_levels_with_points_and_commas_stay_as_they_are(tmp_path: Path) -> None:
 
 def test_what_is_odd_is_told(tmp_path: Path) -> None:
     commas = made(tmp_path, "a;b\nx;1,5\n")
-    assert "interop.csv.decimal_comma" in ids(commas.notes)
+    assert "numbers have a" in templates(commas.notes)
     quoted = made(tmp_path, 'a,b\nx,"1,5"\nx,"1,250"\nx,2\n')
     assert keyed(quoted) == {("x",): [1.5, 1.25, 2]}
     latin = made(tmp_path, "k,b\nä,1\n".encode("latin-1"), group=("k",), value="b")
     assert latin.series[0].key == {"k": "ä"}
-    assert args(latin.notes, "interop.csv.latin") == {"line": 2}
+    assert args(latin.notes, "is not UTF-8:") == {"line": 2}
     nameless = made(tmp_path, "x,1\ny,2\n", group=("c1",), value="c2")
     assert keyed(nameless) == {("x",): [1], ("y",): [2]}
-    assert args(nameless.notes, "interop.csv.no_header") == {"first": "c1", "last": "c2"}
+    assert args(nameless.notes, "is no header:") == {"first": "c1", "last": "c2"}
 
 
 @pytest.mark.parametrize(
@@ -601,7 +636,9 @@ def test_latin_text_is_noted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("ä",): 9,
         ("ö",): 9,
     }
-    assert latin.notes == (message("interop.csv.latin", line=3),)
+    assert latin.notes == (
+        message("line {line} is not UTF-8: the file is read as Latin-1", line=3),
+    )
 
 
 def test_blocks_end_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -623,7 +660,7 @@ def test_parquet_types(tmp_path: Path) -> None:
     pq.write_table(table, file)
     (series,) = read(file, ColumnOptions(value="took", group=("k",), order="when")).series
     assert series.values.tolist() == [2.5, 1.5, 3.5]
-    at = args(series.defects[0].message, "interop.places")
+    at = args(series.defects[0].message, "{% else %}{places | listing}")
     assert (at["place"], at["places"]) == ("row", [3])
 
 
@@ -820,9 +857,9 @@ def test_rows_with_an_exit_code_other_than_0_are_failed_runs(tmp_path: Path, nam
     failing, good = made(tmp_path, text).series
     assert failing.values.tolist() == [1.0, 1.1, 1.3, 1.5, 1.7]
     assert len(good.values) == 8
-    failures = args(failing.losses, "interop.failed")
+    failures = args(failing.losses, "failed{% else %}")
     assert (failures["n"], failures["total"], failures["at"]) == (3, 8, lines(4, 6, 8))
-    assert args(made(tmp_path, text).said, "interop.failed")["total"] == 16
+    assert args(made(tmp_path, text).said, "failed{% else %}")["total"] == 16
     named = keyed(made(tmp_path, text, value="wall_s", group=("cmd", name)))
     assert named["a", "137"] == [1.4]
 
@@ -843,7 +880,7 @@ def test_rows_that_a_column_calls_failed_are_omitted(
     rows = [f"{10 + i},{bad if i in {2, 5} else good}" for i in range(8)]
     one = only(tmp_path, "\n".join([f"wall_s,{name}", *rows]), value="wall_s")
     assert one.values.tolist() == [10, 11, 13, 14, 16, 17]
-    failures = args(one.losses, "interop.failed")
+    failures = args(one.losses, "failed{% else %}")
     assert (failures["n"], failures["total"], failures["at"]) == (2, 8, lines(4, 7))
 
 
@@ -867,7 +904,7 @@ def test_a_row_without_an_exit_code_did_not_succeed(tmp_path: Path) -> None:
     (one,) = read(file).series
     assert one.values.tolist() == [1, 4]
     every = only(tmp_path, "wall_s,returncode\n1,2\n2,2\n", value="wall_s")
-    assert (len(every.values), args(every.losses, "interop.failed")["total"]) == (0, 2)
+    assert (len(every.values), args(every.losses, "failed{% else %}")["total"]) == (0, 2)
 
 
 def test_a_column_of_other_content_is_no_exit_code(tmp_path: Path) -> None:
@@ -883,7 +920,7 @@ def test_numbers_of_a_sweep_that_nobody_named_are_told_as_pooled(tmp_path: Path)
     rows = [f"{n},{i % 5},{i + n}.5" for n in (1, 2, 4) for i in range(5)]
     imported = made(tmp_path, "\n".join(["threads,run,latency_us", *rows]), value="latency_us")
     assert imported.levels == ("threads",)
-    assert args(imported.notes, "interop.table.pooled")["columns"] == ["'threads'"]
+    assert args(imported.notes, "are pooled (--group")["columns"] == ["'threads'"]
     named = made(tmp_path, "\n".join(["threads,run,ms", *rows]), value="ms", group=("threads",))
     assert (named.levels, len(named.series)) == ((), 3)
     # Whole numbers that are measured recur unevenly.
@@ -913,7 +950,7 @@ def test_the_line_that_tells_excel_the_separator_is_no_header(tmp_path: Path) ->
         imported = made(tmp_path, f"{mark}sep=;\r\nprog;ms\r\na;1,5\r\na;1,6\r\nb;1,7\r\nb;x\r\n")
         assert keyed(imported) == {("a",): [0.0015, 0.0016], ("b",): [0.0017]}
         (defect,) = imported.series[1].defects
-        assert args(defect.message, "interop.places")["places"] == [6]
+        assert args(defect.message, "{% else %}{places | listing}")["places"] == [6]
     assert only(tmp_path, "sep=|\nms|note\n1.5|a;b;c\n2.5|d;e;f\n").values.tolist() == [
         0.0015,
         0.0025,
@@ -925,7 +962,7 @@ def test_durations_in_minutes_and_seconds_are_times(tmp_path: Path) -> None:
     assert one.values.tolist() == pytest.approx([62.527, 0.004, 3723, 12, 125.5])
     assert one.unit == "s"
     (defect,) = one.defects
-    assert args(defect.message, "interop.places")["places"] == [7]
+    assert args(defect.message, "{% else %}{places | listing}")["places"] == [7]
 
 
 def test_a_parquet_file_without_pyarrow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -946,7 +983,7 @@ def test_names_that_hold_nothing_are_no_trial_in_any_block(
     trial = imported.series[0].trial
     assert trial is not None
     assert trial[[0, 1, 3]].tolist() == [7, -8, -8]
-    assert args(imported.notes, "interop.table.rows") == {"n": 3, "place": "line", "first": 3}
+    assert args(imported.notes, "trial or block") == {"n": 3, "place": "line", "first": 3}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from said import args, ids
+from said import args, template, templates
 
 from tare.errors import InputError
 from tare.readers import Imported, Series, read, xml_file
@@ -173,11 +173,18 @@ def test_repeated_runs_of_a_task_are_its_trials() -> None:
     memory = next(each for each in imported.series if each.metric == "memory")
     assert memory.unit == "bytes"
     assert memory.values.min() > 100_000
-    repetitions = args(imported.specification.repetitions, "interop.repetitions.per")
+    repetitions = args(imported.specification.repetitions, "{count} per {unit}")
     assert repetitions == {"count": counted([12], "run"), "unit": "task"}
-    environment = args(imported.specification.environment, "interop.benchexec.environment")
-    assert ids(tuple(environment["parts"])) == [
-        f"interop.benchexec.{part}" for part in ("cpu", "ram", "os")
+    environment = args(imported.specification.environment, "{% if hosts > 1 %},")
+    assert templates(tuple(environment["parts"])) == [
+        {
+            "cpu": "CPU model and",
+            "error": "that it was",
+            "os": "kernel",
+            "ram": "memory",
+            "run": "the run in",
+        }[part]
+        for part in ("cpu", "ram", "os")
     ]
     assert environment["hosts"] == 1
 
@@ -234,14 +241,14 @@ def test_a_time_that_is_none_is_told_with_its_line(tmp_path: Path) -> None:
     assert series.trial is not None
     assert series.trial.tolist() == [0, 1]
     assert [d.kind for d in series.defects] == ["corrupt", "corrupt"]
-    left_out = [args(d.message, "interop.left_out") for d in series.defects]
-    assert [(one["n"], one["total"], one["fault"].id) for one in left_out] == [
-        (3, 6, "interop.fault.not_a_number"),
-        (1, 6, "interop.fault.negative"),
+    left_out = [args(d.message, "{fault} (") for d in series.defects]
+    assert [(one["n"], one["total"], template(one["fault"])) for one in left_out] == [
+        (3, 6, "not a number"),
+        (1, 6, "which cannot be"),
     ]
     places = [one["at"].args["place"] for one in left_out]
-    assert places == [message("interop.benchexec.run", line=line) for line in (4, 5)]
-    assert args(imported.notes, "interop.benchexec.error") == {"error": "interrupted"}
+    assert places == [message("the run in line {line}", line=line) for line in (4, 5)]
+    assert args(imported.notes, "that it was") == {"error": "interrupted"}
 
 
 def test_nothing_executed_is_refused(tmp_path: Path) -> None:

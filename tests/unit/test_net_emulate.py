@@ -12,7 +12,7 @@ from subprocess import Popen
 
 import pytest
 from msgspec import structs
-from said import ids
+from said import templates
 
 from tare.agent import record
 from tare.cli.app import USAGE
@@ -102,18 +102,18 @@ def test_what_stands_is_introduced_by_hosts_that_are_shaped_alike() -> None:
     found = asked(_options("none", hosts=5, host=("2=rate 10Mbit", "4=rate 10Mbit")))
     verified, unshaped = (
         introduction(found, None),
-        introduction(asked(_options("none")), message("net.emulate.no_check")),
+        introduction(asked(_options("none")), message("--no-check")),
     )
     assert [(one.args["hosts"], one.args["consecutive"]) for one in verified] == [
         ([1, 3, 5], False),
         ([2, 4], False),
     ]
-    assert ids(verified[1].args["shaping"]) == ["shaping.rate"]
+    assert templates(verified[1].args["shaping"]) == [", constant"]
     # Where nothing is shaped, nothing is to be verified.
-    assert ids(tuple(unshaped)) == ["net.emulate.hosts", "shaping.none"]
+    assert templates(tuple(unshaped)) == ["{hosts[0]}", "not shaped"]
     replayed = asked(_options("rate 10Mbit", hosts=1))
-    said = introduction(replayed, message("net.emulate.single_host"))
-    assert ids(tuple(said))[:2] == ["net.emulate.unverified", "net.emulate.single_host"]
+    said = introduction(replayed, message("a single host has no other to send to"))
+    assert templates(tuple(said))[:2] == ["not verified:", "to send to"]
 
 
 @pytest.mark.parametrize(

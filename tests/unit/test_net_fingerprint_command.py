@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from said import args, ids, messages
+from said import args, messages, template, templates
 from simulated_network import Channel, Network, Silent, measured
 
 from tare.errors import ExperimentError, StoreError
@@ -58,7 +58,7 @@ def test_diff_answers_by_its_exit_code(
     assert diff_command.diff(kept, other, None) == 1
     assert "bucket: high rate" in capsys.readouterr().out
     found = compare(file.read(kept), file.read(other))
-    assert args(diff_command.headline(found), "net.diff.figures") == {
+    assert args(diff_command.headline(found), "{of | counted('figure')} differ") == {
         "n": len(found.differing),
         "of": len(found.changes),
     }
@@ -137,8 +137,14 @@ def test_an_inconclusive_diff_names_the_first_figure_and_what_would_settle_each(
     assert headline.args["first"] == "base bandwidth"
     assert headline.args["change"].value == pytest.approx(2)
     said = diff_command.settle(found)
-    assert [one.id for one in said] == [
-        f"net.diff.settle.{why}" for why in ("cpu", "wide", "waking")
+    assert [template(one) for one in said] == [
+        {
+            "cpu": "had no CPU.",
+            "search": "as far in",
+            "waking": ": how deeply",
+            "wide": "or when the",
+        }[why]
+        for why in ("cpu", "wide", "waking")
     ]
     assert [one.args["n"] for one in said] == [1, 1, 1]
 
@@ -154,9 +160,9 @@ def test_an_inconclusive_diff_without_an_inconclusive_figure_says_what_it_is(
     )
     (headline,) = messages(diff_command.headline(found))
     assert headline.args["kinds"] == ["bucket", "boost"]
-    assert ids(tuple(diff_command.settle(found))) == ["net.diff.settle.search"]
+    assert templates(tuple(diff_command.settle(found))) == ["as far in"]
     nothing = msgspec.structs.replace(found, changes=())
-    assert ids(diff_command.headline(nothing)) == ["net.diff.inconclusive_nothing"]
+    assert templates(diff_command.headline(nothing)) == ["two have no"]
 
 
 def test_plan_fits_a_terminal(

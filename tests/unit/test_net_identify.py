@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from model_bucket import Phase, carried
 from noisy_traces import bucket, noisy
-from said import args
+from said import args, template
 from typer.testing import CliRunner
 
 from tare.errors import InputError
@@ -208,13 +208,13 @@ def test_types_of_which_nothing_is_identified_twice_are_not_called_alike() -> No
 
     once, twice = (Quartiles(n=n, median=8, p25=8, p75=8, min=8, max=8) for n in (1, 2))
     some = [summary("a"), summary("b", high_gbps=once), summary("c", high_gbps=twice)]
-    assert args(types.answers(some), "net.types.alike") == {"n": 1, "of": 1}
-    assert args(types.answers(some), "net.types.not_identified") == {"types": ["a", "b"]}
-    assert [one.id for one in types.answers(some[:2])] == ["net.types.not_identified"]
+    assert args(types.answers(some), "of one kind") == {"n": 1, "of": 1}
+    assert args(types.answers(some), "the same type:") == {"types": ["a", "b"]}
+    assert [template(one) for one in types.answers(some[:2])] == ["the same type:"]
     mixed = msgspec.structs.replace(some[2], kinds={"bucket": 2, "noisy": 1})
     said = types.answers([mixed])
-    assert args(said, "net.types.kinds") == {"type": "c", "kinds": ["2 bucket", "1 noisy"]}
-    assert args(said, "net.types.alike") == {"n": 0, "of": 1}
+    assert args(said, ": instances are") == {"type": "c", "kinds": ["2 bucket", "1 noisy"]}
+    assert args(said, "of one kind") == {"n": 0, "of": 1}
 
 
 def test_files_of_one_instance_each_are_instances_of_its_type(

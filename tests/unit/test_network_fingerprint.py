@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from histograms import of_times
-from said import args
+from said import args, template
 from simulated_network import WIRE, Channel, Network, Silent, measured
 
 from tare.agent.record import Connect
@@ -41,7 +41,7 @@ def test_brief_finds_base_latency_bandwidth_and_latency_under_load() -> None:
 
 def test_no_bucket_is_never_called_none() -> None:
     said = shaping_of(measured(Network(capacity=None)))
-    assert said.id == "net.fingerprint.unseen"
+    assert template(said) == "no bucket seen"
     sent = said.args["sent"]
     assert isinstance(sent, Amount)
     assert sent.unit == "bits"
@@ -69,7 +69,7 @@ def test_search_finds_the_bucket_and_rests_before_writes() -> None:
 def test_writes_that_met_an_empty_bucket_are_marked_and_not_compared() -> None:
     slow = measured(Network(), search.Bounds(seconds=60), rest_s=0.0)
     assert any(one.throttled for one in slow.writes)
-    assert "net.fingerprint.throttled" in [one.id for one in doubts(slow)]
+    assert "left for a" in [template(one) for one in doubts(slow)]
     found = compare(measured(Network(), search.Bounds(seconds=60)), slow)
     assert found.throttled
     assert not any(one.figure.startswith(f"write.{found.throttled[0]}.") for one in found.changes)
@@ -101,7 +101,9 @@ def test_search_stops_at_its_bytes() -> None:
     found = measured(network, search.Bounds(seconds=600, bits=2e9))
     assert found.searched is not None
     assert 2e9 <= found.searched.bits <= 2.1e9
-    assert found.searched.ended == text(message("net.search.bits_limit", bits=Chosen(2e9, "bits")))
+    assert found.searched.ended == text(
+        message("the limit of {bits} was reached", bits=Chosen(2e9, "bits"))
+    )
 
 
 def test_lost_end_keeps_what_was_measured() -> None:
@@ -269,11 +271,15 @@ def test_sizes_that_are_alike_are_not_ranked() -> None:
         return Write(write_bytes=size, bandwidth=bandwidth, round_trip=None, retransmitted=None)
 
     same = [write(1 << 10, 286.3e6, 286.7e6), write(1 << 20, 286.8e6, 286.9e6)]
-    assert fastest(same).id == "net.fingerprint.sizes_alike"
+    assert template(fastest(same)) == "than 1 %:"
     slow = write(64, 90e6, 95e6)
     small, large = Chosen(1 << 10, "bytes"), Chosen(1 << 20, "bytes")
-    assert args(fastest([slow, *same]), "net.fingerprint.fastest")["sizes"] == [small, large]
-    assert args(fastest([slow, same[1]]), "net.fingerprint.fastest")["sizes"] == [large]
+    assert args(fastest([slow, *same]), "{sizes | join(', ')}: {rates | join(' to ')}")[
+        "sizes"
+    ] == [small, large]
+    assert args(fastest([slow, same[1]]), "{sizes | join(', ')}: {rates | join(' to ')}")[
+        "sizes"
+    ] == [large]
     # Of which nothing is known but one value.
     alone = msgspec.structs.replace(slow, bandwidth=Figure(value=9e7, ci=None, unit="bits/s", n=1))
-    assert fastest([alone, *same]).id == "net.fingerprint.sizes_alike"
+    assert template(fastest([alone, *same])) == "than 1 %:"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import vega_lite
 from measuring import ScriptedEnds, measure, sending
-from said import args
+from said import ByPhrase, Phrase, args, template
 from typer.testing import CliRunner
 
 from tare.agent import record
@@ -54,9 +54,9 @@ def test_page_of_a_bucket(tmp_path: Path) -> None:
     assert len({row["p"] for row in drawn if "p" in row}) == 2
     (shape,) = [one.finding for one in page.sections if one.anchor == "shape"]
     # Headers are counted.
-    fall = args(shape.answer, "net.fall.after")
+    fall = args(shape.answer, "the rate fell")
     assert (shown(fall["high"]), shown(fall["low"])) == ("10.5 Gbit/s", "1.05 Gbit/s")
-    assert "net.caveat.gaps" in [one.id for one in page.doubts if isinstance(one, Message)]
+    assert "in all:" in [template(one) for one in page.doubts if isinstance(one, Message)]
     text = html.render(page)
     assert "10-30" in text
     assert "Gbit/s" in text
@@ -129,20 +129,20 @@ def test_summary_of_a_bucket(tmp_path: Path) -> None:
     assert full.loaded is not None
     assert full.idle.p50_ns < full.loaded.p50_ns
     assert full.limit is None
-    said = {one.id: one for one in caveats(read, summaries(read))}
-    assert said["net.caveat.gaps"].args["reasons"] == ["connection reset"]
-    assert "net.caveat.unseen_bucket" in said
+    said = ByPhrase(caveats(read, summaries(read)))
+    assert said["in all:"].args["reasons"] == ["connection reset"]
+    assert Phrase("larger than the") in said
 
 
 @pytest.mark.parametrize(
     ("cpu", "buffer", "limit"),
-    [(0.99, 0, "net.limit.sender_cpu"), (0.2, 0.9, "net.limit.buffer")],
+    [(0.99, 0, "the sender's CPU"), (0.2, 0.9, "buffer was the")],
 )
 def test_the_sender_was_the_limit(tmp_path: Path, cpu: float, buffer: float, limit: str) -> None:
     path = measure(tmp_path / "m", ScriptedEnds(cpu=cpu, buffer=buffer), sending(0, 60))
     (one,) = summaries(folder.read(path))
     assert one.limit is not None
-    assert one.limit.said.id == limit
+    assert template(one.limit.said) == limit
 
 
 def test_a_name_is_no_script(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_segments_at_the_high_rate_and_after_the_fall(tmp_path: Path) -> None:
     assert summary.segment_rtt.p99_ns == pytest.approx(50e6, rel=1 / 64)
     page = network_page.of([measured], "x")
     (shape,) = [one.finding for one in page.sections if one.anchor == "shape"]
-    told = args(shape.answer, "net.page.segments")
+    told = args(shape.answer, "of single segments:")
     assert told["normal"].value == pytest.approx(500_000, rel=1 / 64)
     assert told["throttled"].value == pytest.approx(50e6, rel=1 / 64)
     (latency,) = [one for one in page.sections if one.anchor == "latency"]
@@ -186,7 +186,7 @@ def test_the_share_of_segments_that_were_left_out_is_a_caveat(tmp_path: Path) ->
     measured = folder.read(measure(tmp_path / "m", script, sending(0, 100)))
     (summary,) = some = summaries(measured)
     assert summary.segments_left_out == 1 / 4
-    assert args(caveats(measured, some), "net.caveat.left_out")["share"].value == 1 / 4
+    assert args(caveats(measured, some), "for a time")["share"].value == 1 / 4
 
 
 @pytest.mark.parametrize("refused", [True, False])
@@ -198,7 +198,7 @@ def test_segments_that_no_kernel_reports_are_absent_with_the_reason(
     measured = folder.read(measure(tmp_path / "m", script, sending(0, 100)))
     (summary,) = some = summaries(measured)
     assert summary.segment_rtt is None
-    told = [one for one in caveats(measured, some) if one.id == "net.caveat.no_segments"]
+    told = [one for one in caveats(measured, some) if template(one) == "the kernel of"]
     assert [one.args for one in told] == (
         [{"here": True, "why": "Protocol not available"}] if refused else []
     )

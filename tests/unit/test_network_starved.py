@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from histograms import of_times
 from measuring import ScriptedEnds, measure, sending
-from said import args
+from said import args, template
 from simulated_network import Network, measured
 
 from tare.agent.record import Interval
@@ -191,12 +191,12 @@ def test_measure_names_the_end_first(tmp_path: Path) -> None:
     assert one.limit is not None
     first = blamed([one])
     assert first[0].args["limit"] == one.limit.said
-    said = args(first[0], "net.no_cpu")
+    said = args(first[0], "instead of the")
     assert (said["end"], said["waited"].value) == ("sender", pytest.approx(0.18))
     assert first[1] == starved.rule()
     again = advice([one], 1)
     assert again is not None
-    assert (again.id, again.args["streams"]) == ("net.advice.lacks", 1)
+    assert (template(again), again.args["streams"]) == ("a CPU at", 1)
     assert caveats(read, [one])[: len(first)] == first
     trace = folder.trace(read)
     assert trace.starved is not None

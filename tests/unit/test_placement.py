@@ -178,8 +178,16 @@ def test_what_cannot_be_pinned_is_left_out_and_told() -> None:
     ]  # fmt: skip
     assert [c.cell for c in made] == list(range(9))
     assert [(one.levels, one.why, one.cells) for one in plan.left_out(e, HERE)] == [
-        ({"size": ("0.25c", "0.5c"), "pinning": ("pinned",)}, message("unfit.fraction"), 2),
-        ({"size": ("all",), "pinning": ("pinned",)}, message("unfit.no_cores"), 1),
+        (
+            {"size": ("0.25c", "0.5c"), "pinning": ("pinned",)},
+            message("fractions of a core cannot be pinned, whole ones can"),
+            2,
+        ),
+        (
+            {"size": ("all",), "pinning": ("pinned",)},
+            message("it has no number of cores that could be pinned"),
+            1,
+        ),
     ]
     with pytest.raises(ExperimentError, match="nothing is left to measure") as caught:
         plan.cells(asked(factors={"pinning": ("pinned",)}), HERE)

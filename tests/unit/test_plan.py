@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from said import Phrase, template
 
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import plan, plan_file
@@ -259,7 +260,7 @@ def test_pinned_workers_that_share_cpus_are_told() -> None:
         sizes={"two": SizeSpec(cores=2)},
     )
     notes = plan.notes(asked, plan.cells(asked, MACHINE), MACHINE)
-    assert {note.id for note in notes} == {"plan.note.sharing"}
+    assert {template(note) for note in notes} == {Phrase("so some of")}
     assert [(n.args["workers"], n.args["cores"], n.args["cpus"]) for n in notes] == [
         (4, 2, 4), (5, 1, 4), (5, 2, 4),
     ]  # fmt: skip

@@ -17,7 +17,15 @@ def test_a_first_trial_beyond_the_budget_is_announced(monkeypatch: pytest.Monkey
     bar.begins(serves=True, application=False)
     assert bar._announcement is not None
     bar._announcement.join()
-    said = message("progress.first_trial", after=Duration(0.01), over_budget=True, file=None)
+    said = message(
+        "the first trial still runs after {after}{% if over_budget %}, longer than the "
+        "budget{% endif %}: wait, press Ctrl-C, or limit each trial with {% if file %}"
+        'timeout = "TIME" in the [[workload]] of {file}{% else %}--timeout TIME'
+        "{% endif %}",
+        after=Duration(0.01),
+        over_budget=True,
+        file=None,
+    )
     assert text(said) in told[-1]
 
 

@@ -154,7 +154,9 @@ def test_a_note_of_settings_whose_lease_is_lost_is_of_the_dead(state: Path) -> N
     )
     restore._write(note)
     with lease.hold(lease.new_name()):
-        rebooted = message("settings.left.rebooted", settings=["swap"])
+        rebooted = message(
+            "note of settings that the reboot put back ({settings | join(', ')})", settings=["swap"]
+        )
         assert remnants.cleanup() == [text(rebooted)]
     assert not restore.exists("tare-ffffff")
 

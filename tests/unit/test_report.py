@@ -248,7 +248,7 @@ def test_many_samples_are_thinned_and_said():
     chart = SUPPLIES.charts()["scatter"]
     points = json.dumps(chart.draw(many, [])).count('"w":')
     assert 0 < points <= MOST_MARKS
-    thinned = args(chart.alternative(many, []), "chart.scatter.thinned")
+    thinned = args(chart.alternative(many, []), "of each cell;")
     assert (thinned["drawn"], thinned["total"]) == (points, 8_000)
 
 
@@ -379,7 +379,7 @@ def test_a_saved_report_has_its_messages_as_text_too(made):
         {"format": "another"},
         {"version": "x"},
         {"answers": [{"type": "message", "id": "no.such", "args": {}}]},
-        {"answers": [{"type": "message", "id": "headline.basis", "args": {}}]},
+        {"answers": [{"type": "message", "id": "cell; 95 %", "args": {}}]},
         {"sections": 1},
         {"overview": [{"name": "../up", "title": "t", "spec": {}, "alternative": "a"}]},
         {"overview": 2 * [{"name": "same", "title": "t", "spec": {}, "alternative": "a"}]},

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from said import template
 
 from tare.applications import requests
 from tare.applications.rows import RowsError
@@ -40,7 +41,7 @@ def why(data: bytes, asked: AskedLoad, counted: float | None = None) -> Message 
 
 def refused(data: bytes, asked: AskedLoad, counted: float | None = None) -> str | None:
     found = why(data, asked, counted)
-    return None if found is None else found.id
+    return None if found is None else template(found)
 
 
 def test_response_times_count_from_the_intended_start() -> None:
@@ -126,24 +127,24 @@ def test_received_bytes_are_read_where_they_are_counted() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "serving.results.unread"),
-        (HEAD, "serving.results.empty"),
-        (b"intended_ns,start_ns,duration_ns,label\n1,1,1,a\n", "serving.results.column"),
-        (HEAD + b"1,1,many,a,\n", "serving.results.unread"),
-        (HEAD + b"1,1,1,a\n", "serving.results.unread"),
-        (HEAD + b"1,1,-5,a,\n", "serving.results.value"),
-        (HEAD + b"1,,5,a,\n", "serving.results.value"),
-        (HEAD + b"1,1,99999999999999999,a,\n", "serving.results.value"),
-        (HEAD + b"9223372036854775807,9223372036854775807,5,a,\n", "serving.results.value"),
-        (HEAD + b"99999999999999999999999,1,5,a,\n", "serving.results.unread"),
-        (HEAD + b"5,4,1,a,\n", "serving.results.early"),
-        (HEAD + b"\xff\xfe\x00,1,1,a,\n", "serving.results.unread"),
+        (b"", "is no CSV"),
+        (HEAD, "has no request"),
+        (b"intended_ns,start_ns,duration_ns,label\n1,1,1,a\n", "file has not"),
+        (HEAD + b"1,1,many,a,\n", "is no CSV"),
+        (HEAD + b"1,1,1,a\n", "is no CSV"),
+        (HEAD + b"1,1,-5,a,\n", "file has an"),
+        (HEAD + b"1,,5,a,\n", "file has an"),
+        (HEAD + b"1,1,99999999999999999,a,\n", "file has an"),
+        (HEAD + b"9223372036854775807,9223372036854775807,5,a,\n", "file has an"),
+        (HEAD + b"99999999999999999999999,1,5,a,\n", "is no CSV"),
+        (HEAD + b"5,4,1,a,\n", "before they were"),
+        (HEAD + b"\xff\xfe\x00,1,1,a,\n", "is no CSV"),
     ],
 )
 def test_what_is_no_file_of_requests_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(RowsError) as raised:
         requests.read(data, "requests")
-    assert raised.value.said.id == why
+    assert template(raised.value.said) == why
 
 
 @given(st.binary(max_size=400))
@@ -169,9 +170,9 @@ def test_a_load_that_was_not_reached_makes_no_trial() -> None:
     tenth = 10**8
     assert refused(evenly(100, tenth), open_()) is None
     # The generator began later and later.
-    assert refused(evenly(100, tenth, tenth // 50), open_()) == "serving.rate"
+    assert refused(evenly(100, tenth, tenth // 50), open_()) == "a second; use"
     # It was meant to be slower than what was asked.
-    assert refused(evenly(100, tenth), open_()._replace(rate=20.0)) == "serving.rate"
+    assert refused(evenly(100, tenth), open_()._replace(rate=20.0)) == "a second; use"
     assert refused(evenly(100, tenth, tenth // 50), closed()) is None
 
 
@@ -185,10 +186,10 @@ def test_arrivals_at_random_are_not_taken_for_too_few() -> None:
 
 def test_errors_and_lost_rows_make_no_trial() -> None:
     data = rows((0, 0, US, "a", ""), (US, US, US, "a", "refused"), (2 * US, 2 * US, US, "a", ""))
-    assert refused(data, closed()) == "serving.errors"
+    assert refused(data, closed()) == "the load is"
     assert refused(data, closed(errors=0.4)) is None
     assert refused(data, closed(errors=0.4), counted=3) is None
-    assert refused(data, closed(errors=0.4), counted=4) == "serving.lost"
+    assert refused(data, closed(errors=0.4), counted=4) == "but its file"
 
 
 @pytest.mark.parametrize("load", [closed(), open_()])
@@ -198,7 +199,7 @@ def test_durations_in_another_unit_than_starts_make_no_trial(load: AskedLoad) ->
         return rows(*((i * 10**8, i * 10**8, d, "a", error) for i, d in enumerate(durations)))
 
     milliseconds = [5, 7, 12, 90, 1200, 6, 8, 9, 11, 4]
-    assert refused(of(milliseconds), load) == "serving.results.fast"
+    assert refused(of(milliseconds), load) == "by the load"
     assert refused(of([d * 10**6 for d in milliseconds]), load) is None
     # A clock of milliseconds counts most as nothing, and what fails may fail at once.
     assert refused(of([0] * 9 + [10**6]), load) is None
@@ -207,27 +208,27 @@ def test_durations_in_another_unit_than_starts_make_no_trial(load: AskedLoad) ->
 
 
 def test_few_requests_are_no_load() -> None:
-    assert refused(evenly(8, 10**10), open_()) == "serving.rate"
-    assert refused(evenly(1, 10**8), open_()) == "serving.rate"
+    assert refused(evenly(8, 10**10), open_()) == "a second; use"
+    assert refused(evenly(1, 10**8), open_()) == "a second; use"
     assert refused(evenly(8, 10**8), open_()) is None
 
 
 def test_a_load_that_is_larger_than_asked_makes_no_trial() -> None:
-    assert refused(evenly(1000, 5 * 10**7), open_()) == "serving.faster"
-    assert refused(evenly(2, 1), open_()) == "serving.faster"
+    assert refused(evenly(1000, 5 * 10**7), open_()) == "load was faster"
+    assert refused(evenly(2, 1), open_()) == "load was faster"
     burst = rows(
         (0, 0, US, "a", ""),
         *((5 * 10**9 + i, 5 * 10**9 + i, US, "a", "") for i in range(98)),
         (99 * 10**8, 99 * 10**8, US, "a", ""),
     )
-    assert refused(burst, open_()) == "serving.uneven"
+    assert refused(burst, open_()) == "to come at"
 
 
 def test_more_requests_at_once_than_users_make_no_trial() -> None:
     five = rows(*((0, 0, US, "a", "") for _ in range(5)))
     assert refused(five, closed()) is None
     many = rows(*((0, 0, US, "a", "") for _ in range(9)))
-    assert refused(many, closed()) == "serving.users"
+    assert refused(many, closed()) == "under way at"
     # One after another by each of five.
     turns = rows(*((t, t, US, "a", "") for t in range(0, 10 * US, US) for _ in range(5)))
     assert refused(turns, closed()) is None
@@ -250,7 +251,7 @@ def test_labels_that_name_single_requests_are_refused() -> None:
     many = rows(*((i, i, 1, f"request {i}", "") for i in range(requests.MOST_LABELS + 1)))
     with pytest.raises(RowsError) as raised:
         requests.read(many, "requests")
-    assert raised.value.said.id == "serving.results.labels"
+    assert template(raised.value.said) == "a kind of"
 
 
 def test_of_very_many_errors_the_first_ones_are_kept() -> None:

@@ -36,14 +36,12 @@ def test_a_full_disk_is_refused(only: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(scratch_space, "_free", lambda folder: 8 * MIB)
     folder, size, why = scratch_space.disk(None, 64 * MIB)
     assert (folder, size) == (None, 64 * MIB)
-    assert args(why, "execute.disk.full") == {"folder": str(only), "free": Amount(8 * MIB, "bytes")}
+    assert args(why, "has only") == {"folder": str(only), "free": Amount(8 * MIB, "bytes")}
 
 
 def test_what_may_not_be_written_is_refused(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch_space.os, "access", lambda folder, how: False)
-    assert args(scratch_space.disk(None, MIB)[2], "execute.disk.unwritable") == {
-        "folder": str(only)
-    }
+    assert args(scratch_space.disk(None, MIB)[2], "is not writable") == {"folder": str(only)}
 
 
 @pytest.mark.parametrize("kind", ["memory", "remote"])
@@ -53,7 +51,7 @@ def test_what_is_no_disk_is_taken_only_if_it_is_named(
     found = SimpleNamespace(disk=SimpleNamespace(kind=kind, file_system="tmpfs"))
     monkeypatch.setattr(scratch_space.hardware, "read", lambda folder: found)
     monkeypatch.setattr(scratch_space, "_free", lambda folder: 400 * MIB)
-    refused = args(scratch_space.disk(None, MIB)[2], "execute.disk.foreign")
+    refused = args(scratch_space.disk(None, MIB)[2], ", not on")
     assert refused == {"folder": str(only), "file_system": "tmpfs"}
     assert scratch_space.disk(only, MIB) == (only, MIB, None)
 

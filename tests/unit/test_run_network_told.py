@@ -37,7 +37,7 @@ def trials(*sent: tuple[float, float | None]) -> Results:
 
 def test_what_was_sent_and_what_was_depleted_are_said() -> None:
     dry = trials((1e6, 0.0), (1e6, 2e9), (2e6, 4e9))
-    assert args(of_trials(dry), "run.network.sent") == {
+    assert args(of_trials(dry), "sent per trial,") == {
         "sent": Amount(8e6, "bits"),
         "depleted": 2,
         "trials": 3,
@@ -48,7 +48,7 @@ def test_what_was_sent_and_what_was_depleted_are_said() -> None:
 def test_nothing_is_said_of_what_was_not_there() -> None:
     assert of_trials(trials()) is None
     for one in (trials((1e6, None)), trials((1e6, 0.0))):
-        said = args(of_trials(one), "run.network.sent")
+        said = args(of_trials(one), "sent per trial,")
         assert (said["sent"], said["depleted"]) == (Amount(8e6, "bits"), 0)
         assert "deplete" not in text(of_trials(one) or "")
 
@@ -79,8 +79,8 @@ def test_what_each_of_two_commands_did_to_the_network_is_told() -> None:
         "bucket": True,
     }
     assert (old.args["command"], new.args["command"]) == ("old", "new")
-    assert args(old, "run.network.sent")["sent"] == Amount(1e9, "bits")
-    sent = args(new, "run.network.sent")
+    assert args(old, "sent per trial,")["sent"] == Amount(1e9, "bits")
+    sent = args(new, "sent per trial,")
     assert (sent["sent"], sent["depleted"], sent["trials"]) == (Amount(4e9, "bits"), 6, 6)
     told = as_json(results)
     assert told is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import synthetic
-from said import args, ids
+from said import args, template, templates
 
 from tare.experiment import journal
 from tare.experiment.samples import Key, Samples
@@ -62,7 +62,7 @@ def test_of_a_fixed_number_as_many_more_trials_are_told_as_an_audit_tells(reason
     assert more == (told if reason == "fixed" else 10_169)
     assert seconds == pytest.approx(more / 10)
     assert figures(of)["stop"]["more_trials"] == more
-    assert args(trust_line(of)[1], "run.imprecise")["more"] == more
+    assert args(trust_line(of)[1], "{target}{% if time %}")["more"] == more
 
 
 def first_line(of: Summary) -> Message:
@@ -87,7 +87,7 @@ def test_an_early_result_is_of_this_session() -> None:
     early = summary(STEADY, "target")
     label, said = trust_line(early)
     assert label == "TRUST"
-    assert args(said, "trust.claim")["sessions"] == 1
+    assert args(said, "numbers can be")["sessions"] == 1
     assert figures(early)["asked"][0]["early"] is True
     late = summary(np.tile(STEADY, 6), "target")
     assert figures(late)["asked"][0]["early"] is False
@@ -98,7 +98,7 @@ def test_trust_is_to_the_precision_that_was_reached_and_no_further() -> None:
     time = precise.known("wall_ns", 0.5)
     assert time is not None
     _, said = trust_line(precise)
-    assert args(said, "trust.claim")["extent"] == Amount(time.interval.half_width, "share")
+    assert args(said, "numbers can be")["extent"] == Amount(time.interval.half_width, "share")
     told = figures(precise)["trust"]
     assert told == {
         "verdict": "TRUST", "extent": time.interval.half_width, "sessions": 1, "reasons": [],
@@ -106,7 +106,7 @@ def test_trust_is_to_the_precision_that_was_reached_and_no_further() -> None:
     wide = summary(WIDE, "budget")
     label, said = trust_line(wide)
     assert label == "DOUBT"
-    assert "trust.short.imprecise" in ids(said)
+    assert ": the steps" in templates(said)
     told = figures(wide)["trust"]
     assert (told["verdict"], told["extent"] > 0.02, len(told["reasons"])) == ("DOUBT", True, 1)
 
@@ -114,7 +114,7 @@ def test_trust_is_to_the_precision_that_was_reached_and_no_further() -> None:
 def test_of_too_few_trials_there_is_no_extent() -> None:
     label, said = trust_line(summary(WIDE[:4], "budget"))
     assert label == "Trust"
-    assert "run.no_interval" in ids(said)
+    assert "no interval of" in templates(said)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,18 @@ def test_of_too_few_trials_there_is_no_extent() -> None:
 def test_the_first_line_says_why_the_budget_ended_before_the_target(
     values: np.ndarray, changes: dict[str, Any], why: str
 ) -> None:
-    ended = args(first_line(summary(values, "budget", **changes)), "run.time")["ended"]
-    assert ended.id == f"run.ended.{why}"
+    ended = args(first_line(summary(values, "budget", **changes)), "; budget ended:")["ended"]
+    assert (
+        template(ended)
+        == {
+            "drifts": "times drift",
+            "few": "fitted",
+            "jumps": "times jump",
+            "neighbours": "neighbours used",
+            "remembers": "trials are autocorrelated",
+            "spread": "vary{% if share %}",
+        }[why]
+    )
     if why == "neighbours":
         assert ended.args["share"] == Amount(0.39, "share")
     if why == "few":
@@ -144,19 +154,19 @@ def test_the_first_line_says_why_the_budget_ended_before_the_target(
 @pytest.mark.parametrize("reason", ["target", "fixed", "cap"])
 def test_what_ends_otherwise_names_no_budget(reason: journal.StopReason) -> None:
     line = first_line(summary(WIDE, reason, neighbours=0.5))
-    assert args(line, "run.time")["ended"] is None
+    assert args(line, "; budget ended:")["ended"] is None
 
 
 def test_a_budget_that_reached_its_target_needs_no_reason() -> None:
     line = first_line(summary(np.tile(STEADY, 2), "budget", neighbours=0.5))
-    assert args(line, "run.time")["ended"] is None
+    assert args(line, "; budget ended:")["ended"] is None
 
 
 @pytest.mark.parametrize(("n", "level"), [(2, None), (3, 0.75), (4, 0.875), (5, 0.9375), (6, None)])
 def test_the_extremes_of_three_to_five_trials_are_an_interval_at_their_own_level(
     n: int, level: float | None
 ) -> None:
-    spread = args(first_line(summary(STEADY[:n], "budget")), "run.time")["spread"]
+    spread = args(first_line(summary(STEADY[:n], "budget")), "; budget ended:")["spread"]
     found = spread.args["level"]
     assert (None if found is None else found.value) == level
 

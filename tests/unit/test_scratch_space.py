@@ -69,7 +69,11 @@ def test_what_a_killed_session_left_on_a_disk_is_found(
 
 
 def test_memory_is_no_disk_for_instances(monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = message("execute.disk.foreign", folder="/var/tmp", file_system="tmpfs")
+    refused = message(
+        "{folder} is on {file_system}, not on a disk of this machine",
+        folder="/var/tmp",
+        file_system="tmpfs",
+    )
     monkeypatch.setattr(scratch_space, "_refusal", lambda folder, memory_too: refused)
     with pytest.raises(PlatformError, match=r"needs a folder on a disk.*tmpfs"):
         scratch_space.for_instances()

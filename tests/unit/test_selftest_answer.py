@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from said import template
 from typer.testing import CliRunner
 
 from tare.cli import console
@@ -27,7 +28,12 @@ GOOD = Line(
     n=12, processes=12, true=3e7, median=1e5, low=5e4, high=2e5, worst=3e5,
     promised=(-6e5, 1.5e6), used=True, verdict="yes",
 )  # fmt: skip
-LESS = message("selftest.less", times=1, of=12, most=Amount(2e3, "ns"))
+LESS = message(
+    "{times} of {of} times less than the program itself measured, by up to {most}",
+    times=1,
+    of=12,
+    most=Amount(2e3, "ns"),
+)
 PLATFORMS = ("bare", "docker", "unshare")
 
 
@@ -46,7 +52,12 @@ def test_what_is_sure_is_said_without_reserve() -> None:
     exact = changed(metric="exit_code", promised=(0.0, 0.0), n=3, low=None, high=None)
     found = accuracy(GOOD, exact)
     assert found.verdict == "yes"
-    assert screen.answer(found) == message("selftest.yes", judged=2)
+    assert screen.answer(found) == message(
+        "tare measures correctly here: {% if judged == 1 %}the only figure that it uses is"
+        "{% else %}all {judged} figures that it uses are{% endif %} within the specified "
+        "error.",
+        judged=2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +70,7 @@ def test_what_is_sure_is_said_without_reserve() -> None:
 )
 def test_too_little_is_not_called_all(found: Accuracy, doubt: dict[str, int]) -> None:
     answer = screen.answer(found)
-    assert answer.id == "selftest.inconclusive"
+    assert template(answer) == "here as far"
     assert answer.args | doubt == answer.args
     assert found.verdict == "inconclusive"
 
@@ -68,7 +79,12 @@ def test_the_fact_is_the_verdict_of_the_answer() -> None:
     off = changed(verdict="no", median=9e6)
     unused = changed(verdict="no", source="around", used=False)
     found = accuracy(GOOD, off, unused, changed(verdict="none", source="host_cgroup"))
-    assert screen.answer(found) == message("selftest.no", off=1, judged=2)
+    assert screen.answer(found) == message(
+        "tare measures incorrectly here: {off} of {judged | counted('figure')} that it "
+        "uses {% if off == 1 %}is{% else %}are{% endif %} outside the specified error.",
+        off=1,
+        judged=2,
+    )
     (fact,) = [f for f in document(found, None, 1).facts if f.name == "selftest_verdict"]
     assert fact.value == "no"
 
@@ -181,4 +197,6 @@ def test_a_source_that_another_replaces_is_not_missed() -> None:
         for one in measuring._unchecked(found, prepared)
         if one.source == "perf_task" and "wall_ns" in one.metrics
     }
-    assert why == {("docker",): message("selftest.missing.perf_task")}
+    assert why == {
+        ("docker",): message("the kernel does not let the agents watch their own children")
+    }

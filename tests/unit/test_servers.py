@@ -36,7 +36,14 @@ def test_nothing_is_noted_where_all_listen(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_hosts_on_which_some_do_not_listen_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ScriptedServer, "listening", {2: 2, 3: 1})
-    assert started() == [message("execute.silent", limit=Duration(0.02), hosts=[3])]
+    assert started() == [
+        message(
+            "serve: after {limit}, some commands do not listen yet on host"
+            "{% if hosts | length > 1 %}s{% endif %} {hosts | listing}; the trials begin",
+            limit=Duration(0.02),
+            hosts=[3],
+        )
+    ]
     assert ScriptedServer.open == 4
 
 

@@ -90,7 +90,7 @@ def test_too_few_trials_are_told_how_many_there_must_be() -> None:
     interval = sequence_interval(np.arange(5.0))
     assert (interval.low, interval.high) == (None, None)
     assert interval.refusal is not None
-    needs = args(interval.refusal, "interval.few")["needs"]
+    needs = args(interval.refusal, "small, needs ≥")["needs"]
     assert sequence_ranks(needs) is not None
     assert sequence_ranks(needs - 1) is None
     assert sequence_interval(np.array([])).refusal is not None

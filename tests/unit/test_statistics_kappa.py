@@ -87,13 +87,15 @@ def test_interval_covers() -> None:
 def test_full_agreement_has_no_interval() -> None:
     found = cohens_kappa(["yes", "no", "yes"], ["yes", "no", "yes"])
     assert (found.kappa, found.low, found.word) == (1.0, None, "almost perfect")
-    assert found.refusal == message("kappa.constant")
+    assert found.refusal == message("no interval: the items do not vary in how the raters agree")
 
 
 def test_one_category_has_no_kappa() -> None:
     found = cohens_kappa(["yes"] * 5, ["yes"] * 5)
     assert (found.kappa, found.word, found.observed) == (None, None, 1.0)
-    assert found.refusal == message("kappa.one_category")
+    assert found.refusal == message(
+        "both raters use one category only: they would agree by chance alone"
+    )
 
 
 @pytest.mark.parametrize(

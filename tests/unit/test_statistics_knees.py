@@ -80,7 +80,7 @@ def test_a_last_cache_that_is_shared_is_not_clear() -> None:
     found = knees(at, staircase(at, private, 20.0) + shared)
     assert close(found, [48 * KIB, 2 * MIB, 16 * MIB], factor=1.6), found
     assert [level.clear for level in found.levels] == [True, True, False]
-    said = args(found.sentence, "caches.found")
+    said = args(found.sentence, "it too or")
     assert said["unclear"]
     assert [one.args["clear"] for one in said["caches"]] == [True, True, False]
 
@@ -98,7 +98,7 @@ def test_a_rise_too_wide_for_one_cache_hides_another() -> None:
     assert second.size_interval[0] >= MIB
     assert second.size_bytes <= 4 * MIB <= hidden.size_bytes <= 32 * MIB
     assert found.memory_latency_ns == pytest.approx(160)
-    caches = args(found.sentence, "caches.found")["caches"]
+    caches = args(found.sentence, "it too or")["caches"]
     assert [one.args["latency"] is None for one in caches] == [False, False, True]
 
 
@@ -108,7 +108,9 @@ def test_one_level_has_no_knee(seed: int) -> None:
     found = knees(at, noisy(np.full(len(at), 1.2), 0.05, seed))
     assert found.levels == ()
     assert found.memory_latency_ns == pytest.approx(1.2, rel=0.15)
-    assert found.sentence == message("caches.none")
+    assert found.sentence == message(
+        "the latency has no knee over these sizes: no cache ends among them"
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -134,7 +136,7 @@ def test_too_few_sizes_say_so(at: list[float], latency: list[float]) -> None:
     found = knees(np.array(at), np.array(latency))
     assert found.levels == ()
     assert found.memory_latency_ns is None
-    assert found.sentence == message("caches.few")
+    assert found.sentence == message("these sizes are too few to look for caches in")
 
 
 def test_what_is_no_number_is_left_out() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from said import ids
+from said import templates
 from scipy import stats
 
 from tare.errors import InputError
@@ -111,20 +111,23 @@ def test_mean_of_few_trials_is_students_t() -> None:
     low, high = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
     assert (mean.low, mean.high) == (pytest.approx(low), pytest.approx(high))
     assert mean.method == "Student's t"
-    assert (spread.low, spread.refusal) == (None, message("interval.few", n=12, needs=20))
+    assert (spread.low, spread.refusal) == (
+        None,
+        message("n = {n} is too small, needs ≥ {needs}", n=12, needs=20),
+    )
 
 
 def test_one_trial_has_no_interval() -> None:
     mean, spread = mean_and_sd(np.array([1.0]))
     assert (mean.estimate, mean.low, spread.low) == (1.0, None, None)
-    assert mean.refusal == message("interval.few", n=1, needs=2)
+    assert mean.refusal == message("n = {n} is too small, needs ≥ {needs}", n=1, needs=2)
 
 
 def test_equal_values_say_nothing_of_the_clock() -> None:
     mean, spread = mean_and_sd(np.full(30, 7.0))
     assert (mean.estimate, mean.low, mean.high) == (7.0, None, None)
-    assert ids(mean.refusal) == ["interval.unresolved"]
-    assert spread.refusal == message("interval.equal")
+    assert templates(mean.refusal) == ["all {n} values"]
+    assert spread.refusal == message("all values are equal")
     assert coverage_like(np.full(30, 7.0)) is None
 
 
@@ -199,7 +202,12 @@ def test_a_mean_that_few_values_carry_has_no_interval() -> None:
     outliers[7] += 40
     for interval in mean_and_sd(outliers):
         assert (interval.low, interval.high) == (None, None)
-        assert interval.refusal == message("interval.carried", few=1, n=50)
+        assert interval.refusal == message(
+            "{few} of {n} values {% if few == 1 %}carries{% else %}carry{% endif %} the "
+            "mean's error",
+            few=1,
+            n=50,
+        )
     assert mean_and_sd(outliers)[0].estimate == outliers.mean()
     assert coverage_like(outliers) is None
     # Eight slow runs of a hundred are enough, however slow they are.

@@ -74,7 +74,7 @@ def test_three_sizes_are_too_few() -> None:
     found = measured(0.2, sizes=SIZES[:3])
     assert found.pto is None
     assert found.pso is None
-    said = args(found.refusal, "size_model.few_sizes")
+    said = args(found.refusal, "planned ones were")
     assert said == {"needs": 4, "planned": None, "sizes": 3, "usable": 3}
     assert len(found.sizes) == 3
     assert found.sizes[0].ratio.low is not None
@@ -82,14 +82,18 @@ def test_three_sizes_are_too_few() -> None:
 
 def test_five_blocks_are_too_few() -> None:
     found = measured(0.2, blocks=5)
-    assert found.refusal == message("size_model.few_blocks", needs=6, blocks=5)
+    assert found.refusal == message(
+        "PTO and PSO not identifiable: {blocks} of {needs} blocks that have every size",
+        needs=6,
+        blocks=5,
+    )
     assert found.sizes[0].ratio.low is None
 
 
 def test_what_is_far_from_the_whole_host_says_nothing_of_it() -> None:
     found = measured(0.1, host=128.0)
     assert found.pto is None
-    core_ratio = args(found.extrapolated, "size_model.extrapolated")["chr"]
+    core_ratio = args(found.extrapolated, "at CHR =")["chr"]
     assert core_ratio == pytest.approx(max(SIZES) / 128)
     assert found.verdict == HIGHER
 
@@ -101,7 +105,7 @@ def test_a_cost_of_no_known_shape_is_told_with_where_it_is_off() -> None:
     blocks = np.repeat(np.arange(20), 6)
     ones = np.ones(120)
     found = platform_size(np.tile(sizes, 20), np.exp(logs).ravel(), ones, blocks, 64)
-    said = args(found.misfit, "size_model.misfit")
+    said = args(found.misfit, "by how far")
     assert said["cores"] == Chosen(8, "cores")
     assert said["factor"] > 1.1
     assert found.verdict == INCONCLUSIVE

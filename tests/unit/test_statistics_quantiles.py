@@ -137,9 +137,12 @@ def test_widens_for_dependence() -> None:
 def test_says_what_is_too_small() -> None:
     found = quantiles(np.arange(100.0), [0.5, 0.99])
     assert found[0].refusal is None
-    assert (found[1].low, found[1].refusal) == (None, message("interval.few", n=100, needs=368))
+    assert (found[1].low, found[1].refusal) == (
+        None,
+        message("n = {n} is too small, needs ≥ {needs}", n=100, needs=368),
+    )
     widened = quantiles(np.arange(10.0), [0.5], widening=3.0)[0]
-    assert widened.refusal == message("interval.few", n=10, needs=54)
+    assert widened.refusal == message("n = {n} is too small, needs ≥ {needs}", n=10, needs=54)
 
 
 @pytest.mark.parametrize("long", [False, True])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from said import args, ids
+from said import args, templates
 
 from tare.render.words import sentence
 from tare.results.message import Amount, Chosen, Message, message
@@ -83,8 +83,8 @@ def test_one_thread_saturates_at_one_cpu(noise: float) -> None:
     assert found.saturates_high is not None
     assert found.saturates_low <= found.saturates_at <= found.saturates_high
     assert [s.slope > 0 for s in found.segments] == [True, False]
-    assert ids(found.sentence)[0] == "scaling.saturating"
-    ceiling = args(found.sentence, "scaling.ceiling")
+    assert templates(found.sentence)[0] == "falling{% else %}"
+    ceiling = args(found.sentence, "]{% endif %}")
     assert float(ceiling["place"].value) == pytest.approx(found.saturates_at, rel=0.01)
 
 
@@ -122,7 +122,11 @@ def test_what_is_flat_from_the_first_quota_saturates_there() -> None:
 def test_too_noisy_says_what_would_help(noise: float, repetitions: int, advice: str) -> None:
     found = say(*sweep(54 * QUOTAS[:20], repetitions, noise))
     assert found.verdict == "inconclusive"
-    assert ids(found.sentence) == ["scaling.noisy", "scaling.errs", f"scaling.remedy.{advice}"]
+    assert templates(found.sentence) == [
+        "and an error",
+        "one line errs by {% if share %}",
+        {"idle": "Measure on an", "steps": "or on an", "windows": "or an idle"}[advice],
+    ]
     assert found.would_see is not None
     assert found.would_see > 0.1
 
@@ -131,7 +135,7 @@ def test_quotas_that_differ_more_than_their_windows_want_no_more_windows() -> No
     rng = np.random.default_rng(3)
     found = say(*sweep(54 * QUOTAS[:20] * (1 + 0.12 * rng.standard_normal(20)), 7, 0.01))
     assert found.verdict == "inconclusive"
-    assert ids(found.sentence)[-1] == "scaling.remedy.steps"
+    assert templates(found.sentence)[-1] == "or on an"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -155,8 +159,8 @@ def test_a_first_step_on_no_line_is_a_range_of_its_own() -> None:
     assert found.verdict == "piecewise"
     assert found.breaks == (0.15,)
     assert [(s.start, s.end) for s in found.segments] == [(0.1, 0.1), (0.2, 2.0)]
-    said = args(found.sentence, "scaling.piecewise")
-    span = message("scaling.range", start=Chosen(0.2, "1"), end=Chosen(2, "1"))
+    said = args(found.sentence, "{% else %}{ranges | length}")
+    span = message("{start} to {end}", start=Chosen(0.2, "1"), end=Chosen(2, "1"))
     assert (said["ranges"], said["apart"]) == ([span], [Chosen(0.1, "1")])
 
 
@@ -174,7 +178,7 @@ def test_one_step_apart_is_never_within_the_line(at: int, repetitions: int) -> N
     rates[at] /= 2
     found = say(*sweep(rates, repetitions, 0.02))
     assert (found.verdict, found.reason) == ("inconclusive", "steps apart")
-    said = args(found.sentence, "scaling.apart")
+    said = args(found.sentence, "at least 3")
     assert (said["places"], said["others"]) == ([Chosen(round(QUOTAS[at], 9), "1")], 0)
 
 
@@ -183,7 +187,7 @@ def test_a_curve_is_neither_a_line_nor_a_ceiling() -> None:
         found = say(*sweep(54 * QUOTAS[:20] ** power, 7, 0.02))
         assert (found.verdict, found.curved) == ("piecewise", True)
         assert found.saturates_at is None
-        assert ids(found.sentence)[0] == "scaling.curved"
+        assert templates(found.sentence)[0] == "piecewise: bends gradually,"
     found = say(*sweep(54 * QUOTAS[:20] * (1 - QUOTAS[:20] / 20), 7, 0.02))
     assert found.verdict == "piecewise"
 
@@ -193,7 +197,7 @@ def test_linear_says_which_bend_would_have_been_seen() -> None:
     assert found.verdict == "linear"
     assert found.would_see is not None
     assert 0.03 < found.would_see < 0.1
-    assert args(found.sentence, "scaling.linear")["seen"] == Amount(found.would_see, "share")
+    assert args(found.sentence, "linear from {span}")["seen"] == Amount(found.would_see, "share")
     assert found.largest_error is not None
     assert found.would_see >= found.largest_error
 
@@ -202,7 +206,12 @@ def test_linear_says_which_bend_would_have_been_seen() -> None:
 def test_few_steps_are_too_few(n: int) -> None:
     found = say(np.arange(1.0, n + 1), np.arange(1.0, n + 1))
     assert found.verdict == "inconclusive"
-    assert found.sentence == message("scaling.few", steps=n, fewest=5)
+    assert found.sentence == message(
+        "inconclusive: {steps | counted('step')} cannot distinguish a line from a bend. "
+        "Measure at {fewest} or more",
+        steps=n,
+        fewest=5,
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from said import ids
+from said import templates
 from scipy import stats
 
 from tare.errors import InputError, ValuesError
@@ -67,7 +67,7 @@ def test_the_share_of_one_trial_has_the_exact_interval(n: int, data: st.DataObje
     assert found.estimate == pytest.approx(times / n)
     low, high = share_interval(times, n)
     assert (found.like_these.low, found.like_these.high) == pytest.approx((low, high))
-    assert ids(found.these.refusal) == ["interval.once"]
+    assert templates(found.these.refusal) == ["needs ≥ 2"]
     assert found.these.low is None
 
 
@@ -289,12 +289,16 @@ def test_tasks_without_a_ratio_are_left_out_and_counted() -> None:
 def test_too_few_tasks_and_equal_ones_have_no_interval() -> None:
     five = geometric_mean_ratio(timed(np.ones((5, 3))), timed(np.full((5, 3), 2.0))).ratio
     assert five.estimate == pytest.approx(2)
-    assert ids(five.like_these.refusal) == ids(five.these.refusal) == ["interval.few"]
+    assert templates(five.like_these.refusal) == templates(five.these.refusal) == ["small, needs ≥"]
     equal = geometric_mean_ratio(timed(np.ones((9, 3))), timed(np.full((9, 3), 2.0))).ratio
-    assert ids(equal.like_these.refusal) == ids(equal.these.refusal) == ["interval.unresolved"]
+    assert (
+        templates(equal.like_these.refusal) == templates(equal.these.refusal) == ["all {n} values"]
+    )
     none = Outcomes(np.ones((3, 2)), np.zeros((3, 2), dtype=bool))
     assert math.isnan(geometric_mean_ratio(none, none).ratio.estimate)
-    assert ids(penalised_mean(timed(np.ones((5, 1))), 9).like_these.refusal) == ["interval.few"]
+    assert templates(penalised_mean(timed(np.ones((5, 1))), 9).like_these.refusal) == [
+        "small, needs ≥"
+    ]
 
 
 # ---- differences of numbers solved

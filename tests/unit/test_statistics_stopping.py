@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from said import args, ids
+from said import args, templates
 from scipy import stats
 from scipy.signal import lfilter
 
@@ -252,7 +252,7 @@ def test_a_tick_that_is_coarser_than_the_target_ends_it() -> None:
     values = np.round(np.random.default_rng(1).normal(10, 0.5, 400))
     decision = decide_cell(values, Target(0.02))
     assert (decision.stop, decision.reason, decision.why) == (True, "refused", "coarse")
-    share = args(decision.refusal, "stopping.coarse")["share"]
+    share = args(decision.refusal, "time more work")["share"]
     assert share.value == pytest.approx(0.1)
     assert decide_cell(values, Target(0.2)).reason == "target"
 
@@ -322,7 +322,7 @@ def test_a_tail_out_of_reach_is_refused_in_words() -> None:
     values = np.random.default_rng(22).pareto(1.0, 1200) + 1
     decision = decide_cell(values, Target(0.01, cap=1200, quantile=0.99))
     assert (decision.stop, decision.reason, decision.why) == (True, "cap", "wide")
-    assert args(decision.refusal, "stopping.wide")["trials"] > 1200
+    assert args(decision.refusal, "more than any")["trials"] > 1200
 
 
 @pytest.mark.parametrize("change", [-0.03, 0.03])
@@ -335,8 +335,8 @@ def test_no_target_is_reached_on_a_series_that_drifts(change: float) -> None:
         assert decision.why in ("drifts", "jumps")
         at_the_cap = decide_cell(values, Target(0.01, cap=200))
         assert (at_the_cap.stop, at_the_cap.reason) == (True, "cap")
-        assert ids(at_the_cap.refusal)[0] in ("stopping.drifts", "stopping.jumps")
-    assert args(decision.refusal, "stopping.drifts")["size"].value * change > 0
+        assert templates(at_the_cap.refusal)[0] in ("; warm up", "; find out")
+    assert args(decision.refusal, "; warm up")["size"].value * change > 0
 
 
 def test_no_target_is_reached_on_a_series_that_jumps() -> None:
@@ -346,7 +346,7 @@ def test_no_target_is_reached_on_a_series_that_jumps() -> None:
         decision = decide_cell(values, Target(0.01))
         assert not decision.stop
         assert decision.why == "jumps"
-        assert args(decision.refusal, "stopping.jumps")["trial"] == pytest.approx(40, abs=5)
+        assert args(decision.refusal, "; find out")["trial"] == pytest.approx(40, abs=5)
 
 
 def test_few_trials_that_drift_are_told_too() -> None:
@@ -368,7 +368,19 @@ def test_a_series_that_remembers_too_much_is_refused() -> None:
         assert decision.reason in ("cap", "refused")
         assert decision.why in ("remembers", "drifts", "jumps")
         why = "dependent" if decision.why == "remembers" else decision.why
-        assert ids(decision.refusal) == [f"stopping.{why}"]
+        assert templates(decision.refusal) == [
+            {
+                "above": "limit; give a",
+                "coarse": "time more work",
+                "dependent": (
+                    "trials are autocorrelated: {n} count as about {effective} independent ones"
+                ),
+                "drifts": "; warm up",
+                "jumps": "; find out",
+                "ordered": ") and not",
+                "wide": "more than any",
+            }[why]
+        ]
 
 
 def test_anytime_stops_exchangeable_trials_and_refuses_others() -> None:
@@ -378,7 +390,7 @@ def test_anytime_stops_exchangeable_trials_and_refuses_others() -> None:
     assert decision.reached is not None
     remembering = decide_cell(autoregressive(rng, 0.7, 400, 0.02), Target(0.01, anytime=True))
     assert (remembering.stop, remembering.reason, remembering.why) == (True, "refused", "ordered")
-    assert args(remembering.refusal, "stopping.ordered")["tau"] > 1
+    assert args(remembering.refusal, ") and not")["tau"] > 1
 
 
 def test_anytime_takes_longer_than_few_looks(coverage: ModuleType) -> None:
@@ -390,14 +402,29 @@ def test_anytime_takes_longer_than_few_looks(coverage: ModuleType) -> None:
 
 def test_several_metrics_stop_where_all_do() -> None:
     done = Decision(True, "target", 0.01)
-    drifts = message("stopping.drifts", size=Deviation(0.05, "share"), trials=9)
+    drifts = message(
+        "this series drifts: {size} over {trials | counted('trial')}; warm up or rest longer",
+        size=Deviation(0.05, "share"),
+        trials=9,
+    )
     going = Decision(False, None, 0.03, 120, "drifts", drifts)
-    capped = Decision(True, "cap", 0.05, None, "wide", message("stopping.wide", trials=20_000))
+    capped = Decision(
+        True,
+        "cap",
+        0.05,
+        None,
+        "wide",
+        message(
+            "≈ {trials | counted('trial')} would reach the target, more than any series gets: "
+            "relax it",
+            trials=20_000,
+        ),
+    )
     assert together({"wall_ns": done}) is done
     both = together({"wall_ns": done, "cpu_ns": going})
     assert (both.stop, both.reason, both.reached, both.more_trials) == (False, None, 0.03, 120)
     assert both.why == "drifts"
-    assert args(both.refusal, "stopping.of") == {"metric": "cpu_ns", "why": drifts}
+    assert args(both.refusal, "{metric}: {why}") == {"metric": "cpu_ns", "why": drifts}
     assert together({"wall_ns": done, "cpu_ns": done}).reason == "target"
     assert together({"wall_ns": done, "cpu_ns": capped}).reason == "cap"
 
@@ -424,13 +451,13 @@ def test_intervals_of_a_series_are_widened_for_what_it_remembers() -> None:
     assert seen.tau[0] == pytest.approx(time)
     tail = series_interval(np.cumsum(rng.standard_normal(120)), 0.95)
     assert (tail.low, tail.high) == (None, None)
-    assert args(tail.refusal, "interval.dependent")["n"] == 120
+    assert args(tail.refusal, "trials count as")["n"] == 120
 
 
 def test_a_median_above_the_limit_stops_with_what_settles_it() -> None:
     found = decide_cell(np.full(6, np.inf), Target(0.02))
     assert (found.stop, found.reason, found.why, found.reached) == (True, "refused", "above", None)
-    assert args(found.refusal, "stopping.above") == {"killed": 6, "n": 6}
+    assert args(found.refusal, "limit; give a") == {"killed": 6, "n": 6}
     assert not decide_cell(np.full(5, np.inf), Target(0.02)).stop
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from said import ids
+from said import templates
 
 from tare.statistics.tails import carrying, mean_refusal
 
@@ -47,8 +47,10 @@ def test_carrying_values_are_counted() -> None:
 
 def test_the_reason_is_named() -> None:
     one = np.append(np.arange(60.0), 1e9)
-    assert ids(mean_refusal(one)) == ["interval.carried"]
+    assert templates(mean_refusal(one)) == ["the mean's error"]
     quantiles = (np.arange(2000) + 0.5) / 2000
-    assert ids(mean_refusal((1 - np.minimum(quantiles, 0.997)) ** (-1 / 1.2))) == ["interval.tail"]
+    assert templates(mean_refusal((1 - np.minimum(quantiles, 0.997)) ** (-1 / 1.2))) == [
+        "the tail is"
+    ]
     assert mean_refusal(np.ones(50)) is None
     assert mean_refusal(np.append(np.zeros(999), np.full(9, 1.0))) is None

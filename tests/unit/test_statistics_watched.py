@@ -59,7 +59,7 @@ def test_few_trials_have_no_interval_but_a_reason() -> None:
     assert watched_interval(np.array([])).refusal
     some = watched_interval(np.array([1.0, 2.0, 3.0]))
     assert (some.estimate, some.low, some.n) == (2.0, None, 3)
-    assert some.refusal == message("interval.few", n=3, needs=6)
+    assert some.refusal == message("n = {n} is too small, needs ≥ {needs}", n=3, needs=6)
 
 
 def test_who_depends_on_neighbours_is_worth_less() -> None:
@@ -73,4 +73,6 @@ def test_equal_values_are_known_at_once() -> None:
     assert (equal.low, equal.high) == (5.0, 5.0)
     unknown = watched_interval(np.full(12, 5.0))
     assert unknown.low is None
-    assert unknown.refusal == message("interval.unresolved", n=12)
+    assert unknown.refusal == message(
+        "all {n} values are equal, or nearly all: their resolution is unknown", n=12
+    )

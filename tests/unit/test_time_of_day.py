@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from measuring import ScriptedEnds, measure, sending
-from said import args, ids
+from said import Phrase, args, template, templates
 from situations import over_days
 from synthetic import MS, Behaviour, make
 
@@ -49,7 +49,7 @@ def test_an_experiment_over_days_has_its_cycle() -> None:
     found = found_of(results)
     assert found is not None
     assert found.verdict == "yes"
-    cycle = args(found.answer, "time_of_day.cycle")
+    cycle = args(found.answer, "day by ±")
     # Sessions of synthetic results begin at 10:00.
     assert (cycle["lowest"], cycle["highest"]) == ("04:00", "16:00")
     assert cycle["amplitude"].value == pytest.approx(0.2, abs=0.02)
@@ -72,7 +72,7 @@ def test_days_that_are_too_few_decide_nothing() -> None:
     assert found is not None
     assert found.verdict == "inconclusive"
     assert found.settle is not None
-    assert "time_of_day.days" in ids(found.answer)
+    assert "a daily cycle" in templates(found.answer)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_an_audit_of_dates_has_the_same_finding(table: Path) -> None:
     found = audit([table], Question(columns=columns, precision=0.05))
     (one,) = [f for f in findings(found) if f.name == "time_of_day"]
     assert one.verdict == "yes"
-    cycle, none = args(one.answer, "time_of_day.cycle"), args(one.answer, "time_of_day.none")
+    cycle, none = args(one.answer, "day by ±"), args(one.answer, "% of cases")
     assert (cycle["name"], none["name"]) == ("a", "b")
     assert none["detectable"].value < 0.05
     assert [f.name for f in figures(found)["time_of_day"]] == ["time-of-day"]
@@ -135,13 +135,13 @@ def test_an_audit_of_weeks_tests_the_weekly_cycle(
         show(found)
         lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Week")]
         if verdict == "yes":
-            cycle = args(one.answer, "time_of_day.week")
+            cycle = args(one.answer, "week by ±")
             assert cycle["lowest"] in ("Saturday", "Sunday")
             assert weekly.is_shown
             assert lines == [f"{'Week':<9}{sentence(one.answer[0])}"]
         else:
-            assert args(one.answer, "time_of_day.weeks") == {"name": "", "n": "2.8", "needed": 3}
-            assert ids(one.settle) == ["time_of_day.settle.weeks"]
+            assert args(one.answer, "a weekly cycle") == {"name": "", "n": "2.8", "needed": 3}
+            assert templates(one.settle) == ["3 weeks or"]
             assert (weekly.is_shown, weekly.cycle) == (None, "weeks")
             assert not lines
 
@@ -157,7 +157,7 @@ def test_units_of_time_may_be_others(table: Path) -> None:
     found = audit([table], Question(columns=columns, unit_s=1800.0))
     (some,) = found.timed.values()
     assert len(some[0].analysis.units) == 672
-    assert args(time_of_day.sentences(some)[1:2], "time_of_day.cycle")["unit"] == "30 min"
+    assert args(time_of_day.sentences(some)[1:2], "day by ±")["unit"] == "30 min"
 
 
 def series_table(file: Path, count: int, seed: int) -> Path:
@@ -188,12 +188,12 @@ def test_screen_finding_chart_and_json_give_one_answer(
     assert len(raw) == 8
     (one,) = (f for f in findings(found) if f.name == "time_of_day")
     assert one.verdict == "no"
-    several = args(one.answer, "time_of_day.several")
+    several = args(one.answer, ", corrected for")
     assert (several["shown"], several["n"], several["tested"]) == (0, 8, 8)
     # One sentence on all, four on single ones, and the number of the others.
     assert len(one.answer) == 6
-    assert args(one.answer, "time_of_day.more") == {"n": 4}
-    assert "time_of_day.cycle" not in ids(time_of_day.day_described(some))
+    assert args(one.answer, "series are not") == {"n": 4}
+    assert "day by ±" not in templates(time_of_day.day_described(some))
     days = [s.over_time.day for s in found.series if s.over_time is not None]
     assert [day.is_shown for day in days] == [False] * 8
     assert min(day.p for day in days if day.p is not None) == pytest.approx(8 * min(raw))
@@ -208,8 +208,8 @@ def test_what_is_left_undecided_says_why(table: Path, tmp_path: Path) -> None:
     coarse = audit([table], Question(columns=columns, unit_s=6 * 3600.0))
     (one,) = (f for f in findings(coarse) if f.name == "time_of_day")
     assert one.verdict == "inconclusive"
-    assert {"time_of_day.coarse"} <= set(ids(one.answer))
-    assert ids(one.settle) == ["time_of_day.settle.coarse"]
+    assert {Phrase("than 4 h")} <= set(templates(one.answer))
+    assert templates(one.settle) == ["h or less"]
     exact = audit([table], Question(columns=columns, precision=0.001))
     (one,) = (f for f in findings(exact) if f.name == "time_of_day")
     # Link a follows the time of day; of b, more than the precision would have been missed.
@@ -224,7 +224,7 @@ def test_what_is_left_undecided_says_why(table: Path, tmp_path: Path) -> None:
         if f.name == "time_of_day"
     )
     assert one.verdict == "inconclusive"
-    assert ids(one.settle) == ["time_of_day.settle.precision"]
+    assert templates(one.settle) == ["longer, until a"]
 
 
 def test_metrics_of_one_name_in_two_units_are_apart(tmp_path: Path) -> None:
@@ -269,9 +269,11 @@ def test_cycles_are_the_reason_of_a_doubt(tmp_path: Path) -> None:
     question = Question(columns=ColumnOptions(order="when", trial="row"))
     found = audit([weeks_of(tmp_path, 28, shift=0, weekend=0.08)], question)
     (one,) = found.series
-    assert (one.trust.verdict, ids(one.trust.reasons)[0]) == ("DOUBT", "trust.cycles")
-    assert not {"trust.shift", "trust.drift", "trust.autocorrelated"} & {*ids(one.trust.reasons)}
-    reason = args(one.trust.reasons, "trust.cycles")
+    assert (one.trust.verdict, templates(one.trust.reasons)[0]) == ("DOUBT", ", and compare")
+    assert not {Phrase("side of it"), Phrase(": let the"), Phrase("× too narrow.")} & {
+        *templates(one.trust.reasons)
+    }
+    reason = args(one.trust.reasons, ", and compare")
     sizes = [time.args["size"].value for time in reason["times"]]
     assert sizes == pytest.approx([0.06, 0.045], abs=0.01)
     assert (reason["weekly"], reason["whole"]) == (True, True)
@@ -282,14 +284,14 @@ def test_cycles_are_the_reason_of_a_doubt(tmp_path: Path) -> None:
     assert one.changes.ok
     assert one.changes.points == ()
     (runs,) = (f for f in findings(found) if f.name == "repetitions")
-    assert "audit.runs.none" not in ids(runs.answer)
+    assert "no series has" not in templates(runs.answer)
 
 
 def test_a_shift_is_found_beside_a_cycle(tmp_path: Path) -> None:
     question = Question(columns=ColumnOptions(order="when", trial="row"))
     (one,) = audit([weeks_of(tmp_path, 28, shift=0.15, weekend=0)], question).series
-    assert [reason.id for reason in one.trust.reasons][:2] == ["trust.cycles", "trust.shift"]
-    shift = args(one.trust.reasons, "trust.shift")
+    assert [template(reason) for reason in one.trust.reasons][:2] == [", and compare", "side of it"]
+    shift = args(one.trust.reasons, "side of it")
     assert abs(shift["trial"] - (48 * 16 + 1)) <= 2
     assert shift["size"].value == pytest.approx(0.15, abs=0.02)
 
@@ -298,14 +300,14 @@ def test_a_part_of_a_day_proposes_whole_days(tmp_path: Path) -> None:
     file = weeks_of(tmp_path, 12, shift=0, weekend=0)
     file.write_text("".join(file.open().readlines()[: 48 * 11 + 20]))
     found = audit([file], Question(columns=ColumnOptions(order="when", trial="row")))
-    assert args(found.series[0].trust.reasons, "trust.cycles")["whole"] is False
-    assert ids(follow_up(found, has_page=False).args["why"]) == ["audit.next.cycles"]
+    assert args(found.series[0].trust.reasons, ", and compare")["whole"] is False
+    assert templates(follow_up(found, has_page=False).args["why"]) == ["values depend on the time"]
 
 
 def test_dates_without_an_order_are_proposed(tmp_path: Path) -> None:
     file = weeks_of(tmp_path, 28, shift=0, weekend=0.08)
     found = audit([file], Question(columns=ColumnOptions(trial="row")))
     assert found.files[0].imported.dates == "when"
-    assert ids(follow_up(found, has_page=False).args["why"]) == ["audit.next.dates"]
+    assert templates(follow_up(found, has_page=False).args["why"]) == ["of the day"]
     ordered = audit([file], Question(columns=ColumnOptions(trial="row", order="when")))
     assert ordered.files[0].imported.dates is None

@@ -257,7 +257,15 @@ def _same_trust(told: dict[str, Any], screen: str, written: str) -> None:
         words = "isturbances were not recorded"
     else:
         assert 0 <= found["share"] <= 1
-        name = text_of(message(f"disturbance.name.{found['what']}"))
+        name = text_of(
+            message(
+                {
+                    "stolen": "stolen time",
+                    "throttling": "throttling",
+                    "waiting": "waiting for a CPU",
+                }[found["what"]]
+            )
+        )
         words = f"{name[1:]} took {percent(found['share'])} of the time"
     assert words in screen
     assert words in written
@@ -323,7 +331,8 @@ def test_of_a_quantile_it_is_said_whether_its_precision_was_reached(
     (known,) = summary.asked
     reached = known.interval.half_width
     assert target_of(summary) == message(
-        "run.target",
+        "± {target} for {names | listing}: {% if not met %}not {% endif %}reached"
+        "{% if reached %} (± {reached}){% else %}, no interval{% endif %}",
         target=Chosen(target),
         names=[known.name],
         met=met,
@@ -406,7 +415,13 @@ def test_trials_whose_records_were_lost_say_nothing_of_disturbances(tmp_path: Pa
         for found in (summary.disturbance, disturbance.disturbance(results)):
             assert (found is not None and not found.is_waiting) == found_of
         lost = given.count(waits)
-        said = message("disturbance.lost", trials=lost, of=3, most=6044)
+        said = message(
+            "the kernel's records were lost in {trials} of {of | counted('trial')} (up to "
+            "{most}): their times are tare's own, less exact",
+            trials=lost,
+            of=3,
+            most=6044,
+        )
         time = summary.known("wall_ns")
         assert time is not None
         assert said in [*_notes(summary, time, None)]
@@ -435,23 +450,33 @@ def test_nothing_is_said_of_what_was_not_looked_at() -> None:
     found = disturbance.worst(quiet, wall, wall, 2)
     assert found is not None
     assert (set(found.measured), found.missing) == (set(disturbance.RECORDED.values()), {})
-    assert disturbance.said(found) == message("disturbance.little", limit=Chosen(0.01), missing=[])
+    assert disturbance.said(found) == message(
+        "no disturbance above {limit} of the time{% if missing %} (not measured: "
+        "{missing | join(', ')}){% endif %}",
+        limit=Chosen(0.01),
+        missing=[],
+    )
     some = {("wait_ns", "schedstat"): 0 * wall, ("throttled_ns", "cgroup"): 0 * wall[:3]}
     found = disturbance.worst({**quiet, **some}, wall / 10, wall / 10, 2)
     assert found is not None
     assert found.missing == {
-        "stolen": message("disturbance.short", least=Chosen(1e8, "ns")),
-        "throttling": message("disturbance.some", trials=3, of=10),
+        "stolen": message("trials are shorter than {least}", least=Chosen(1e8, "ns")),
+        "throttling": message("recorded in {trials} of {of} trials", trials=3, of=10),
     }
     assert disturbance.said(found).args["missing"] == [
-        message(f"disturbance.name.{what}") for what in ("stolen", "throttling")
+        message(
+            {"stolen": "stolen time", "throttling": "throttling", "waiting": "waiting for a CPU"}[
+                what
+            ]
+        )
+        for what in ("stolen", "throttling")
     ]
     found = disturbance.worst({("wait_ns", "schedstat"): 0.1 * wall}, wall, wall, 2)
     assert found is not None
-    assert found.missing["throttling"] == message("disturbance.none")
+    assert found.missing["throttling"] == message("not recorded")
     assert disturbance.said(found) == message(
-        "disturbance.took",
-        what=message("disturbance.name.waiting"),
+        "{what} took {share} of the time",
+        what=message("waiting for a CPU"),
         share=Amount(pytest.approx(0.1), "share"),
     )
 

@@ -75,7 +75,10 @@ def refusal(
         return Refusal(
             "application.no_metric",
             message(
-                "application.no_metric", metric=missing.name, how=_short(how), stream=missing.stream
+                "it printed no number of {metric} to {stream}, by {how}",
+                metric=missing.name,
+                how=_short(how),
+                stream=missing.stream,
             ),
         )
     return None
@@ -87,13 +90,20 @@ def _broken(
     stream = check.stream
     if check.sha256 is not None and hashlib.sha256(printed).hexdigest() != check.sha256:
         return Refusal(
-            "application.check.sha256", message("application.check.sha256", stream=stream)
+            "application.check.sha256",
+            message(
+                "what it printed to {stream} is not what the check expects (sha256)", stream=stream
+            ),
         )
     text = printed.decode(errors="replace")
     if check.absent is not None and (found := expressions.first(check.absent, text)) is not None:
         return Refusal(
             "application.check.present",
-            message("application.check.present", stream=stream, found=_short(found)),
+            message(
+                "it printed to {stream} what makes a trial invalid: {found}",
+                stream=stream,
+                found=_short(found),
+            ),
         )
     if check.pattern is None:
         return None
@@ -101,7 +111,11 @@ def _broken(
     if last is None:
         return Refusal(
             "application.check.absent",
-            message("application.check.absent", stream=stream, pattern=_short(check.pattern)),
+            message(
+                "it did not print to {stream} what the check expects: {pattern}",
+                stream=stream,
+                pattern=_short(check.pattern),
+            ),
         )
     return _unlike(check, last.strip(), fill, data)
 
@@ -116,12 +130,19 @@ def _unlike(
         if wanted is None:
             return Refusal(
                 "application.check.no_file",
-                message("application.check.no_file", file=check.equals_file),
+                message(
+                    "the check compares it with /data/{file}, which prepare did not leave",
+                    file=check.equals_file,
+                ),
             )
     if wanted is not None and got != wanted.strip():
         return Refusal(
             "application.check.unequal",
-            message("application.check.unequal", found=_short(got), wanted=_short(wanted)),
+            message(
+                "it printed {found}, and the check expects {wanted}",
+                found=_short(got),
+                wanted=_short(wanted),
+            ),
         )
     low, high = check.minimum, check.maximum
     if low is None and high is None:
@@ -130,7 +151,15 @@ def _unlike(
     if number is None or (low is not None and number < low) or (high is not None and number > high):
         return Refusal(
             "application.check.range",
-            message("application.check.range", found=_short(got), low=low, high=high),
+            message(
+                "it printed {found}, and the check expects a number{% if low is not none %} "
+                "of at least {low}{% endif %}{% if high is not none %}"
+                "{% if low is not none %} and{% else %} of{% endif %} at most {high}"
+                "{% endif %}",
+                found=_short(got),
+                low=low,
+                high=high,
+            ),
         )
     return None
 

@@ -28,6 +28,11 @@ from tare.results.columns import Column, Columns, objects
 from tare.results.message import Amount, message
 from tare.workloads.serving import AskedLoad
 
+_RESULTS_VALUE = (
+    "the load generator's file has an impossible value of {column}: a negative or missing "
+    "one, or too large"
+)
+
 #: Of different labels of a trial, and of different errors, of which others are not told apart.
 MOST_LABELS, MOST_ERRORS = 1000, 1000
 #: Deviations of the number of arrivals at random that are no lack of load.
@@ -71,11 +76,15 @@ def read(data: bytes, format_: Literal["requests", "jmeter"]) -> Columns:
         pieces = [texts.bounded(piece) for piece in _pieces(data, format_)]
     except TableError as error:
         raise RowsError(
-            "serving.results.unread", message("serving.results.unread", why=str(error)[:LONGEST])
+            "serving.results.unread",
+            message(
+                "the load generator's file is no CSV of requests: {why}", why=str(error)[:LONGEST]
+            ),
         ) from None
     except ColumnError as error:
         raise RowsError(
-            "serving.results.column", message("serving.results.column", column=error.column)
+            "serving.results.column",
+            message("the load generator's file has not one column {column}", column=error.column),
         ) from None
     rows = Columns.concatenated(pieces)
     check(rows)
@@ -100,7 +109,12 @@ class _Texts:
         self._labels.update(piece["label"])
         if len(self._labels) > MOST_LABELS:
             raise RowsError(
-                "serving.results.labels", message("serving.results.labels", most=MOST_LABELS)
+                "serving.results.labels",
+                message(
+                    "the load generator's file has more than {most} different labels: a "
+                    "label names a kind of request, not a single one",
+                    most=MOST_LABELS,
+                ),
             )
         errors = piece["error"].tolist()
         for error in errors:
@@ -182,7 +196,9 @@ def check(rows: Columns) -> None:
         If not.
     """
     if not rows:
-        raise RowsError("serving.results.empty", message("serving.results.empty"))
+        raise RowsError(
+            "serving.results.empty", message("the load generator's file has no request")
+        )
     for name, most in (
         ("intended_ns", MOST_NS),
         ("start_ns", MOST_NS),
@@ -191,12 +207,17 @@ def check(rows: Columns) -> None:
         values = rows[name]
         # A column with absent values is one of floating-point numbers.
         if values.dtype != np.int64 or not 0 <= values.min() <= values.max() <= most:
-            raise RowsError("serving.results.value", message("serving.results.value", column=name))
+            raise RowsError("serving.results.value", message(_RESULTS_VALUE, column=name))
     received = rows["bytes"][~np.isnan(rows["bytes"])]
     if len(received) and not 0 <= received.min() <= received.max() <= _MOST_ANSWER_BYTES:
-        raise RowsError("serving.results.value", message("serving.results.value", column="bytes"))
+        raise RowsError("serving.results.value", message(_RESULTS_VALUE, column="bytes"))
     if np.any(rows["start_ns"] < rows["intended_ns"]):
-        raise RowsError("serving.results.early", message("serving.results.early"))
+        raise RowsError(
+            "serving.results.early",
+            message(
+                "the load generator's file has requests that started before they were intended"
+            ),
+        )
 
 
 def failures(rows: Columns) -> np.ndarray:
@@ -332,16 +353,28 @@ def refusal(asked: AskedLoad, found: Load, rows: Columns, counted: float | None)
     """
     if (typical := _typical_ns(rows)) is not None and typical < LEAST_NS:
         return Refusal(
-            "serving.results.fast", message("serving.results.fast", typical=Amount(typical, "ns"))
+            "serving.results.fast",
+            message(
+                "half of the requests were answered within {typical} by the load generator's "
+                "file: duration_ns is not in nanoseconds",
+                typical=Amount(typical, "ns"),
+            ),
         )
     if counted is not None and counted != found.requests:
         return Refusal(
-            "serving.lost", message("serving.lost", rows=found.requests, counted=round(counted))
+            "serving.lost",
+            message(
+                "the load generator counts {counted} requests, but its file has {rows}",
+                rows=found.requests,
+                counted=round(counted),
+            ),
         )
     if found.error_share > (asked.errors or 0.0):
         first = next(error for error in rows["error"] if error is not None)
         return Refusal("serving.errors", message(
-            "serving.errors", errors=found.errors, requests=found.requests,
+            "{errors} of {requests} requests failed ({share}); the first: {first}"
+            "{% if setting %}; if the load is too large: --set {setting}=…{% endif %}",
+            errors=found.errors, requests=found.requests,
             share=Amount(found.error_share, "share"), first=first, setting=asked.setting,
         ))  # fmt: skip
     if asked.rate is not None:
@@ -349,7 +382,12 @@ def refusal(asked: AskedLoad, found: Load, rows: Columns, counted: float | None)
     # Times that are cut off to milliseconds may overlap.
     if asked.users is not None and found.at_once > 1 + asked.users * OVERLAP:
         return Refusal(
-            "serving.users", message("serving.users", most=found.at_once, users=round(asked.users))
+            "serving.users",
+            message(
+                "{most} requests were under way at once, more than the {users} users of the load",
+                most=found.at_once,
+                users=round(asked.users),
+            ),
         )
     return None
 
@@ -373,14 +411,30 @@ def _of_open(asked: AskedLoad, rate: float, found: Load) -> Refusal | None:
         reached = Amount(found.rate, "1")
         return Refusal(
             "serving.rate",
-            message("serving.rate", reached=reached, rate=due, setting=asked.setting),
+            message(
+                "the load was not reached: {reached} of {rate} requests a second; use a "
+                "lower rate{% if setting %}, --set {setting}=…,{% endif %} or a larger --size",
+                reached=reached,
+                rate=due,
+                setting=asked.setting,
+            ),
         )
     if found.intended_rate > (2 - asked.reached) * rate * (1 + slack):
         return Refusal(
             "serving.faster",
-            message("serving.faster", intended=Amount(found.intended_rate, "1"), rate=given),
+            message(
+                "the load was faster than asked: {intended} of {rate} requests a second",
+                intended=Amount(found.intended_rate, "1"),
+                rate=given,
+            ),
         )
     # Arrivals at random are hardly ever that far from an even stream.
     if found.uneven > 2 + DEVIATIONS * np.sqrt(found.requests):
-        return Refusal("serving.uneven", message("serving.uneven", rate=given))
+        return Refusal(
+            "serving.uneven",
+            message(
+                "the requests were not intended to come at {rate} a second, but in a burst",
+                rate=given,
+            ),
+        )
     return None

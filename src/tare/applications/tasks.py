@@ -28,6 +28,13 @@ from tare.decoding import DecodeError, Decoder
 from tare.results.columns import Column, Columns, objects
 from tare.results.message import Amount, Message, message
 
+_HOST = "the job ran tasks on {host}, which is no host of the network"
+_NONE = "the job left no task"
+_VALUE = (
+    "the job's tasks have an impossible value of {column}: no number, a negative or missing "
+    "one, or too large"
+)
+
 #: Of one trial, and of its different stages.
 MOST_TASKS, MOST_STAGES = 1_000_000, 10_000
 MOST_BYTES_OF_TASK = 1 << 60
@@ -92,9 +99,14 @@ def read(
     try:
         written = _spark(data, hosts) if format_ == "spark" else _csv(data)
     except TableError as error:
-        raise RowsError("tasks.unread", message("tasks.unread", why=str(error)[:LONGEST])) from None
+        raise RowsError(
+            "tasks.unread", message("the job's tasks are no CSV: {why}", why=str(error)[:LONGEST])
+        ) from None
     except ColumnError as error:
-        raise RowsError("tasks.column", message("tasks.column", column=error.column)) from None
+        raise RowsError(
+            "tasks.column",
+            message("the CSV of the job's tasks has not one column {column}", column=error.column),
+        ) from None
     _check_times(written, MOST_NS)
     numbers = _numbers(written["host"], hosts)
     start = written["start_ns"] - offset_ns
@@ -115,7 +127,9 @@ def read(
 
 def _outside(start: np.ndarray, end: np.ndarray, whole_ns: int) -> Message:
     return message(
-        "tasks.outside",
+        "the job's tasks are not within the trial, which took {whole}: by their times, the "
+        "first begins {first} and the last ends {last} after it began. Is their clock the "
+        "one of docs/jobs.md?",
         first=Amount(float(start.min()), "ns"),
         last=Amount(float(end.max()), "ns"),
         whole=Amount(float(whole_ns), "ns"),
@@ -126,7 +140,7 @@ def _numbers(names: Column, hosts: Mapping[str, int]) -> Column:
     """Return the number of each host."""
     unknown = next((name for name in names.tolist() if name not in hosts), None)
     if unknown is not None:
-        raise RowsError("tasks.host", message("tasks.host", host=unknown[:LONGEST]))
+        raise RowsError("tasks.host", message(_HOST, host=unknown[:LONGEST]))
     return np.array([hosts[name] for name in names.tolist()], dtype=np.int64)
 
 
@@ -139,18 +153,23 @@ def _bounded(pieces: Iterable[Columns]) -> Columns:
         stages.update(piece["stage"])
         if tasks > MOST_TASKS or len(stages) > MOST_STAGES:
             raise RowsError(
-                "tasks.many", message("tasks.many", tasks=MOST_TASKS, stages=MOST_STAGES)
+                "tasks.many",
+                message(
+                    "the job has more than {tasks} tasks, or more than {stages} stages",
+                    tasks=MOST_TASKS,
+                    stages=MOST_STAGES,
+                ),
             )
         kept.append(piece)
     if not tasks:
-        raise RowsError("tasks.none", message("tasks.none"))
+        raise RowsError("tasks.none", message(_NONE))
     return Columns.concatenated(kept)
 
 
 def _csv(data: bytes) -> Columns:
     head, _, rest = data.lstrip(b"\r\n").partition(b"\n")
     if not head:
-        raise RowsError("tasks.none", message("tasks.none"))
+        raise RowsError("tasks.none", message(_NONE))
     if len(head) > _MOST_HEADER:
         raise TableError(f"its header has more than {_MOST_HEADER:,} bytes")
     # Of several files in a directory, each has the header.
@@ -240,7 +259,13 @@ def _task_ends(data: bytes, hosts: Mapping[str, int]) -> Iterator[_TaskEnd]:
         at = end + 1
         codec = next((name for how, name in _COMPRESSED.items() if line.startswith(how)), None)
         if codec is not None:
-            raise RowsError("tasks.compressed", message("tasks.compressed", codec=codec))
+            raise RowsError(
+                "tasks.compressed",
+                message(
+                    "the event log is compressed ({codec}): set spark.eventLog.compress to false",
+                    codec=codec,
+                ),
+            )
         if not line.strip():
             continue
         try:
@@ -250,10 +275,15 @@ def _task_ends(data: bytes, hosts: Mapping[str, int]) -> Iterator[_TaskEnd]:
             elif event == "SparkListenerExecutorAdded":
                 host = _added.decode(line).info.host
                 if host not in hosts:
-                    raise RowsError("tasks.host", message("tasks.host", host=host[:LONGEST]))
+                    raise RowsError("tasks.host", message(_HOST, host=host[:LONGEST]))
         except DecodeError as error:
             why = str(error)[:LONGEST]
-            raise RowsError("tasks.event", message("tasks.event", line=number, why=why)) from None
+            raise RowsError(
+                "tasks.event",
+                message(
+                    "line {line} of the event log is none of Spark's: {why}", line=number, why=why
+                ),
+            ) from None
 
 
 def _pieces(ends: Iterable[_TaskEnd]) -> Iterator[Columns]:
@@ -274,7 +304,7 @@ def _of_rows(rows: list[tuple[object, ...]]) -> Columns:
             for name, values in zip(_WRITTEN, zip(*rows, strict=True), strict=True)
         })  # fmt: skip
     except OverflowError:
-        raise RowsError("tasks.value", message("tasks.value", column="Task Info")) from None
+        raise RowsError("tasks.value", message(_VALUE, column="Task Info")) from None
 
 
 def _whole(values: Sequence[Any]) -> Column:
@@ -311,7 +341,7 @@ def _check_times(rows: Columns, most_ns: int) -> None:
         known = values[~np.isnan(values)] if absent else values
         possible = not len(known) or least <= known.min() <= known.max() <= most
         if not possible or (absent and name not in _UNKNOWN):
-            raise RowsError("tasks.value", message("tasks.value", column=name))
+            raise RowsError("tasks.value", message(_VALUE, column=name))
 
 
 def check(rows: Columns) -> None:
@@ -323,13 +353,13 @@ def check(rows: Columns) -> None:
         If not.
     """
     if not rows:
-        raise RowsError("tasks.none", message("tasks.none"))
+        raise RowsError("tasks.none", message(_NONE))
     _check_times(rows, MOST_DURATION_NS)
     hosts = rows["host"]
     if hosts.dtype != np.int64 or not 1 <= hosts.min() <= hosts.max() <= MOST_HOSTS:
-        raise RowsError("tasks.value", message("tasks.value", column="host"))
+        raise RowsError("tasks.value", message(_VALUE, column="host"))
     if rows["failed"].dtype != bool or rows["offset_ns"].dtype != np.int64:
-        raise RowsError("tasks.value", message("tasks.value", column="failed"))
+        raise RowsError("tasks.value", message(_VALUE, column="failed"))
 
 
 #: More than any network of ours has.

@@ -159,7 +159,10 @@ class Bar(Live):
             return
         limit_s = max(APPLICATION_S if application else LONG_S, self._budget_s or 0.0)
         said = message(
-            "progress.first_trial",
+            "the first trial still runs after {after}{% if over_budget %}, longer than the "
+            "budget{% endif %}: wait, press Ctrl-C, or limit each trial with {% if file %}"
+            'timeout = "TIME" in the [[workload]] of {file}{% else %}--timeout TIME'
+            "{% endif %}",
             after=Duration(limit_s),
             over_budget=self._budget_s is not None,
             file=None if self._file is None else str(self._file),

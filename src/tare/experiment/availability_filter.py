@@ -90,7 +90,10 @@ def _sizes(
     if large:
         experiment = plan.without(experiment, "size", large)
     return experiment, [
-        _note(message("fitting.size", size=size, why=why), {"size": size, "why": why})
+        _note(
+            message("size {size} was left out: it asks for {why}", size=size, why=why),
+            {"size": size, "why": why},
+        )
         for size, why in large.items()
     ]
 
@@ -122,7 +125,7 @@ class _Trying:
         if apart and cell.workers > 1 and self._experiment.instances == "own":
             return plan.LeftOut(
                 levels=(*levels, ("workers", str(cell.workers))),
-                why=message("unfit.no_shared_memory"),
+                why=message("its instances share no memory in which workers could meet"),
                 fix='instances = "shared", so that they stand in one',
             )
         application = cell.workload.application
@@ -130,7 +133,11 @@ class _Trying:
         if native and self.stack(cell.platform).emulated:
             return plan.LeftOut(
                 levels=(*levels, ("workload", cell.workload.name)),
-                why=message("unfit.emulated", platform=cell.platform, why=native),
+                why=message(
+                    "the CPU of {platform} is emulated here: {why}",
+                    platform=cell.platform,
+                    why=native,
+                ),
                 fix="a machine with KVM",
             )
         held = _held(self._experiment, cell)
@@ -225,7 +232,7 @@ def _outside(experiment: Experiment, stack: str) -> Availability | None:
         return Availability(
             name=stack,
             works=False,
-            why=message("unfit.own_network", layer=own),
+            why=message("{layer} cannot be a host of an emulated network here", layer=own),
             fix='platform = ["bare"], or another layer alone: docker, podman, gvisor, vm, runc',
         )
     if (other := platforms.other_network(stack, experiment.platforms)) is not None:
@@ -233,14 +240,18 @@ def _outside(experiment: Experiment, stack: str) -> Availability | None:
         return Availability(
             name=stack,
             works=False,
-            why=message("unfit.other_network", layer=layer, network=network),
+            why=message(
+                "{layer} is to be in network {network} as well as in the emulated one",
+                layer=layer,
+                network=network,
+            ),
             fix=f"leave out network in [platforms.{layer}], or the factor network",
         )
     if platforms.network_needs_root(stack) and os.geteuid() != 0:
         return Availability(
             name=stack,
             works=False,
-            why=message("unfit.network_of_root"),
+            why=message("it can be a host of an emulated network only where root runs tare"),
             fix="sudo tare …, or unshare",
         )
     return None
@@ -273,7 +284,14 @@ def _level_left_out(factor: str, level: str, found: Availability) -> journal.Not
     if isinstance(why, str):
         # That is in the sentence already.
         why = why.removeprefix(f"{level} did not start: ")
-    said = message("fitting.level", factor=factor, level=level, why=why, fix=found.fix)
+    said = message(
+        "{factor} {level} was left out{% if why %}: {why}{% endif %}{% if fix %}. To have "
+        "it: {fix}{% endif %}",
+        factor=factor,
+        level=level,
+        why=why,
+        fix=found.fix,
+    )
     return _note(said, {factor: level, "why": why, "fix": found.fix})
 
 
@@ -281,13 +299,25 @@ def _cells_left_out(out: plan.CellsLeftOut) -> journal.Note:
     levels = [f"{factor} {' and '.join(some)}" for factor, some in out.levels.items()]
     several = any(len(some) > 1 for some in out.levels.values())
     said = message(
-        "fitting.cells", levels=levels, n=out.cells, several=several, why=out.why, fix=out.fix
+        "{levels | join(' with ')} {% if several %}were{% else %}was{% endif %} left out ("
+        "{n | counted('cell')}): {why}{% if fix %}. To have them: {fix}{% endif %}",
+        levels=levels,
+        n=out.cells,
+        several=several,
+        why=out.why,
+        fix=out.fix,
     )
     return _note(said, {**out.levels, "cells": out.cells, "why": out.why, "fix": out.fix})
 
 
 def _workload_left_out(name: str) -> journal.Note:
-    return _note(message("fitting.workload", workload=name), {"workload": name})
+    return _note(
+        message(
+            "workload {workload} was left out: none of the levels that it takes is left",
+            workload=name,
+        ),
+        {"workload": name},
+    )
 
 
 def _note(said: Message, detail: dict[str, Any]) -> journal.Note:

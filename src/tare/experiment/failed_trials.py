@@ -23,8 +23,15 @@ def said(by_host: Mapping[str, tuple[int, int]]) -> Message | None:
         return None
     worst = sorted(lost, key=lambda name: lost[name][0] / lost[name][1], reverse=True)
     shown = [
-        message("failed_trials.on", host=name, n=lost[name][0], total=lost[name][1])
+        message("{n} of {total} on {host}", host=name, n=lost[name][0], total=lost[name][1])
         for name in worst[:_MOST_NAMED]
     ]
     n, more = sum(n for n, _ in lost.values()), len(worst) - len(shown)
-    return message("failed_trials.hosts", n=n, hosts=shown, more=more)
+    return message(
+        "{n | counted('trial')} failed and {% if n == 1 %}is{% else %}are{% endif %} left "
+        "out: {hosts | join(', ')}{% if more %} and on {more | counted('host')} more"
+        "{% endif %}",
+        n=n,
+        hosts=shown,
+        more=more,
+    )

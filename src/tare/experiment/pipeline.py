@@ -49,6 +49,19 @@ if TYPE_CHECKING:
     from tare.results.finding import Finding
     from tare.statistics.stopping import Decision
 
+_UNPROTECTED_TEXTS = {
+    "root": (
+        "on {platforms | listing}, programs run as root: they can change this machine and "
+        "tare itself. Programs that you do not trust: run tare by sudo from an ordinary "
+        "account, or on bubblewrap"
+    ),
+    "user": (
+        "on {platforms | listing}, programs run as you: they can read and change your files, "
+        "and this measurement. Programs that you do not trust: run tare by sudo, or on "
+        "bubblewrap"
+    ),
+}
+
 
 @dataclass
 class Prepared:
@@ -229,7 +242,7 @@ def _warn_once(made: plan.Plan, user: record.User | None, progress: execution.Pr
     if user is not None or not commands or not stacks or state.read(state.WARNED) is not None:
         return
     kind = "root" if os.geteuid() == 0 else "user"
-    progress.note(sentence(message(f"execute.unprotected.{kind}", platforms=stacks)))
+    progress.note(sentence(message(_UNPROTECTED_TEXTS[kind], platforms=stacks)))
     with contextlib.suppress(StoreError):
         state.write(state.WARNED, {"unprotected": kind})
 
@@ -409,7 +422,18 @@ def _begun(
         past, collector, is_complete = folders.go_on(made, prepared.text, folder)
         remnants.cleanup()
         if not is_complete and (cut := past.cut_block(collector.plan)) is not None:
-            progress.note(sentence(message("execute.cut_block", trials=cut[0], of=cut[1])))
+            progress.note(
+                sentence(
+                    message(
+                        "the last session ended within a block ({trials} of its "
+                        "{of | counted('trial')}). These trials are kept, but compared only "
+                        "with one "
+                        "another; a new block begins",
+                        trials=cut[0],
+                        of=cut[1],
+                    )
+                )
+            )
         return past, collector, is_complete
     folders.begin(made, prepared.text, folder, resume=resume)
     if resume:

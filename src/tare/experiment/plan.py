@@ -146,13 +146,17 @@ def _impossible(experiment: Experiment, cell: Cell, machine: Machine) -> LeftOut
     listed = listed_cpus(cell.pinning)
     why = None
     if listed is not None and cores is not None and math.ceil(cores) > len(listed):
-        why = message("unfit.few_cpus", cpus=cell.pinning, cores=f"{cores:g}")
+        why = message(
+            "{cpus} is fewer CPUs than the {cores} cores of the size",
+            cpus=cell.pinning,
+            cores=f"{cores:g}",
+        )
     elif cell.pinning == "pinned" and cores is None:
-        why = message("unfit.no_cores")
+        why = message("it has no number of cores that could be pinned")
     elif cell.pinning == "pinned" and cores != int(cores or 0):
-        why = message("unfit.fraction")
+        why = message("fractions of a core cannot be pinned, whole ones can")
     elif cell.workload.spans_hosts and cell.pinning != "none":
-        why = message("unfit.hosts_pinned")
+        why = message("its hosts share the CPUs of this machine and cannot be pinned")
     if why is not None:
         levels = (("size", cell.size), ("pinning", cell.pinning))
         return LeftOut(levels=levels, why=why)
@@ -175,7 +179,12 @@ def _too_small(experiment: Experiment, cell: Cell, cores: float | None) -> LeftO
         needed = Amount(needs.memory_bytes, "bytes"), Amount(memory_bytes, "bytes")
     if None in needed:
         return None
-    why = message("unfit.small", name=application.name, needed=needed[0], given=needed[1])
+    why = message(
+        "{name} needs at least {needed}, the size gives {given}",
+        name=application.name,
+        needed=needed[0],
+        given=needed[1],
+    )
     return LeftOut(
         levels=(("workload", cell.workload.name), ("size", cell.size)),
         why=why,
@@ -206,7 +215,7 @@ def _too_large(experiment: Experiment, cell: Cell, machine: Machine) -> LeftOut 
     return LeftOut(
         levels=(("workload", cell.workload.name), ("size", cell.size)),
         why=message(
-            "unfit.hosts",
+            "{instances} instances of {each} need {needed} of memory, this machine has {there}",
             instances=count,
             each=Amount(each, "bytes"),
             needed=Amount(count * each, "bytes"),
@@ -291,14 +300,20 @@ def _too_much(size: SizeSpec, machine: Machine) -> tuple[Message, str] | None:
     """Return what of a size is more than the machine has, and the most that it could be."""
     most = len(machine.spread)
     if size.cores is not None and size.cores > most:
-        cores = message("unfit.cores", cores=f"{size.cores:g}", most=most)
+        cores = message(
+            "{cores} cores, this machine has {most} CPUs", cores=f"{size.cores:g}", most=most
+        )
         return cores, f"at most cores = {most}"
     if size.cpuset is not None and size.cpuset > most:
-        cpuset = message("unfit.cpuset", cpus=size.cpuset, most=most)
+        cpuset = message(
+            "a cpuset of {cpus} CPUs, this machine has {most} CPUs", cpus=size.cpuset, most=most
+        )
         return cpuset, f"at most cpuset = {most}"
     if size.memory_bytes is not None and size.memory_bytes > machine.memory_bytes:
         asked, there = -(-size.memory_bytes // MIB), machine.memory_bytes // MIB
-        return message("unfit.memory", asked=asked, there=there), f"at most {there} MiB"
+        return message(
+            "{asked} MiB of memory, this machine has {there} MiB", asked=asked, there=there
+        ), f"at most {there} MiB"
     return None
 
 
@@ -340,7 +355,12 @@ def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> lis
     found = [*_sharing(experiment, made, machine)]
     kernels = [workload.name for workload in experiment.workloads if workload.kernel]
     if experiment.networked and kernels:
-        found.append(message("plan.note.kernel", name=kernels[0]))
+        found.append(
+            message(
+                "{name} is a kernel, which sends nothing: no network makes a difference",
+                name=kernels[0],
+            )
+        )
     return [*found, *supply(experiment, made, machine)]
 
 
@@ -350,7 +370,10 @@ def supply(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> It
     for name, size in dict.fromkeys(spanning):
         limits, hosts = experiment.limits(size), experiment.network.hosts
         yield message(
-            "plan.note.supply",
+            "{name}: its {hosts | counted('host')} and its command may use {% if cores %}"
+            "{cores} CPUs{% else %}all CPUs{% endif %} and {% if memory %}{memory} of memory"
+            "{% else %}all memory{% endif %}; this machine has {cpus | counted('CPU')} and "
+            "{there}",
             name=name,
             hosts=hosts,
             cores=limits.cores and f"{(hosts + 1) * limits.cores:g}",
@@ -369,7 +392,8 @@ def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> 
     }
     for pinning, workers, cores in sorted(sharing):
         yield message(
-            "plan.note.sharing",
+            "pinning {pinning}: {workers | counted('worker')} of {cores | counted('CPU')} "
+            "share {cpus} CPUs, so some of them are pinned to the same",
             pinning=pinning,
             workers=workers,
             cores=cores,

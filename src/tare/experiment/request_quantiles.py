@@ -46,7 +46,8 @@ def few(metric: str, requests: int) -> Message | None:
     if name is None or name in enough:
         return None
     return message(
-        "request_quantiles.few",
+        "{name} needs {needs | counted('request')} a trial, and there were {requests}: make "
+        "the load longer, or choose the metric {instead}",
         name=name,
         needs=requests_needed(name),
         requests=requests,

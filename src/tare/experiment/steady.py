@@ -57,11 +57,16 @@ def steady_part(results: Results) -> Results:
         results = _without_blocks(results, unsteady_blocks)
     if begins:
         several = len({*begins.values()}) > 1
-        said = message("steady.iterations", first=max(begins.values()) + 1, several=several)
+        said = message(
+            "values are means of iterations from {first} on{% if several %}; fewer are left "
+            "out in some cells{% endif %} (--steady)",
+            first=max(begins.values()) + 1,
+            several=several,
+        )
     elif first_trial:
-        said = message("steady.trials", trial=first_trial + 1)
+        said = message("values are those from trial {trial} on (--steady)", trial=first_trial + 1)
     else:
-        said = message("steady.all")
+        said = message("no warm-up is shown: all values count (--steady)")
     return dataclasses.replace(results, steady=said, notes=[*results.notes, text(said)])
 
 

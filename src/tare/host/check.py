@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from tare.host import phrases
 from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Message, message
@@ -50,7 +51,7 @@ def ok(value: Message) -> Diagnosis:
 
 def unknown(value: Message | None = None) -> Diagnosis:
     """Return that it cannot be seen."""
-    return Diagnosis(value=value or message("doctor.not_visible"), verdict="unknown")
+    return Diagnosis(value=value or message(phrases.NOT_VISIBLE), verdict="unknown")
 
 
 def fail(
@@ -100,7 +101,9 @@ class Check:
             found = self.examine(view)
         except (ValueError, LookupError, TypeError, ArithmeticError) as error:
             # Some kernel writes its files otherwise than any that was seen: the rest goes on.
-            return unknown(message("doctor.not_understood", error=str(error)))
+            return unknown(
+                message("the kernel's files are not understood ({error})", error=str(error))
+            )
         if found.verdict in ("ok", "unknown"):
             return found
         return msgspec.structs.replace(found, effect=found.effect or self.effect)

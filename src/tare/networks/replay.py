@@ -121,7 +121,9 @@ def _of_format(data: bytes, origin: Path) -> Traced:
     if len(found) == 1:
         return found[0]
     name = ", ".join(found[0].key.values())
-    first = message("shaping.first", n=len(found), name=name)
+    first = message(
+        "the file has {n} traces, of which the first is replayed ({name})", n=len(found), name=name
+    )
     return replace(found[0], notes=(first, *found[0].notes))
 
 

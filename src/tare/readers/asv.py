@@ -85,8 +85,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         series=told_apart(sampled or series),
         specification=Specification(
             repetitions=counted(counts, "sample") if counts else None,
-            statistic=message("interop.statistic.median"),
-            spread=message("interop.spread.asv"),
+            statistic=message("median"),
+            spread=message("99 % interval of the median, and quartiles"),
             environment=_environment(root),
         ),
         notes=(
@@ -139,7 +139,10 @@ def _all_series(
             lambda index, at=at: f"{result.path}, samples of combination {at}, [{index}]",  # type: ignore[misc]
             negative=unit is None,
         )
-        summary = message("interop.asv.summary", at=result.path)
+        summary = message(
+            "{at} has no samples, only statistics: asv run --record-samples keeps them",
+            at=result.path,
+        )
         names = [*parameters, *(f"parameter {n + 1}" for n in range(len(levels_of)))]
         yield Series(
             key={
@@ -169,7 +172,12 @@ def _without_samples(names: Sequence[str]) -> Iterator[Message]:
     """Name the benchmarks that are left out because the file has no samples of them."""
     each = list(dict.fromkeys(names))
     if each:
-        yield message("interop.asv.without", names=each[:_MOST_NAMES], more=len(each[_MOST_NAMES:]))
+        yield message(
+            "left out, since asv keeps one value of each: {names | join(', ')}{% if more %} "
+            "and {more} more{% endif %}",
+            names=each[:_MOST_NAMES],
+            more=len(each[_MOST_NAMES:]),
+        )
 
 
 def _environment(root: Node) -> str | None:
@@ -191,7 +199,10 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
-    executions=message("interop.executions.asv"),
+    executions=message(
+        "asv does not record which of its processes took which sample. Measure with 6 calls "
+        "of asv run --record-samples, and audit their files together"
+    ),
     repeat=Repeat(
         "asv run --record-samples; cp RESULTS/MACHINE/COMMIT-*.json run$i.json", "run*.json"
     ),

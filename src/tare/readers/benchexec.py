@@ -22,6 +22,12 @@ from tare.readers.xml_file import Element
 from tare.registry import Description
 from tare.results.message import Message, message
 
+_BENCHEXEC_TEXTS = {
+    "cpu": "CPU model and cores",
+    "ram": "memory",
+    "os": "kernel",
+}
+
 #: The columns that BenchExec measures itself, as it has called them since 2014.
 _METRICS = {"cputime": "cputime", "walltime": "walltime", "memory": "memory", "memUsage": "memory"}
 #: How a run ends that was as it should be, where the file does not sort it into a category.
@@ -273,7 +279,7 @@ def _values(
     above = [limit if _is_above(run, bounded) else math.nan for run in kept]
     return readings(
         raw,
-        lambda index: message("interop.benchexec.run", line=kept[index].line),
+        lambda index: message("the run in line {line}", line=kept[index].line),
         above=np.array(above, dtype=float),
     )
 
@@ -306,17 +312,19 @@ def _failed(tasks: Iterable[_Task], bounded: Collection[str]) -> FailedRuns | No
 def _environment(systems: Sequence[Element]) -> Message | None:
     """Say what of the machine is told: CPU model, cores, frequency, memory, kernel, host."""
     told = {child.name for system in systems for child in system.children}
-    parts = [
-        message(f"interop.benchexec.{child}") for child in ("cpu", "ram", "os") if child in told
-    ]
+    parts = [message(_BENCHEXEC_TEXTS[child]) for child in ("cpu", "ram", "os") if child in told]
     if not parts:
         return None
-    return message("interop.benchexec.environment", parts=parts, hosts=len(systems))
+    return message(
+        "{parts | listing}{% if hosts > 1 %}, of {hosts} hosts{% endif %}",
+        parts=parts,
+        hosts=len(systems),
+    )
 
 
 def _notes(root: Element) -> tuple[Message, ...]:
     error = root.attributes.get("error")
-    return (message("interop.benchexec.error", error=label(error)),) if error else ()
+    return (message("BenchExec reports that it was {error}", error=label(error)),) if error else ()
 
 
 UNIT = Format(

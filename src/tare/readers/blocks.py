@@ -129,7 +129,7 @@ class Text:
         name = encoding(data)
         if name.startswith("utf-8"):
             return None, len(codecs.BOM_UTF8) if name == "utf-8-sig" else 0
-        self.note(message("interop.csv.encoding", encoding=name.upper()))
+        self.note(message("the file is read as {encoding}", encoding=name.upper()))
         return codecs.getincrementaldecoder(name)("replace"), 0
 
     def _check_text(self, data: bytes) -> None:

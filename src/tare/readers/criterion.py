@@ -40,7 +40,9 @@ _RAW_HEADER = (
 _STATED = {"mean": "mean", "median": "median", "std_dev": "sd"}
 #: What tells benchmarks apart, and criterion's names of it.
 _IDENTITY = {"group": "group_id", "function": "function_id", "value": "value_str"}
-_ASSUMED = message("interop.criterion.unit")
+_ASSUMED = message(
+    "files of criterion do not state their unit: nanoseconds, its default, are assumed"
+)
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -163,7 +165,14 @@ def _sampled(root: Node) -> tuple[Series, str | None]:
         lower_is_better=True,
         reported=_reported(root.file.parent / "estimates.json"),
         defects=found.defects,
-        notes=(message("interop.criterion.linear"),) if mode == "Linear" else (),
+        notes=(
+            message(
+                "linear sampling: later values are means of more iterations, which narrows their "
+                "spread"
+            ),
+        )
+        if mode == "Linear"
+        else (),
     )
     return series, mode
 
@@ -185,7 +194,16 @@ def _estimated(root: Node) -> Series:
         unit="s",
         lower_is_better=True,
         reported=_points(root),
-        defects=(Defect("summary only", message("interop.criterion.summary", samples=samples)),),
+        defects=(
+            Defect(
+                "summary only",
+                message(
+                    "the file has estimates, no samples{% if samples %}: audit {samples}, which is "
+                    "next to it{% endif %}",
+                    samples=samples,
+                ),
+            ),
+        ),
     )
 
 
@@ -232,6 +250,9 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
-    executions=message("interop.executions.criterion"),
+    executions=message(
+        "criterion takes all samples of a benchmark in one process. Run it 6 times, each "
+        "with a folder of its own, and audit the folders together"
+    ),
     repeat=Repeat("CRITERION_HOME=run$i cargo bench", "run*"),
 )

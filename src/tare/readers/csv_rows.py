@@ -60,7 +60,14 @@ class CsvRows:
         else:
             names = [f"c{i}" for i in range(1, len(cells) + 1)]
             last = names[-1] if len(names) > 1 else None
-            self._text.note(message("interop.csv.no_header", first=names[0], last=last))
+            self._text.note(
+                message(
+                    "the first line holds numbers, so there is no header: columns are {first}"
+                    "{% if last %} to {last}{% endif %}",
+                    first=names[0],
+                    last=last,
+                )
+            )
         if not rows and len(head) < HEAD_BYTES // 4:
             raise InputError(f"{file} has a header and no rows", "let it be written again")
         if not rows:
@@ -82,7 +89,7 @@ class CsvRows:
             [_as_number(cell, self._marks[i]) for cell in cells] for i, cells in enumerate(columns)
         ]
         if any(marks.decimal_comma for marks in self._marks.values()):
-            self._text.note(message("interop.csv.decimal_comma"))
+            self._text.note(message("numbers have a decimal comma"))
 
     @property
     def notes(self) -> list[Message]:
@@ -158,7 +165,9 @@ class CsvRows:
             if not self._is_latin:
                 self._is_latin = True
                 line = block.line + block.data.count(b"\n", 0, error.start)
-                self._text.note(message("interop.csv.latin", line=line))
+                self._text.note(
+                    message("line {line} is not UTF-8: the file is read as Latin-1", line=line)
+                )
             return Block(block.data.decode("latin-1").encode(), block.line, block.lines)
         return block
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, readings_of, stated
@@ -108,17 +108,24 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         raise _nothing(runs[0], named, worked, failed)
     notes = list(documents[0].notes)
     if len(runs) < len(documents):
-        notes.append(message("interop.fio.reports", reports=len(documents), runs=len(runs)))
+        notes.append(
+            message(
+                "{reports} reports of {runs | counted('run')}: the last of each run is read "
+                "(--status-interval)",
+                reports=len(documents),
+                runs=len(runs),
+            )
+        )
     if columns.value is None:
         others = [name for name in _METRICS if name != named]
-        notes.append(message("interop.other_metrics", names=others))
+        notes.append(message(phrases.OTHER_METRICS, names=others))
     return Imported(
         file=file,
         series=tuple(_series(dict(key), values, _METRICS[named]) for key, values in found.items()),
         specification=Specification(
             repetitions=counted([len(runs)], "run"),
-            statistic=message("interop.statistic.mean_and_percentiles"),
-            spread=message("interop.spread.within_run"),
+            statistic=message(phrases.STATISTIC_MEAN_AND_PERCENTILES),
+            spread=message("SD within a run"),
             environment=_version(runs[0]),
         ),
         notes=(*notes, *failed),
@@ -210,7 +217,11 @@ def _jobs(run: Node, failed: list[Message]) -> Iterable[tuple[tuple[tuple[str, s
         options = _options(run, job)
         seen[name] += 1
         if (number(job.value.get("error")) or 0) != 0:
-            failed.append(message("interop.fio.failed", job=name, error=job.at("error").word()))
+            failed.append(
+                message(
+                    "job {job} failed with error {error}", job=name, error=job.at("error").word()
+                )
+            )
             continue
         job_name = f"{name} ({seen[name]})" if names[name] > 1 else name
         for direction in _DIRECTIONS:

@@ -44,7 +44,13 @@ class Fault:
     def where(self, place: str) -> Message:
         """Say where: ``lines 4, 9 and 17``."""
         named = self.places[:MOST_PLACES]
-        return message("interop.places", place=place, places=named, more=self.count - len(named))
+        return message(
+            "{place}{% if more or places | length > 1 %}s{% endif %} {% if more %}"
+            "{places | join(', ')} and {more} more{% else %}{places | listing}{% endif %}",
+            place=place,
+            places=named,
+            more=self.count - len(named),
+        )
 
 
 class Faults:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, number, per_operation, stated, told_apart
@@ -34,7 +34,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         file=file,
         series=told_apart(found),
         specification=Specification(
-            repetitions=counted([1], "value"), statistic=message("interop.statistic.mean")
+            repetitions=counted([1], "value"), statistic=message(phrases.STATISTIC_MEAN)
         ),
         notes=root.notes,
     )
@@ -55,7 +55,9 @@ def _entry(suite: str, benches: Node, commits: int | None, tool: str | None) -> 
         given = bench.find("unit")
         unit, scale, lower = per_operation(given.word().replace("/iter", "/op") if given else "")
         summary = message(
-            "interop.github_action_benchmark.summary",
+            "the file has one value per benchmark{% if commits %} and commit ({commits})"
+            "{% endif %}, no repetitions. Audit what {% if tool %}{tool}{% else %}the "
+            "benchmarking tool{% endif %} itself writes",
             commits=counted([commits], "commit") if commits else None,
             tool=tool,
         )

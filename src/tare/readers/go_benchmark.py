@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import FailedRunError, InputError
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.format import Format, Repeat
 from tare.readers.readings import counted, mean_of, per_operation, readings
 from tare.readers.series import ColumnOptions, Imported, Series, Specification
@@ -85,7 +85,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         series=series,
         specification=Specification(
             repetitions=message(
-                "interop.repetitions.in",
+                "{count} per {unit} in {processes}",
                 count=counted((len(one.values) for one in series), "value"),
                 unit="benchmark",
                 processes=counted([printed.processes], "process"),
@@ -93,7 +93,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
             environment=_environment(printed.lines[0].settings),
         ),
         notes=(
-            *([message("interop.other_metrics", names=others)] if others else []),
+            *([message(phrases.OTHER_METRICS, names=others)] if others else []),
             *_notes(printed),
         ),
         subject=tuple(f"{name}: {value}" for name, value in printed.lines[0].settings.items()),
@@ -192,10 +192,16 @@ def _notes(printed: _Printed) -> list[Message]:
     notes = []
     if printed.broken:
         count, first = len(printed.broken), printed.broken[0]
-        notes.append(message("interop.go_benchmark.broken", n=count, line=first))
+        notes.append(
+            message(
+                "{n | counted('incomplete line')} of results left out (line {line})",
+                n=count,
+                line=first,
+            )
+        )
     if printed.failed:
         names = [shown(name) for name in printed.failed[:5]]
-        notes.append(message("interop.go_benchmark.failed", names=names))
+        notes.append(message("benchmarks that failed: {names | join(', ')}", names=names))
     return notes
 
 
@@ -214,6 +220,9 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     options=frozenset({"value"}),
-    executions=message("interop.executions.go_benchmark"),
+    executions=message(
+        "the text holds one run of go test: all its values are of one process. Append 6 runs "
+        "or more to one file, and audit that"
+    ),
     repeat=Repeat("go test -bench . >run$i.txt", "run*.txt"),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD, Format, Repeat
 from tare.readers.json_file import Node
@@ -121,8 +121,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         series=series,
         specification=Specification(
             repetitions=_repetitions([*runs.values()], [*aggregates.values()]),
-            statistic=message("interop.statistic.mean_and_median") if aggregates else None,
-            spread=message("interop.spread.sd", what="repetitions") if aggregates else None,
+            statistic=message(phrases.STATISTIC_MEAN_AND_MEDIAN) if aggregates else None,
+            spread=message(phrases.SPREAD_SD, what="repetitions") if aggregates else None,
             environment=_environment(context) if context else None,
         ),
         notes=(
@@ -130,7 +130,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
             *failed_benchmarks([f"{name}{_because(runs[name])}" for name in broken]),
             *_warned(context),
             *without_metric(without),
-            *([message("interop.other_metrics", names=others)] if others else []),
+            *([message(phrases.OTHER_METRICS, names=others)] if others else []),
         ),
         subject=_subject(context),
     )
@@ -210,7 +210,9 @@ def _series(name: str, metric: str, runs: Sequence[Node], aggregates: _Aggregate
     defects = [*found.defects, *unknown]
     if not runs:
         where = aggregates[0][1].path if aggregates else "benchmarks"
-        summary = message("interop.google_benchmark.summary", at=where)
+        summary = message(
+            "the file has statistics of the repetitions, not the repetitions ({at})", at=where
+        )
         defects.append(Defect("summary only", summary))
     return Series(
         key={"benchmark": name},
@@ -275,7 +277,9 @@ def _environment(context: Node) -> Message | None:
     if not (cpus or scaling):
         return None
     return message(
-        "interop.google_benchmark.environment",
+        "{% if cpus %}{cpus} CPUs{% if mhz %} at {mhz} MHz{% endif %}"
+        "{% if scaling is not none %}, {% endif %}{% endif %}{% if scaling is not none %}"
+        "frequency scaling {% if scaling %}on{% else %}off{% endif %}{% endif %}",
         cpus=cpus.word() if cpus else None,
         mhz=speed.word() if speed else None,
         scaling=scaling.value is True if scaling else None,
@@ -284,7 +288,7 @@ def _environment(context: Node) -> Message | None:
 
 def _warned(context: Node | None) -> tuple[Message, ...]:
     if context and context.value.get("library_build_type") == "debug":
-        return (message("interop.google_benchmark.debug"),)
+        return (message("the benchmark library was built for debugging, which slows its loop"),)
     return ()
 
 
@@ -298,6 +302,9 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     options=frozenset({"value"}),
-    executions=message("interop.executions.google_benchmark"),
+    executions=message(
+        "Google Benchmark takes all repetitions in one process. Run it 6 times, each with a "
+        "file of its own, and audit the files together"
+    ),
     repeat=Repeat("BENCHMARK --benchmark_out=run$i.json", "run*.json"),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import (
@@ -87,9 +87,14 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     series = told_apart(_series(result, metric) for result in results)
     notes = _others(results[0], metric) if named is None else ()
     if metric == "memory_peak_resident" and first is None:
-        notes = (message("interop.hyperfine.memory"),)
+        notes = (
+            message(
+                "up to 1.20, hyperfine reports the largest peak memory of all commands so far. A "
+                "file of version 1 does not name the version"
+            ),
+        )
     counts = [len(_runs(result, metric).values) for result in results]
-    many = message("interop.repetitions.per", count=counted(counts, "run"), unit="command")
+    many = message(phrases.REPETITIONS_PER, count=counted(counts, "run"), unit="command")
     return Imported(
         file=file,
         series=series,
@@ -110,10 +115,16 @@ def _series(result: Node, metric: str) -> Series:
     values, trial, failed = _succeeded(found, runs.codes)
     zeros = int(np.count_nonzero(values == 0))
     if zeros and metric == "time_wall_clock":
-        cut_off = message("interop.hyperfine.zeros", n=zeros, total=len(values))
+        cut_off = message(
+            "{n} of {total | counted('time')} {% if n == 1 %}is{% else %}are{% endif %} 0: "
+            "hyperfine subtracts the start of the shell, and cuts off below 0 (-N measures "
+            "without a shell)",
+            n=zeros,
+            total=len(values),
+        )
         runs.defects.append(Defect("corrupt", cut_off))
     if not runs.values:
-        only = message("interop.hyperfine.summary", at=result.path)
+        only = message("{at} has no times of runs, only their summary", at=result.path)
         runs.defects.append(Defect("summary only", only))
     return Series(
         key=_key(result),
@@ -185,8 +196,8 @@ def _succeeded(
 
 def _ended_with(code: str | None) -> Message:
     if code is None:
-        return message("interop.killed")
-    return message("interop.exit_code", code=code)
+        return message("killed by a signal")
+    return message(phrases.EXIT_CODE, code=code)
 
 
 def _others(result: Node, metric: str) -> tuple[Message, ...]:
@@ -198,7 +209,7 @@ def _others(result: Node, metric: str) -> tuple[Message, ...]:
         for name in _METRICS
         if name != metric and (name if measurements else _FIRST_VERSION.get(name)) in have
     ]
-    return (message("interop.other_metrics", names=others),) if others else ()
+    return (message(phrases.OTHER_METRICS, names=others),) if others else ()
 
 
 def _environment(root: Node) -> str | None:

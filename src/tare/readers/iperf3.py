@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.format import Format, Repeat
 from tare.readers.iperf3_runs import (
     Direction,
@@ -124,15 +124,15 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         series=tuple(replace(one, failed=lost) for one in map(join, found.values())),
         specification=Specification(
             repetitions=message(
-                "interop.iperf3.repetitions",
+                "{runs} of {intervals}",
                 runs=counted([len(counts)], "run"),
                 intervals=counted((len(one.intervals) for one in directions), "interval"),
             ),
-            statistic=message("interop.statistic.mean"),
-            spread=message("interop.statistic.each", what="run"),
+            statistic=message(phrases.STATISTIC_MEAN),
+            spread=message(phrases.STATISTIC_EACH, what="run"),
             environment=environment(counts[0].start),
         ),
-        notes=(message("interop.other_metrics", names=others),),
+        notes=(message(phrases.OTHER_METRICS, names=others),),
     )
 
 
@@ -196,7 +196,10 @@ def _notes(direction: Direction, metric: str) -> list[Message]:
         share, sent = Amount(lost, "share"), Amount(rate, "bits/s")
         notes.append(
             message(
-                "interop.iperf3.loss",
+                "{% if runs < of %}in {runs} of {of} runs, {% endif %}{least}"
+                "{% if most != least %} to {most}{% endif %} of the packets were lost: "
+                "{least_sent}{% if most_sent != least_sent %} to {most_sent}{% endif %} was "
+                "sent",
                 least=share,
                 most=share,
                 least_sent=sent,
@@ -208,7 +211,12 @@ def _notes(direction: Direction, metric: str) -> list[Message]:
     if metric in (_DEFAULT, _SENT):
         notes += notes_on(direction)
     if direction.received is None and direction.carried and direction.end == "sender":
-        notes.append(message("interop.iperf3.by_loss"))
+        notes.append(
+            message(
+                "the values are what was sent without what was lost, as this version does not "
+                "state what was received"
+            )
+        )
     return notes
 
 

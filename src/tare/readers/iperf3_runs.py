@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tare.errors import FailedRunError, InputError
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.compression import take, unpacked
 from tare.readers.format import HEAD
 from tare.readers.json_file import Node
@@ -463,9 +463,9 @@ def _kept(sums: Sequence[Node]) -> tuple[list[Node], list[Message]]:
             kept.append(one)
     notes = []
     if warm_up:
-        notes.append(message("interop.warm_up", count=counted([warm_up], "interval")))
+        notes.append(message(phrases.WARM_UP, count=counted([warm_up], "interval")))
     if short:
-        notes.append(message("interop.iperf3.cut_short", n=short))
+        notes.append(message("{n | counted('interval')} cut short left out", n=short))
     return kept, notes
 
 
@@ -502,10 +502,21 @@ def notes_on(direction: Direction) -> list[Message]:
     """Say what is not the receiver's, and what limited the rate besides the network."""
     carried = direction.carried
     if carried is None:
-        return [message("interop.iperf3.sender_only", early=direction.ended_early)]
+        return [
+            message(
+                "what the receiver got is not in the file{% if early %}, since the run ended "
+                "early{% endif %}: the values are what was sent",
+                early=direction.ended_early,
+            )
+        ]
     rate = number(carried.value.get("bits_per_second"))
     if rate >= 0.95 * direction.target_bps > 0 and not (direction.lost or 0) > 0.01:
-        return [message("interop.iperf3.limited", rate=Chosen(direction.target_bps, "bits/s"))]
+        return [
+            message(
+                "the rate was limited to {rate} (-b): the network may carry more",
+                rate=Chosen(direction.target_bps, "bits/s"),
+            )
+        ]
     return []
 
 

@@ -74,7 +74,7 @@ def traces(file: Path) -> list[Traced]:
             ended = max(ended, offset + float(part.end_s[-1]))
     if not found:
         raise no_measurement(file, errors)
-    failed = tuple(message("interop.iperf3.failed", error=error) for error in errors)
+    failed = tuple(message("a run failed: {error}", error=error) for error in errors)
     wires = [wire for run in runs if (wire := _wire(run)) != 1]
     return [
         _traced(file, parts, failed, wires[0] if wires else 1.0) for parts in found.values()
@@ -110,7 +110,10 @@ def _traced(
     between = np.flatnonzero(np.diff(run) > 0)
     if len(between):
         trace = with_rests(trace, between)
-        notes = (*notes, message("interop.iperf3.runs", n=len(between) + 1))
+        notes = (
+            *notes,
+            message("{n} runs follow each other, with idle periods in between", n=len(between) + 1),
+        )
     key = {name: parts[0][2].key[name] for name in _NAMED if name in parts[0][2].key}
     return Traced(key, trace, (*failed, *notes))
 
@@ -131,7 +134,12 @@ def _part(direction: Direction) -> _Part:
         return _Part(start, end, bits, tuple(notes))
     sent = float(np.nansum(bits))
     if not direction.is_udp:
-        notes.append(message("interop.iperf3.writes"))
+        notes.append(
+            message(
+                "the intervals are the sender's writes into its socket buffer, joined until its "
+                "size matters little. -R or --get-server-output has the receiver's"
+            )
+        )
         passed = _without_buffer(bits, end - start, sent, got)
         begins = _begins(passed, _BUFFERS * max(0.0, sent - got))
         ends = end[np.append(begins[1:], len(end)) - 1]
@@ -142,7 +150,8 @@ def _part(direction: Direction) -> _Part:
     rate = number(carried.value.get("bits_per_second")) if carried else math.nan
     notes.append(
         message(
-            "interop.iperf3.no_timeline",
+            "{lost} of the packets were lost: {sent} was sent, {received} was received. The "
+            "file does not say when: -R or --get-server-output has the receiver's intervals",
             lost=Amount(direction.lost, "share"),
             sent=Amount(sent / lasts, "bits/s"),
             received=Amount(rate, "bits/s"),

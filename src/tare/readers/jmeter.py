@@ -83,7 +83,12 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     if columns.order is None and "timeStamp" in rows.names:
         order = rows.names.index("timeStamp")
         if Times().numbers(rows.sample()[order]) is None:
-            notes.append(message("interop.jmeter.order"))
+            notes.append(
+                message(
+                    "the timestamps are missing, or neither numbers nor ISO dates: values are in "
+                    "the order of the file"
+                )
+            )
         else:
             roles = replace(roles, order=order)
     status = rows.names.index("success") if "success" in rows.names else None
@@ -158,7 +163,18 @@ class _XmlRows:
     @property
     def notes(self) -> list[Message]:
         """What was left out."""
-        return [message("interop.jmeter.inner", n=self._inner)] if self._inner else []
+        return (
+            [
+                message(
+                    "{n | counted('sample')} inside others, such as redirects and parts of "
+                    "transactions, {% if n == 1 %}is{% else %}are{% endif %} not counted "
+                    "separately",
+                    n=self._inner,
+                )
+            ]
+            if self._inner
+            else []
+        )
 
     def sample(self) -> list[list[str]]:
         """Return the attributes of the first samples, by column."""
@@ -224,6 +240,9 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     options=TABLE_OPTIONS,
-    executions=message("interop.executions.jmeter"),
+    executions=message(
+        "the file is one run of a test plan: its requests share that run. Run the plan 6 "
+        "times, each with a file of its own, and audit the files together"
+    ),
     repeat=Repeat("jmeter -n -t PLAN.jmx -l run$i.jtl", "run*.jtl"),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import (
@@ -55,7 +55,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         for name in ("forks", "measurementIterations")
     )
     many = message(
-        "interop.jmh.repetitions",
+        "{iterations} in each of {forks}",
         iterations=counted(of_fork, "iteration"),
         forks=counted(forks, "fork"),
     )
@@ -64,8 +64,10 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         series=told_apart(series),
         specification=Specification(
             repetitions=many if forks and of_fork else None,
-            statistic=message("interop.statistic.mean_and_percentiles"),
-            spread=message("interop.spread.jmh"),
+            statistic=message(phrases.STATISTIC_MEAN_AND_PERCENTILES),
+            spread=message(
+                "99.9 % interval of the mean, iterations of all forks taken as independent"
+            ),
             environment=_environment(results[0]),
         ),
         notes=(*root.notes, *_others(measured, columns.value)),
@@ -79,16 +81,22 @@ def _series(result: Node, measured: Node, metric: str | None) -> Series:
     notes = []
     if histogram:
         found, trial, samples = _means(histogram, scale)
-        notes.append(message("interop.jmh.sampled", n=samples))
+        notes.append(
+            message(
+                "{n | counted('sampled time')}, whose order JMH does not keep: each value is the "
+                "mean of an iteration",
+                n=samples,
+            )
+        )
     else:
         found, trial = _iterations(raw, scale)
     defects = found.defects
     if not len(trial):
-        only = message("interop.jmh.summary", at=measured.path)
+        only = message("{at} has no 'rawData', only JMH's summary", at=measured.path)
         defects = (*defects, Defect("summary only", only))
     forked = number(result.value.get("forks")) > 0
     if not forked:
-        notes.append(message("interop.jmh.not_forked"))
+        notes.append(message("measured in JMH's own process (-f 0): there is only one execution"))
     name = metric or ("throughput" if unit == "1/s" else "time")
     return Series(
         key=_key(result),
@@ -131,7 +139,7 @@ def _others(measured: Sequence[tuple[Node, Node | None]], metric: str | None) ->
     if metric is None:
         have = _secondary(result for result, _ in measured)
         if have:
-            yield message("interop.other_metrics", names=have)
+            yield message(phrases.OTHER_METRICS, names=have)
     yield from without_metric([_name(result) for result, found in measured if found is None])
 
 
@@ -208,7 +216,10 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     options=frozenset({"value"}),
-    executions=message("interop.executions.jmh"),
+    executions=message(
+        "JMH measured in its own process (-f 0): all iterations share it. Measure with 6 "
+        "forks or more (-f 6)"
+    ),
     repeat=Repeat(
         "java -jar BENCHMARKS.jar -f 1 -rf json -rff run$i.json",
         "run*.json",

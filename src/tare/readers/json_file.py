@@ -205,7 +205,15 @@ def _skipped(text: str, found: _Documents) -> tuple[Message, ...]:
     if not lines:
         return ()
     number = text.count("\n", 0, found.skipped[0][0]) + 1
-    return (message("interop.json.text", n=len(lines), line=number, found=shown(lines[0])),)
+    return (
+        message(
+            "{n | counted('line')} of other text around the JSON left out, the first is line "
+            "{line}: {found}",
+            n=len(lines),
+            line=number,
+            found=shown(lines[0]),
+        ),
+    )
 
 
 def outline(head: bytes) -> set[str]:

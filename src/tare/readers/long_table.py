@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tare.errors import InputError
 from tare.experiment.time_limits import BOUNDED
+from tare.readers import phrases, units
 from tare.readers import roles as column_roles
-from tare.readers import units
 from tare.readers.cells import ABSENT, Cells, is_absent
 from tare.readers.dates import Times
 from tare.readers.gathering import Edges, Fault, Faults, Gathering, Parting, in_order
@@ -55,8 +55,8 @@ class LongTable:
         self._failed = Faults()
         self._why = []
         if roles.status is not None and roles.codes:
-            column = message("interop.by_column", name=label(rows.names[roles.status]))
-            codes = message("interop.exit_code", code=None)
+            column = message("by column {name}", name=label(rows.names[roles.status]))
+            codes = message(phrases.EXIT_CODE, code=None)
             self._why = [codes if roles.success is SUCCESS else column]
         self._rows_read = 0
         #: Cells without a value, where these are no defect.
@@ -107,11 +107,25 @@ class LongTable:
         if count := self._without.count:
             fault = next(iter(self._without.of.values()))
             place, first = self._rows.place, fault.places[0]
-            notes.append(message("interop.table.rows", n=count, place=place, first=first))
+            notes.append(
+                message(
+                    "{n | counted('row')} without order, trial or block {% if n == 1 %}is"
+                    "{% else %}are{% endif %} left out, the first is {place} {first}",
+                    n=count,
+                    place=place,
+                    first=first,
+                )
+            )
         if self._roles.order is not None:
             name = label(self._rows.names[self._roles.order])
             if self._times.is_without_zone:
-                notes.append(message("interop.table.no_zone", name=name))
+                notes.append(
+                    message(
+                        "dates of {name} without a time zone are taken as UTC (a zone is written "
+                        "behind them: 2026-05-01T12:00+02:00)",
+                        name=name,
+                    )
+                )
         return notes
 
     def failed(self) -> FailedRuns | None:
@@ -126,7 +140,9 @@ class LongTable:
         if self._roles.order is None or unit is None:
             return []
         name = label(self._rows.names[self._roles.order])
-        return [message("interop.table.epoch", name=name, unit=unit)]
+        return [
+            message("numbers of {name} are taken as {unit} since 1970 (UTC)", name=name, unit=unit)
+        ]
 
     def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
         column = chunk.columns[self._roles.value]
@@ -313,7 +329,8 @@ class LongTable:
             return None
         column = label(self._rows.names[roles.trial])
         return message(
-            "interop.table.grouped",
+            "{rows} rows come in {n} groups by {column}: they are not executions of their "
+            "own (--trial {option})",
             column=column,
             n=groups,
             rows=len(trial),
@@ -340,24 +357,38 @@ class LongTable:
             return (_shown(only) if codes == [0] else only.base), ()
         parts = [
             message(
-                "interop.table.in_unit",
+                "{n} in {% if unit %}{unit}{% else %}no unit{% endif %}",
                 n=self._with_unit[one, code],
                 unit=unit.name if unit else None,
             )
             for code, unit in zip(codes, found, strict=True)
         ]
         bases = {None if unit is None else unit.base for unit in found}
-        mixed = Defect("mixed units", message("interop.table.mixed_units", parts=parts))
+        mixed = Defect(
+            "mixed units",
+            message("the values have different units: {parts | join(', ')}", parts=parts),
+        )
         return (bases.pop() if len(bases) == 1 else None), (mixed,)
 
     def _left_out(self, one: int) -> tuple[Message, ...]:
         notes = []
         if fault := self._missing.of.get(one):
             at = fault.where(self._rows.place)
-            notes.append(message("interop.table.missing", n=fault.count, at=at))
+            notes.append(
+                message(
+                    "{n | counted('cell')} without a value left out ({at})", n=fault.count, at=at
+                )
+            )
         if self._edges is not None and (fault := self._edges.outside.of.get(one)):
             at = fault.where(self._rows.place)
-            notes.append(message("interop.table.edges", n=fault.count, at=at))
+            notes.append(
+                message(
+                    "{n | counted('cell')} without a value, before the first or after the last "
+                    "one, left out ({at})",
+                    n=fault.count,
+                    at=at,
+                )
+            )
         return tuple(notes)
 
     def _failed_of(self, one: int, good: int) -> FailedRuns | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.readers import json_file
+from tare.readers import json_file, phrases
 from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
 from tare.readers.readings import counted, mean_of, readings_of, told_apart
@@ -46,7 +46,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         series=series,
         specification=Specification(
             repetitions=message(
-                "interop.pyperf.repetitions",
+                "{processes} with {values} per benchmark",
                 processes=counted(runs, "process"),
                 values=counted(values, "value"),
             ),
@@ -105,10 +105,10 @@ def _loops(about: Mapping[str, Any]) -> int:
 def _notes(warmups: int, calibrations: int, loops: set[int]) -> tuple[Message, ...]:
     notes = []
     if warmups:
-        notes.append(message("interop.warm_up", count=counted([warmups], "value")))
+        notes.append(message(phrases.WARM_UP, count=counted([warmups], "value")))
     if calibrations:
         count = counted([calibrations], "process")
-        notes.append(message("interop.pyperf.calibration", count=count))
+        notes.append(message("{count} of calibration left out", count=count))
     if loops and max(loops) > 1:
         notes.append(mean_of(loops, "loop"))
     return tuple(notes)

@@ -84,7 +84,7 @@ def _series(benchmark: Node) -> Series:
     if iterations and 1 < (many := number(iterations.value)) < 1e18:
         notes.append(mean_of([int(many)], "iteration"))
     found = readings(data.elements(), data.path) if data else readings([], "")
-    only = message("interop.pytest_benchmark.summary", at=stats.path)
+    only = message("{at} has no 'data', which --benchmark-save-data keeps", at=stats.path)
     return Series(
         key={"benchmark": name.text()},
         values=found.values,
@@ -118,6 +118,9 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
-    executions=message("interop.executions.pytest_benchmark"),
+    executions=message(
+        "pytest-benchmark takes all rounds in one process. Run it 6 times, each with a file "
+        "of its own, and audit the files together"
+    ),
     repeat=Repeat("pytest --benchmark-json=run$i.json", "run*.json"),
 )

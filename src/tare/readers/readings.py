@@ -12,11 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.experiment import request_quantiles
-from tare.readers import units
+from tare.readers import phrases, units
 from tare.readers.json_file import Node
 from tare.readers.series import Defect, FloatArray, IntArray, Series, Specification
 from tare.readers.text_file import shown
 from tare.results.message import Message, Said, message
+
+_PLACE = "{place} is {found}"
+_FAULT_TEXTS = {
+    "not_a_number": "not a number",
+    "not_finite": "no finite number",
+    "infinite": "infinite or beyond what a double holds",
+    "immeasurable": "beyond 1e100 or below 1e-100, which nothing measures",
+    "negative": "negative, which cannot be",
+    "no_timestamp": "without a timestamp",
+}
 
 Note = TypeVar("Note", bound=Said)
 T = TypeVar("T")
@@ -94,7 +104,7 @@ def readings(
     for fault, those in faults.items():
         if those.any():
             first = int(np.flatnonzero(those)[0])
-            found = message("interop.place", place=at(first), found=shown(raw[first]))
+            found = message(_PLACE, place=at(first), found=shown(raw[first]))
             defects.append(left_out(int(those.sum()), len(raw), fault, found))
     kept = np.flatnonzero(~np.logical_or.reduce(list(faults.values())))
     limits = np.where(killed, limits, np.nan)[kept]
@@ -116,16 +126,31 @@ def readings_of(
 
 def left_out(n: int, total: int, fault: str, at: Message) -> Defect:
     """Make the defect of values that are none, for one kind of fault."""
-    why = message(f"interop.fault.{fault}")
-    return Defect("corrupt", message("interop.left_out", n=n, total=total, fault=why, at=at))
+    why = message(_FAULT_TEXTS[fault])
+    return Defect(
+        "corrupt",
+        message(
+            "{n} of {total | counted('value')} left out: {fault} ({at})",
+            n=n,
+            total=total,
+            fault=why,
+            at=at,
+        ),
+    )
 
 
 def unknown_units(units: Sequence[Node], total: int) -> list[Defect]:
     """Make the defect of units that nobody knows, where there are any."""
     if not units:
         return []
-    at = message("interop.place", place=units[0].path, found=shown(units[0].value))
-    unknown = message("interop.unknown_unit", n=len(units), total=total, at=at)
+    at = message(_PLACE, place=units[0].path, found=shown(units[0].value))
+    unknown = message(
+        "{n} of {total | counted('value')} {% if n == 1 %}is{% else %}are{% endif %} in an "
+        "unknown unit ({at})",
+        n=len(units),
+        total=total,
+        at=at,
+    )
     return [Defect("mixed units", unknown)]
 
 
@@ -205,9 +230,9 @@ def each_of(numbers: Iterable[int], noun: str, unit: str) -> Specification:
         What a series is of: ``task``.
     """
     return Specification(
-        repetitions=message("interop.repetitions.per", count=counted(numbers, noun), unit=unit),
-        statistic=message("interop.statistic.each", what=noun),
-        spread=message("interop.statistic.each", what=noun),
+        repetitions=message(phrases.REPETITIONS_PER, count=counted(numbers, noun), unit=unit),
+        statistic=message(phrases.STATISTIC_EACH, what=noun),
+        spread=message(phrases.STATISTIC_EACH, what=noun),
     )
 
 
@@ -216,15 +241,20 @@ def summarised(series: Sequence[Series], what: str) -> Specification:
     means = any("mean" in one.reported for one in series)
     sds = any("sd" in one.reported for one in series)
     return Specification(
-        statistic=message("interop.statistic.mean_and_median") if means else None,
-        spread=message("interop.spread.sd", what=what) if sds else None,
+        statistic=message(phrases.STATISTIC_MEAN_AND_MEDIAN) if means else None,
+        spread=message(phrases.SPREAD_SD, what=what) if sds else None,
     )
 
 
 def counted(numbers: Iterable[int], noun: str) -> Message:
     """Say how many, where it may differ: ``10 runs``, ``10 to 25 runs``."""
     found = [*numbers] or [0]
-    return message("interop.count", low=min(found), high=max(found), noun=noun)
+    return message(
+        "{% if low < high %}{low} to {% endif %}{high | counted(noun)}",
+        low=min(found),
+        high=max(found),
+        noun=noun,
+    )
 
 
 def in_one_process(
@@ -234,12 +264,16 @@ def in_one_process(
     known = [*numbers]
     if not known:
         return None
-    return message("interop.repetitions.one_process", count=counted(known, noun), sampling=sampling)
+    return message(
+        "{count} in one process{% if sampling %}, {sampling} sampling{% endif %}",
+        count=counted(known, noun),
+        sampling=sampling,
+    )
 
 
 def mean_of(numbers: Iterable[int], noun: str) -> Message:
     """Say that values are means: of ``200 loops``, of ``10 to 25 iterations``."""
-    return message("interop.mean_of", count=counted(numbers, noun))
+    return message("each value is the mean of {count}", count=counted(numbers, noun))
 
 
 def without_metric(names: Sequence[str]) -> tuple[Message, ...]:
@@ -247,7 +281,14 @@ def without_metric(names: Sequence[str]) -> tuple[Message, ...]:
     if not names:
         return ()
     first = list(names[:_MOST_NAMES])
-    return (message("interop.without_metric", names=first, more=len(names) - len(first)),)
+    return (
+        message(
+            "left out, since they have no such metric: {names | join(', ')}{% if more %} and "
+            "{more} more{% endif %}",
+            names=first,
+            more=len(names) - len(first),
+        ),
+    )
 
 
 def failed_benchmarks(names: Sequence[str]) -> tuple[Message, ...]:
@@ -256,7 +297,14 @@ def failed_benchmarks(names: Sequence[str]) -> tuple[Message, ...]:
     if not each:
         return ()
     first = each[:_MOST_NAMES]
-    return (message("interop.failed_benchmarks", names=first, more=len(each) - len(first)),)
+    return (
+        message(
+            "left out, since they failed: {names | join(', ')}{% if more %} and {more} more"
+            "{% endif %}",
+            names=first,
+            more=len(each) - len(first),
+        ),
+    )
 
 
 def few_requests(metric: str, requests: FloatArray) -> tuple[Defect, ...]:

@@ -95,11 +95,15 @@ class FailedRuns:
     def said(self) -> Message:
         """How many failed, and why; of many reasons the most frequent."""
         first = self.reasons[:_MOST_REASONS]
-        why: list[Said] = [message("interop.failed_with", why=one, n=n) for one, n in first]
+        why: list[Said] = [message("{why} ({n})", why=one, n=n) for one, n in first]
         if more := len(self.reasons) - len(first):
-            why.append(message("interop.failed_more", n=more))
+            why.append(message("{n | counted('other reason')}", n=more))
         return message(
-            "interop.failed", n=self.n, total=self.total, what=self.what,
+            "{% if n == total %}{% if n == 1 %}the only {what}{% elif n == 2 %}both {what}s"
+            "{% else %}all {n | counted(what)}{% endif %} failed{% else %}{n} of "
+            "{total | counted(what)} failed and {% if n == 1 %}is{% else %}are{% endif %} "
+            "left out{% endif %}{% if why %}: {why | join(', ')}{% endif %}{% if at %} ({at})"
+            "{% endif %}", n=self.n, total=self.total, what=self.what,
             why=[*why, *self.because], at=self.at,
         )  # fmt: skip
 
@@ -263,12 +267,27 @@ class Series:
         limits, unit = self.above[killed], self.unit or "1"
         limit = Amount(float(limits[0]), unit) if len(np.unique(limits)) == 1 else None
         n, total = int(killed.sum()), len(self.values)
-        return message("interop.exceeded", n=n, total=total, what=self.noun, limit=limit)
+        return message(
+            "{n} of {total | counted(what)} exceeded {% if limit %}{limit}{% else %}their "
+            "limits{% endif %} and {% if n == 1 %}counts{% else %}count{% endif %} as longer",
+            n=n,
+            total=total,
+            what=self.noun,
+            limit=limit,
+        )
 
     @property
     def losses(self) -> tuple[Message, ...]:
         """Which files the values are of, and what they are not of: failed runs, beyond limits."""
-        pooled = message("interop.pooled", files=self.pooled) if self.pooled else None
+        pooled = (
+            message(
+                "{files} files are taken as {files} executions of one benchmark (--group file "
+                "separates them)",
+                files=self.pooled,
+            )
+            if self.pooled
+            else None
+        )
         failed = None if self.failed is None else self.failed.said
         return tuple(said for said in (pooled, failed, self.exceeded) if said is not None)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
+from tare.readers import phrases
 from tare.readers.cells import ABSENT, is_number
 from tare.readers.csv_rows import CsvRows
 from tare.readers.format import Format
@@ -103,8 +104,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         file=file,
         series=series,
         specification=Specification(
-            statistic=message("interop.statistic.mean"),
-            spread=message("interop.spread.sd", what="runs")
+            statistic=message(phrases.STATISTIC_MEAN),
+            spread=message(phrases.SPREAD_SD, what="runs")
             if "sd" in tool.states.values()
             else None,
         ),
@@ -131,7 +132,10 @@ def _series(tool: _Tool, row: Mapping[str, str]) -> Series:
     count = stated({name: value for name, value in numbers.items() if name == "n"})
     values = stated({name: value for name, value in numbers.items() if name != "n"}, scale)
     summary = message(
-        "interop.summary_csv.summary", tool=tool.name, row=tool.row, instead=tool.instead
+        "{tool} writes one row of statistics per {row}, no single values: {instead} has them",
+        tool=tool.name,
+        row=tool.row,
+        instead=tool.instead,
     )
     return Series(
         key=key,

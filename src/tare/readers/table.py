@@ -19,6 +19,15 @@ from tare.readers.text_file import label
 from tare.registry import Description, units_of
 from tare.results.message import message
 
+_TABLE_TEXTS = {
+    "restarts": "an execution begins where {column} begins anew",
+    "executions": "executions are numbered by {column} (--trial names another column, or row)",
+    "recurs": (
+        "the numbers of {column} recur within a series, so they are not those of executions: "
+        "--group names what else differs, --trial what numbers executions"
+    ),
+}
+
 
 def recognises(head: bytes, file: Path) -> bool:
     """Whether no other format wants it, and it is no JSON, XML or text for people."""
@@ -43,7 +52,14 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     notes = list(rows.notes)
     if roles.guessed:
         (column,) = _quoted(rows, [roles.value])
-        notes.insert(0, message("interop.table.guessed", column=column))
+        notes.insert(
+            0,
+            message(
+                "the values are those of {column}, the only column of numbers that was not named "
+                "otherwise",
+                column=column,
+            ),
+        )
     if (
         (roles.recognised or roles.restarts)
         and roles.trial is not None
@@ -52,12 +68,22 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         (column,) = _quoted(rows, [roles.trial])
         used = all(one.trial is not None for one in series)
         said = "restarts" if roles.restarts else "executions" if used else "recurs"
-        notes.append(message(f"interop.table.{said}", column=column))
+        notes.append(message(_TABLE_TEXTS[said], column=column))
     if roles.apart and len(series) > 1:
-        notes.append(message("interop.table.apart", columns=_quoted(rows, roles.apart)))
+        notes.append(
+            message(
+                "series are separated by {columns | join(', ')}, which no option names",
+                columns=_quoted(rows, roles.apart),
+            )
+        )
     unnamed = sorted((*roles.pooled, *roles.parameters))
     if unnamed:
-        notes.append(message("interop.table.pooled", columns=_quoted(rows, unnamed)))
+        notes.append(
+            message(
+                "the levels of {columns | join(', ')} are pooled (--group separates them)",
+                columns=_quoted(rows, unnamed),
+            )
+        )
     timed = columns.order or units.time_column(rows.names)
     rate = next((one.unit for one in series if one.unit is not None), "")
     found = units.unit(rate)

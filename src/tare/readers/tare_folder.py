@@ -18,7 +18,7 @@ from tare.errors import InputError, StoreError
 from tare.experiment import failed_trials, plan, plan_file, store
 from tare.experiment.metrics import DRIVER
 from tare.experiment.results import Results
-from tare.readers import units
+from tare.readers import phrases, units
 from tare.readers.format import Format
 from tare.readers.gathering import MOST_SERIES
 from tare.readers.readings import counted, each_once, few_requests, readings
@@ -27,6 +27,13 @@ from tare.readers.text_file import label
 from tare.registry import Description
 from tare.results.columns import Columns as Table
 from tare.results.message import Message, Said, message
+
+_TARE_TEXTS = {
+    "cpu": "CPU model",
+    "kernel": "kernel",
+    "cpus": "CPUs",
+    "memory_bytes": "memory",
+}
 
 #: Facts that say where an experiment was measured.
 _FACTS = ("cpu", "kernel", "cpus", "memory_bytes")
@@ -99,9 +106,24 @@ def _read_fleet(file: Path, columns: ColumnOptions) -> Imported:
         notes.append(bad)
     if damaged:
         name, why = next(iter(damaged.items()))
-        notes.insert(0, message("interop.tare.damaged", hosts=[*damaged], first=name, why=why))
+        notes.insert(
+            0,
+            message(
+                "{% if hosts | length == 1 %}{first} is left out{% else %}{hosts | listing} are "
+                "left out; {first}{% endif %}: {why}",
+                hosts=[*damaged],
+                first=name,
+                why=why,
+            ),
+        )
     if silent:
-        notes.append(message("interop.tare.silent", hosts=silent))
+        notes.append(
+            message(
+                "{hosts | listing} {% if hosts | length == 1 %}has{% else %}have{% endif %} no "
+                "values",
+                hosts=silent,
+            )
+        )
     first = next(iter(read.values()))
     repetitions = _repetitions(series)
     return Imported(
@@ -116,7 +138,9 @@ def _read_fleet(file: Path, columns: ColumnOptions) -> Imported:
 def _of_hosts(notes: Mapping[str, Sequence[Said]]) -> list[Said]:
     """Say each note once, with the hosts that it is about unless it is about all."""
     return [
-        note if len(about) == len(notes) else message("interop.tare.of", hosts=about, note=note)
+        note
+        if len(about) == len(notes)
+        else message("{hosts | listing}: {note}", hosts=about, note=note)
         for note in each_once(itertools.chain(*notes.values()))
         if (about := [name for name, own in notes.items() if note in own])
     ]
@@ -168,8 +192,8 @@ def _read_one(file: Path, columns: ColumnOptions) -> tuple[Imported, tuple[int, 
         series=series,
         specification=Specification(
             repetitions=_repetitions(series),
-            statistic=message("interop.statistic.trial_mean"),
-            spread=message("interop.statistic.each", what="trial"),
+            statistic=message("the value of every trial, a mean over its iterations and workers"),
+            spread=message(phrases.STATISTIC_EACH, what="trial"),
             environment=_environment(results),
         ),
         notes=(*results.notes, _source(results, metric)),
@@ -179,7 +203,7 @@ def _read_one(file: Path, columns: ColumnOptions) -> tuple[Imported, tuple[int, 
 
 def _repetitions(series: Sequence[Series]) -> Message:
     count = counted((len(one.values) for one in series), "trial")
-    return message("interop.repetitions.per", count=count, unit="cell")
+    return message(phrases.REPETITIONS_PER, count=count, unit="cell")
 
 
 def _told(file: Path, results: Results, columns: ColumnOptions) -> list[str]:
@@ -250,12 +274,20 @@ def _no_values(file: Path, results: Results, metric: str) -> NothingError:
 
 def _environment(results: Results) -> Message | None:
     names = set(results.facts["name"])
-    facts = [message(f"interop.tare.{name}") for name in _FACTS if name in names]
-    return message("interop.tare.environment", facts=facts, n=len(names)) if facts else None
+    facts = [message(_TARE_TEXTS[name]) for name in _FACTS if name in names]
+    return (
+        message("{facts | join(', ')} and other facts, {n} in all", facts=facts, n=len(names))
+        if facts
+        else None
+    )
 
 
 def _source(results: Results, metric: str) -> Message:
-    return message("interop.tare.source", metric=metric, source=results.sources(metric)[0])
+    return message(
+        "the values are {metric} from the source {source}",
+        metric=metric,
+        source=results.sources(metric)[0],
+    )
 
 
 UNIT = Format(

@@ -12,7 +12,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.experiment import metrics
-from tare.readers import json_file, units
+from tare.readers import json_file, phrases, units
 from tare.readers.format import Format
 from tare.readers.json_file import Node
 from tare.readers.readings import (
@@ -64,8 +64,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         series=series,
         specification=Specification(
             repetitions=counted((len(one.values) for one in series), "trial"),
-            statistic=message("interop.statistic.trial"),
-            spread=message("interop.statistic.each", what="trial"),
+            statistic=message("the value of every trial"),
+            spread=message(phrases.STATISTIC_EACH, what="trial"),
             environment=counted([facts], "fact") if facts else None,
         ),
         failed=failed,

@@ -9,6 +9,7 @@ import numpy as np
 from tare.errors import InputError
 from tare.networks.recording import folder, writer
 from tare.networks.recording.lines import pattern
+from tare.readers import phrases
 from tare.readers.format import Format
 from tare.readers.readings import counted
 from tare.readers.series import ColumnOptions, Imported, Series, Specification
@@ -68,10 +69,12 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         file=file,
         series=tuple(series),
         specification=Specification(
-            repetitions=message("interop.repetitions.per", count=count, unit="direction"),
-            statistic=message("interop.statistic.interval_mean"),
-            spread=message("interop.statistic.each", what="interval"),
-            environment=message("interop.tare.network") if measured.connected else None,
+            repetitions=message(phrases.REPETITIONS_PER, count=count, unit="direction"),
+            statistic=message("the value of every interval"),
+            spread=message(phrases.STATISTIC_EACH, what="interval"),
+            environment=message("kernel, congestion control and settings of both ends")
+            if measured.connected
+            else None,
         ),
         notes=measured.notes,
     )
@@ -86,5 +89,8 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     options=frozenset({"value"}),
-    executions=message("interop.executions.tare_network"),
+    executions=message(
+        "intervals of one measurement follow each other, and share what the network did. Of "
+        "several days, the medians of hours are judged as well"
+    ),
 )

@@ -1,4 +1,4 @@
-"""Results as JSON has them: messages with their text, so that nobody needs the templates."""
+"""Results as JSON has them: messages with their text in place of the template."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from tare.results.message import Message
 
 
 def builtins(value: Any) -> Any:
-    """Return lists, mappings and plain values; to each message its ``text`` is added."""
+    """Return lists, mappings and plain values; each message as its ``text`` and ``args``."""
     return _written(msgspec.to_builtins(value, enc_hook=_plain))
 
 
 def _written(value: Any) -> Any:
     match value:
         case {"type": "message"}:
-            return {**value, "text": words.text(msgspec.convert(value, Message))}
+            written = words.text(msgspec.convert(value, Message))
+            args = {name: _written(one) for name, one in value.get("args", {}).items()}
+            return {"type": "message", "text": written, "args": args}
         case dict():
             return {key: _written(one) for key, one in value.items()}
         case list() | tuple():

@@ -163,6 +163,10 @@ class _Saved(msgspec.Struct):
 
 def _check(document: Report, file: Path) -> None:
     """Refuse what cannot be rendered: messages without words, names that are no names of files."""
+    messages = list(_messages(document))
+    if any(one.template or not one.text for one in messages):
+        # Only templates of this program's own source are rendered.
+        raise InputError(f"{file} has a message without its text")
     if not (document.answers or document.entries or document.cells):
         raise InputError(f"{file} has no answer")
     if len(words.text(document.question)) > _MOST_CHARACTERS:
@@ -177,7 +181,7 @@ def _check(document: Report, file: Path) -> None:
         if not _NAME.fullmatch(name):
             raise InputError(f"{file} has a chart of the name {name!r}, which names no file")
     try:
-        for said in _messages(document):
+        for said in messages:
             words.text(said)
         for table in (document.cells, document.stops, *document.machine, *_tables(document)):
             if table is not None:

@@ -18,6 +18,16 @@ from tare.results.message import each, message
 from tare.results.report import Emphasis, Entry, Report
 from tare.units import counted
 
+_TABLE_LEGEND_TEXTS = {
+    "service_load": (
+        "of a trial's requests, N % took no longer than pN{% if 'p99' not in columns %} (p95 "
+        "needs 200 requests, p99 1,000){% endif %}; medians of trials"
+        "{% if 'longest' in columns %}, longest of all trials{% endif %}. driver: CPUs that "
+        "the load generator used{% if gone %}. No room for {gone | listing}: see the report, "
+        "or a wider terminal{% endif %}"
+    ),
+}
+
 #: Rows of the table: with more cells, those that differ most and least from the reference.
 MOST_ROWS = 12
 #: Of them, how many are those that differ least.
@@ -155,7 +165,7 @@ def table(overview: Table, width: int, of: str = "cell", *, intervals: bool = Fa
 def _legend(overview: Table, heads: Sequence[str], gone: set[str], width: int) -> list[str]:
     """Say what the columns mean, and which ones a terminal has no room for."""
     said = message(
-        f"{overview.id}.table.legend",
+        _TABLE_LEGEND_TEXTS[str(overview.id)],
         columns=[*heads],
         gone=[
             column.title

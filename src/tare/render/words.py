@@ -1,16 +1,13 @@
-"""Writes messages as text, by the templates of ``words.toml`` files next to the code."""
+"""Writes messages as text: values by their types, sentences with a capital letter and a stop."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import math
-import os
 import re
 import sys
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -34,18 +31,12 @@ from tare.results.message import (
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-_PACKAGE = Path(__file__).parents[1]
-#: What these files are called, in whatever folder of the package.
-FILES = "words.toml"
-
 
 def text(message: Said | tuple[Said, ...]) -> str:
     """Write a message, or several as sentences.
 
     Raises
     ------
-    KeyError
-        If no template has its id.
     jinja2.UndefinedError, TypeError
         If the template shows what the message does not have, or what is absent.
     """
@@ -53,7 +44,9 @@ def text(message: Said | tuple[Said, ...]) -> str:
         return message
     if isinstance(message, tuple):
         return paragraph(message)
-    return _template(message.id).render(message.args).strip()
+    if message.text:
+        return message.text
+    return _compiled(message.template).render(message.args).strip()
 
 
 def sentence(message: Said | tuple[Said, ...]) -> str:
@@ -100,44 +93,8 @@ def listing(items: Iterable[Any], word: str = "and") -> str:
 
 
 @functools.cache
-def templates() -> Mapping[str, str]:
-    """Return all templates by id."""
-    found: dict[str, str] = {}
-    for file, text_ in _files().items():
-        for id_, template in flat(tomllib.loads(text_)):
-            assert id_ not in found, f"{id_} is in two files, {file} is one"
-            found[id_] = template
-    return found
-
-
-@functools.cache
-def _files() -> Mapping[str, str]:
-    folders = os.walk(_PACKAGE)
-    paths = sorted(f"{folder}/{n}" for folder, _, names in folders for n in names
-                   if n.endswith(FILES))  # fmt: skip
-    return {path: Path(path).read_text(encoding="utf-8") for path in paths}
-
-
-@functools.cache
-def _beginning_with(first: str) -> Mapping[str, str]:
-    """Return the templates whose ids begin so: parsing all files takes 20 ms."""
-    begins = re.compile(rf"^\[?{re.escape(first)}[.\]\s]", re.MULTILINE)
-    some = (flat(tomllib.loads(text_)) for text_ in _files().values() if begins.search(text_))
-    return {id_: template for own in some for id_, template in own}
-
-
-def flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """Return the templates of tables in tables, each with its id."""
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}", value
-
-
-@functools.cache
-def _template(id_: str) -> Template:
-    return environment().from_string(_beginning_with(id_.partition(".")[0])[id_])
+def _compiled(template: str) -> Template:
+    return environment().from_string(template)
 
 
 @functools.cache
@@ -149,7 +106,15 @@ def environment() -> Environment:
     sys.modules.setdefault(names.__name__, names)
     from jinja2 import Environment, StrictUndefined
 
-    made = Environment(undefined=StrictUndefined, autoescape=False, finalize=shown)
+    made = Environment(
+        variable_start_string="{",
+        variable_end_string="}",
+        undefined=StrictUndefined,
+        autoescape=False,
+        finalize=shown,
+    )
+    # A value may have the name of one.
+    made.globals.clear()
     made.filters = {
         "listing": listing,
         "sentence": sentence,

@@ -1,4 +1,4 @@
-"""Messages: what a command found, as ids and values that any machine can render."""
+"""Messages: what a command found, as templates and values that keep their types."""
 
 from __future__ import annotations
 
@@ -135,19 +135,23 @@ class Message(msgspec.Struct, frozen=True, tag="message"):
 
     Attributes
     ----------
-    id : str
-        Of its template in a ``words.toml``, with dots: ``doctor.noise.loses``.
+    template : str
+        What Jinja renders, with ``{name}`` for a value: a literal of tare's own source, never
+        from a file. Empty in a message that was read from a saved report.
     args : dict
-        What the template shows; absent values are None.
+        Values that the template shows; absent values are None.
+    text : str
+        What a saved report has in place of the template; empty elsewhere.
     """
 
-    id: str
+    template: str = ""
     args: dict[str, Value] = {}
+    text: str = ""
 
     @property
     def wording(self) -> Hashable:
         """What it has in common with messages that differ from it in their values only."""
-        return self.id, *(v.wording for v in self.args.values() if isinstance(v, Message))
+        return self.template, *(v.wording for v in self.args.values() if isinstance(v, Message))
 
 
 Atom = (
@@ -178,7 +182,7 @@ def each(said: Said | tuple[Said, ...] | None) -> tuple[Said, ...]:
     return (said,) if isinstance(said, str | Message) else said
 
 
-def message(id_: str, /, **args: Value) -> Message:
-    """Make a message: ``message("doctor.noise.loses", cpu=1, lost=Amount(0.02, "share"))``."""
+def message(template: str, /, **args: Value) -> Message:
+    """Make a message: ``message("CPU {cpu} loses {lost}", cpu=1, lost=Amount(0.02, "share"))``."""
     # As they come back from JSON.
-    return Message(id_, {k: list(v) if isinstance(v, tuple) else v for k, v in args.items()})
+    return Message(template, {k: list(v) if isinstance(v, tuple) else v for k, v in args.items()})

@@ -158,7 +158,13 @@ class Gate(msgspec.Struct, frozen=True):
     def said(self) -> Message:
         """The answer with its evidence, as it follows "Gate"."""
         margin = Chosen(self.margin)
-        return message("report.gate", margin=margin, word=self.word, reason=self.reason, of=self.of)
+        return message(
+            "{margin} {word}: {reason}{% if of > 1 %} (the worst of {of}){% endif %}",
+            margin=margin,
+            word=self.word,
+            reason=self.reason,
+            of=self.of,
+        )
 
 
 class Median(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.results.message import message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.intervals import Interval, widened
 
 #: Trials that the mixture's prior is worth. It sets the n at which the sequence is narrowest
@@ -93,7 +93,7 @@ def sequence_interval(
     method = "confidence sequence"
     ranks = sequence_ranks(n, q, confidence) if n else None
     if ranks is None:
-        refusal = message("interval.few", n=n, needs=_sequence_needs(q, confidence))
+        refusal = message(phrases.FEW, n=n, needs=_sequence_needs(q, confidence))
         return Interval(estimate, None, None, confidence, method, n, refusal)
     ordered = np.sort(values)
     low, high = float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tare.results.message import message
+from tare.statistics import phrases
 from tare.statistics.intervals import Interval
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick, tick_of
@@ -175,7 +176,7 @@ def interval_above(
     known = tick_of(ended, tick) if len(ended) else 0.0
     found = compute(np.where(killed, math.exp(_FAR) * scale, values), known or 0.0)
     if known is None:
-        found = found.refused(message("interval.unresolved", n=len(values)))
+        found = found.refused(message(phrases.UNRESOLVED, n=len(values)))
     # What ended after the limit may rank behind what was killed at it.
     low = None if found.low is None else min(found.low, above)
     beyond = 2 * scale
@@ -185,7 +186,11 @@ def interval_above(
     if is_above and high is not None:
         high = math.inf
     if high == math.inf:
-        many = message("interval.above", killed=int(killed.sum()), n=len(values))
+        many = message(
+            "{killed} of {n | counted('run')} exceeded the time limit",
+            killed=int(killed.sum()),
+            n=len(values),
+        )
         found = replace(found, refusal=many)
     return replace(
         found,

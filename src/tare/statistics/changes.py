@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.results.message import Chosen, Deviation, Message, message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.downsample import Course, beside, fences
 from tare.statistics.level_segments import segment_ends
 from tare.statistics.order import Order, order_of
@@ -89,8 +89,8 @@ def changes(values: ArrayLike, precision: float = 0.01, order: Order | None = No
     n = len(values)
     order = order or order_of(values)
     if order is None:
-        why = message("series.few", n=n) if n < 6 else message("series.equal")
-        sentence = message("series.changes.unknown", why=why)
+        why = message(phrases.SERIES_FEW, n=n) if n < 6 else message(phrases.EQUAL)
+        sentence = message("{why}: no level shift can be shown", why=why)
         return Changes(None, (), (), None, None, None, sentence)
     course = order.course
     x, block = course.values, course.block
@@ -269,17 +269,21 @@ def _steps_fit_better(x: FloatArray, points: list[int]) -> bool:
 def _sentence(drift: float | None, largest: float | None, at: int, precision: float) -> Message:
     if drift is not None:
         return message(
-            "series.changes.drift",
+            "from the first trial to the last the values drift by {size}, {% if beyond %}"
+            "more than the {target} that matter: no one number stands for all{% else %}less "
+            "than the {target} that matter{% endif %}",
             size=Deviation(drift, "share"),
             target=Chosen(precision),
             beyond=abs(drift) > precision,
         )
     if largest is not None:
         return message(
-            "series.changes.shift",
+            "at trial {trial} the level changes by {size}, {% if beyond %}more than the "
+            "{target} that matter: no one number stands for all{% else %}less than the "
+            "{target} that matter{% endif %}",
             trial=at + 1,
             size=Deviation(largest, "share"),
             target=Chosen(precision),
             beyond=abs(largest) > precision,
         )
-    return message("series.changes.none")
+    return message("no drift and no level shift is shown")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.results.message import Amount, Chosen, Message, message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.copies import Copy, copied
 from tare.statistics.dependence import autocorrelation, lag1
 from tare.statistics.distributions import chi2_survival, normal_cdf
@@ -90,8 +90,8 @@ def independence(values: ArrayLike, order: Order | None = None) -> Independence:
     n = len(values)
     order = order or order_of(values)
     if order is None:
-        why = message("series.few", n=n) if n < 6 else message("series.equal")
-        sentence = message("series.independence.unknown", why=why)
+        why = message(phrases.SERIES_FEW, n=n) if n < 6 else message(phrases.EQUAL)
+        sentence = message("{why}: whether trials are independent cannot be tested", why=why)
         nothing = (None,) * 6
         return Independence(None, None, None, 0, None, *nothing, sentence)
     start = max(0, (n - MOST) // 2)
@@ -142,27 +142,39 @@ def runs_p(values: ArrayLike) -> float | None:
 
 def _sentence(kind: Kind | None, copy: Copy | None, order: Order, n: int) -> Message:
     if copy is not None:
-        return message("series.independence.copied", copy=copy_message(copy), n=n)
+        return message(
+            "{copy}: these are fewer than {n} independent trials", copy=copy_message(copy), n=n
+        )
     if kind == "autocorrelation":
         return message(
-            "series.independence.autocorrelated",
+            "trials are autocorrelated: {n} count as about {effective} independent ones "
+            "(dependence time {tau}). Intervals that ignore it are {times} × too narrow",
             n=n,
             effective=round(n / order.tau),
             tau=order.tau,
             times=float(np.sqrt(order.tau)),
         )
     if kind is not None:
-        return message("series.independence.periodic", said=period_message(order))
+        return message("{said}: trials are not independent", said=period_message(order))
     if order.remembers or order.alternates or order.recurs:
-        return message("series.independence.little", tau=order.tau)
-    return message("series.independence.none", few=n < 50, n=n)
+        return message(
+            "trials depend on earlier ones a little (dependence time {tau}), too little to "
+            "matter for an interval",
+            tau=order.tau,
+        )
+    return message(
+        "no autocorrelation, period or copied stretch is shown{% if few %}, though so few "
+        "would show only a strong one{% endif %}: each trial counts as one of {n}",
+        few=n < 50,
+        n=n,
+    )
 
 
 def copy_message(copy: Copy) -> Message:
     """Report a copied stretch: "trials 16 to 30 are a copy of trials 1 to 15"."""
     first, second = copy.first + 1, copy.second + 1
     return message(
-        "series.copy",
+        "trials {second} to {second_end} have exactly the values of trials {first} to {first_end}",
         first=first,
         first_end=first + copy.length - 1,
         second=second,
@@ -173,7 +185,14 @@ def copy_message(copy: Copy) -> Message:
 def period_message(order: Order) -> Message:
     """Report an alternation or a period."""
     if order.kind == "alternation":
-        return message("series.alternation", correlation=float(order.neighbours))
+        return message(
+            "high and low trials alternate (correlation of neighbours {correlation})",
+            correlation=float(order.neighbours),
+        )
     period = order.period
     share = Amount(float(period.share), "share")
-    return message("series.period", period=Chosen(float(f"{period.period:.3g}"), "1"), share=share)
+    return message(
+        "values recur every {period} trials, which explains {share} of their variance",
+        period=Chosen(float(f"{period.period:.3g}"), "1"),
+        share=share,
+    )

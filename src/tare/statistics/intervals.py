@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from tare.errors import ValuesError
 from tare.results.message import Message, message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.exact import binomial_quantile
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
@@ -280,7 +280,7 @@ def quantile_interval(
     ranks = quantile_ranks(n, q, confidence)
     if ranks is None:
         needs = trials_needed(q, confidence)
-        refusal = message("interval.few", n=n, needs=needs)
+        refusal = message(phrases.FEW, n=n, needs=needs)
         return Interval(estimate, None, None, confidence, method, n, refusal)
     ordered = np.sort(values)
     low, high = float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1])
@@ -374,7 +374,7 @@ def range_interval(
     estimate = float(p10_p90(values.ravel()))
     method = "percentile bootstrap of trials"
     if n < FEWEST_FOR_RANGE:
-        refusal = message("interval.few", n=n, needs=FEWEST_FOR_RANGE)
+        refusal = message(phrases.FEW, n=n, needs=FEWEST_FOR_RANGE)
         return Interval(estimate, None, None, confidence, method, n, refusal)
     draws = np.random.default_rng(seed).integers(0, n, (resamples, n))
     low, high = percentile_bounds(resampled_ranges(values, draws), estimate, confidence)
@@ -413,7 +413,7 @@ def apart(interval: Interval, values: FloatArray, tick: float | None = None) -> 
 
 
 def _equal(n: int) -> Message:
-    return message("interval.unresolved", n=n)
+    return message(phrases.UNRESOLVED, n=n)
 
 
 def resampled_ranges(values: FloatArray, draws: np.ndarray) -> FloatArray:

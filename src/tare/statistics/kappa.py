@@ -95,13 +95,13 @@ def cohens_kappa(
     observed = float(np.trace(table)) / n
     expected = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2
     if len(categories) == 1:
-        refusal = message("kappa.one_category")
+        refusal = message("both raters use one category only: they would agree by chance alone")
         return Kappa(None, None, None, confidence, n, observed, expected, categories, None, refusal)
     kappa = (observed - expected) / (1 - expected)
     word = _grade(kappa)
     half = float(special.ndtri(0.5 + confidence / 2)) * standard_error(table, kappa)
     if not half > 1e-9:
-        refusal = message("kappa.constant")
+        refusal = message("no interval: the items do not vary in how the raters agree")
         return Kappa(
             kappa, None, None, confidence, n, observed, expected, categories, word, refusal
         )

@@ -112,7 +112,7 @@ def knees(sizes_bytes: FloatArray, latency_ns: FloatArray) -> Staircase:
     """
     curve = _curve(np.asarray(sizes_bytes, dtype=float), np.asarray(latency_ns, dtype=float))
     if curve is None:
-        return Staircase((), None, message("caches.few"))
+        return Staircase((), None, message("these sizes are too few to look for caches in"))
     plateaus = _plateaus(curve)
     hidden = len(plateaus) <= _USUAL
     levels = tuple(
@@ -213,12 +213,15 @@ def _crossing(curve: _Curve, latency: float) -> float:
 
 def _sentence(levels: tuple[Level, ...], memory: float | None) -> Message:
     if not levels:
-        return message("caches.none")
+        return message("the latency has no knee over these sizes: no cache ends among them")
     return message(
-        "caches.found",
+        "caches end at {caches | join(', ')}{% if memory %}; beyond, a load takes {memory}"
+        "{% endif %}{% if unclear %}; “about”: it ends gradually, as others use it too or "
+        "pages lie at random{% endif %}",
         caches=[
             message(
-                "caches.cache",
+                "{% if not clear %}about {% endif %}{size} ({% if latency %}{latency}"
+                "{% else %}no plateau{% endif %})",
                 size=Amount(level.size_bytes, "bytes"),
                 clear=level.clear,
                 latency=None if level.latency_ns is None else Amount(level.latency_ns, "ns"),

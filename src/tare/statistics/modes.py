@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.results.message import Amount, Chosen, Message, message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.downsample import sample
 from tare.statistics.statistic import FloatArray
 
@@ -85,8 +85,8 @@ def modes(values: ArrayLike) -> Modes:
     x = sample(values, MOST)
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:
-        why = message("series.few", n=n) if n < FEWEST else message("series.equal")
-        return Modes((), None, n, None, message("series.modes.unknown", why=why))
+        why = message(phrases.SERIES_FEW, n=n) if n < FEWEST else message(phrases.EQUAL)
+        return Modes((), None, n, None, message("{why}: modes cannot be distinguished", why=why))
     ordered = spread_ties(np.sort(x))
     depth = dip(ordered)
     parts = _split(ordered, depth, _MOST_MODES)
@@ -194,13 +194,22 @@ def _valley(ordered: FloatArray) -> int | None:
 
 def _sentence(found: tuple[Mode, ...], n: int) -> Message:
     if len(found) == 1:
-        return message("series.modes.one", few=n < 50)
+        return message(
+            "one mode: no second one is shown{% if few %} (so few values would show only "
+            "clearly separate ones){% endif %}",
+            few=n < 50,
+        )
     modes = [
         message(
-            "series.modes.mode",
+            "{at} ({share})",
             at=Chosen(float(f"{mode.at:.4g}"), "1"),
             share=Amount(mode.share, "share"),
         )
         for mode in found
     ]
-    return message("series.modes.several", modes=modes)
+    return message(
+        "{modes | length} modes, at {modes | join(', ')}: the program or the machine behaves "
+        "in several ways. Separate them (input, placement, frequency) before one number "
+        "stands for all",
+        modes=modes,
+    )

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from tare.results.message import message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.intervals import RESAMPLES, Interval, apart, percentile_bounds, widened
 from tare.statistics.statistic import FloatArray
 from tare.statistics.tails import mean_refusal
@@ -225,7 +225,7 @@ def _students_t(values: FloatArray, confidence: float) -> Interval:
     n, method = len(values), "Student's t"
     estimate = float(np.mean(values))
     if n < 2:
-        refusal = message("interval.few", n=n, needs=2)
+        refusal = message(phrases.FEW, n=n, needs=2)
         return Interval(estimate, None, None, confidence, method, n, refusal)
     half = float(
         special.stdtrit(n - 1, 0.5 + confidence / 2) * np.std(values, ddof=1) / math.sqrt(n)
@@ -237,7 +237,7 @@ def _refused_sd(values: FloatArray, confidence: float) -> Interval:
     n = len(values)
     estimate = float(np.std(values, ddof=1)) if n > 1 else 0.0
     few = n < FEW
-    refusal = message("interval.few", n=n, needs=FEW) if few else message("interval.equal")
+    refusal = message(phrases.FEW, n=n, needs=FEW) if few else message("all values are equal")
     return Interval(estimate, None, None, confidence, "percentile bootstrap", n, refusal)
 
 

@@ -78,7 +78,17 @@ def normality(values: ArrayLike) -> Normality:
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:
         few = n < FEWEST
-        why = message("series.normality.few", n=n) if few else message("series.normality.equal")
+        why = (
+            message(
+                "{n | counted('value')} {% if n == 1 %}is{% else %}are{% endif %} too few for a "
+                "test of normality: rely on the median",
+                n=n,
+            )
+            if few
+            else message(
+                "all values are equal: the clock may be coarser than the spread. Rely on the median"
+            )
+        )
         return Normality(None, None, None, None, None, n, None, why)
     # Squares of very large or very small values would not be finite.
     x = x / np.abs(x).max()
@@ -165,6 +175,20 @@ def anderson_darling(values: FloatArray) -> tuple[float, float]:
 
 def _sentence(ok: bool, p: float, skew: float, n: int) -> Message:
     if ok:
-        return message("series.normality.normal", p=p_value(p), few=n < 30)
+        return message(
+            "a normal distribution would give such values (Shapiro {p}){% if few %}, though "
+            "few values would hardly show another{% endif %}: mean ± SD describes them as "
+            "well as the median's interval",
+            p=p_value(p),
+            few=n < 30,
+        )
     tail = "high" if skew > 0.5 else "low" if skew < -0.5 else None
-    return message("series.normality.skewed", p=p_value(p), skew=skew, tail=tail)
+    return message(
+        "the values are not normally distributed (Shapiro {p}, skew {skew}): {% if tail %}a "
+        "long tail of {% if tail == 'high' %}large values pulls the mean up{% else %}small "
+        "values pulls the mean down{% endif %}{% else %}they are symmetric, but not normal"
+        "{% endif %}. Use the median's interval, not mean ± SD",
+        p=p_value(p),
+        skew=skew,
+        tail=tail,
+    )

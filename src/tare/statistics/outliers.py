@@ -70,11 +70,17 @@ def outliers(values: ArrayLike, precision: float = 0.01) -> Outliers:
     x = sample(values, _SAMPLE)
     n, total = len(x), len(values)
     if n < FEWEST:
-        sentence = message("series.outliers.few", n=n)
+        sentence = message(
+            "{n | counted('value')} {% if n == 1 %}is{% else %}are{% endif %} too few to "
+            "call one of them an outlier",
+            n=n,
+        )
         return Outliers(None, None, 0, 0, None, None, sentence)
     found = _fences(x)
     if found is None:
-        sentence = message("series.outliers.equal")
+        sentence = message(
+            "at least half of the values are equal: there is no spread to measure others by"
+        )
         return Outliers(None, None, 0, 0, None, None, sentence)
     low, high = found
     below, above = int(np.sum(x < low)), int(np.sum(x > high))
@@ -136,9 +142,14 @@ def medcouple(values: FloatArray) -> float:
 
 def _sentence(below: int, above: int, effect: float | None, ok: bool, n: int) -> Message:
     if below + above == 0:
-        return message("series.outliers.none")
+        return message("no outliers: all values lie within reach of the middle half")
     return message(
-        "series.outliers.far",
+        "{count} of {n | counted('value')} {% if count == 1 %}lies{% else %}lie{% endif %} "
+        "far from the others ({% if above and below %}{above} above and {below} below"
+        "{% elif above %}above{% else %}below{% endif %}){% if not effect %}; the median is "
+        "not affected{% else %} and {% if count == 1 %}moves{% else %}move{% endif %} the "
+        "mean by {effect}: {% if small %}too little to matter{% else %}report the median, "
+        "and look for what happened in those trials{% endif %}{% endif %}",
         count=below + above,
         n=n,
         above=above,

@@ -139,7 +139,10 @@ def mean_gate_refusal(first: FloatArray, second: FloatArray) -> Message | None:
     """
     killed = sum(int(np.isposinf(values).sum()) for values in (first, second))
     if killed:
-        return message("interval.mean_killed", killed=killed)
+        return message(
+            "the mean is not known: {killed | counted('run')} exceeded the time limit",
+            killed=killed,
+        )
     return next(filter(None, map(mean_refusal, (first, second))), None)
 
 

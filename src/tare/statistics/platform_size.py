@@ -290,10 +290,20 @@ def _refusal(
 ) -> tuple[Literal["sizes", "blocks"], Message] | tuple[None, None]:
     if usable < FEWEST_SIZES:
         return "sizes", message(
-            "size_model.few_sizes", needs=FEWEST_SIZES, planned=planned, sizes=sizes, usable=usable
+            "PTO and PSO not identifiable: {usable} of {needs} sizes{% if usable < sizes %} "
+            "with enough good blocks{% endif %}{% if planned and planned != sizes %} ("
+            "{sizes} of {planned} planned ones were measured){% endif %}",
+            needs=FEWEST_SIZES,
+            planned=planned,
+            sizes=sizes,
+            usable=usable,
         )
     if blocks < FEWEST_BLOCKS:
-        return "blocks", message("size_model.few_blocks", needs=FEWEST_BLOCKS, blocks=blocks)
+        return "blocks", message(
+            "PTO and PSO not identifiable: {blocks} of {needs} blocks that have every size",
+            needs=FEWEST_BLOCKS,
+            blocks=blocks,
+        )
     return None, None
 
 
@@ -325,7 +335,11 @@ def _fitted(
         verdict=judge_size(pso, margin),
         misfit=None if at is None else _misfit(cores[at], math.exp(best.middles[at])),
         refusal=None,
-        extrapolated=message("size_model.extrapolated", chr=float(core_ratio.max()))
+        extrapolated=message(
+            "the platform-type overhead (PTO) is that at CHR = 1, too far from the largest "
+            "size measured (CHR = {chr})",
+            chr=float(core_ratio.max()),
+        )
         if far
         else None,
         n=len(y),
@@ -333,7 +347,12 @@ def _fitted(
 
 
 def _misfit(cores: float, factor: float) -> Message:
-    return message("size_model.misfit", cores=Chosen(float(cores), "cores"), factor=factor)
+    return message(
+        "no shape of the model fits: at {cores} the overhead is off it by a factor of "
+        "{factor}. Intervals are widened by how far sizes are off",
+        cores=Chosen(float(cores), "cores"),
+        factor=factor,
+    )
 
 
 def judge_size(pso: Factor, margin: float) -> Verdict:

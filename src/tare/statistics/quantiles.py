@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from tare.errors import ValuesError
 from tare.results.message import message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.intervals import Interval, quantile_ranks, trials_needed, widened
 from tare.statistics.statistic import FloatArray, interpolate
 
@@ -269,7 +269,7 @@ def quantiles(
         estimate = interpolate(found[below], found[above], share)
         method, ends = "order statistics", bounds[q]
         if ends is None:
-            refusal = message("interval.few", n=n, needs=needs[q])
+            refusal = message(phrases.FEW, n=n, needs=needs[q])
             intervals.append(Interval(estimate, None, None, confidence, method, n, refusal))
         else:
             low, high = found[ends[0]], found[ends[1]]

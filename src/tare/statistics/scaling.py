@@ -24,6 +24,25 @@ from tare.statistics.segments import FINEST, Model, Pieces
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steps import Steps, gather
 
+_ERROR = (
+    "One line errs by {% if share %}up to {share} of a step's mean{% else %}an unknown share"
+    "{% endif %}"
+)
+_ERRS = (
+    "one line errs by {% if share %}up to {share} of a step's mean{% else %}an unknown share"
+    "{% endif %}"
+)
+_SCALING_TEXTS = {
+    "linear": (
+        "linear from {span}: one line fits every step within {error}{% if seen %}; an error "
+        "of {seen} would have been detected{% endif %}"
+    ),
+    "falling": (
+        "falling from {span}: one line fits every step within {error}{% if seen %}; an error "
+        "of {seen} would have been detected{% endif %}"
+    ),
+}
+
 #: Windows at a step beyond which a quieter machine is the better advice.
 _MOST_WINDOWS = 50
 #: Steps that one sentence names.
@@ -72,18 +91,36 @@ def _concluded(
     ranges = [_range(s.start, s.end) for s in lines]
     if verdict == "linear" or (verdict == "falling" and ceiling[0] is None):
         return message(
-            f"scaling.{verdict}", span=ranges[0], error=Amount(error, "share"), seen=_share(sees)
+            _SCALING_TEXTS[verdict], span=ranges[0], error=Amount(error, "share"), seen=_share(sees)
         )
     if not lines:
-        return message("scaling.flat", span=_range(segments[0].start, segments[0].end))
+        return message(
+            "flat from {span}: no increase", span=_range(segments[0].start, segments[0].end)
+        )
     flat = _ceiling_message(*ceiling)
     if verdict in ("saturating", "falling"):
-        return message("scaling.saturating", verdict=verdict, span=ranges[0], ceiling=flat)
-    errs = message("scaling.error", share=_share(error))
+        return message(
+            "{% if verdict == 'falling' %}falling{% else %}linear{% endif %} from {span}; "
+            "{ceiling}",
+            verdict=verdict,
+            span=ranges[0],
+            ceiling=flat,
+        )
+    errs = message(_ERROR, share=_share(error))
     if curved:
-        return message("scaling.curved", ranges=ranges, error=errs)
+        return message(
+            "piecewise: bends gradually, near one line each from {ranges | listing}. {error}",
+            ranges=ranges,
+            error=errs,
+        )
     return message(
-        "scaling.piecewise", ranges=ranges, ceiling=flat, apart=_on_no_line(segments), error=errs
+        "piecewise: {% if ranges | length == 1 %}one line{% else %}{ranges | length} lines"
+        "{% endif %} from {ranges | join(', ')}{% if ceiling %}; {ceiling}{% endif %}"
+        "{% if apart %}; without {apart | listing}{% endif %}. {error}",
+        ranges=ranges,
+        ceiling=flat,
+        apart=_on_no_line(segments),
+        error=errs,
     )
 
 
@@ -95,7 +132,7 @@ def _ceiling_message(at: float | None, low: float | None, high: float | None) ->
     if at is None:
         return None
     return message(
-        "scaling.ceiling",
+        "flat from {place}{% if low %} [{low}, {high}]{% endif %} on",
         place=_place(at),
         low=None if low is None else _place(low),
         high=None if high is None else _place(high),
@@ -103,7 +140,7 @@ def _ceiling_message(at: float | None, low: float | None, high: float | None) ->
 
 
 def _range(start: float, end: float) -> Message:
-    return message("scaling.range", start=_place(start), end=_place(end))
+    return message("{start} to {end}", start=_place(start), end=_place(end))
 
 
 def _place(x: float) -> Chosen:
@@ -118,8 +155,10 @@ def _apart(x: FloatArray, errors: FloatArray, most: float) -> Message:
     """Say that one line describes all steps but a few; ``most``: the error that it may have."""
     far = errors > most
     return message(
-        "scaling.apart",
-        errs=message("scaling.errs", share=_share(float(errors.max()))),
+        "inconclusive: {errs} at {places | join(', ')}{% if others %} and {others} more"
+        "{% endif %}, and by at most {rest} elsewhere. Measure more steps near there, with "
+        "at least 3 windows each",
+        errs=message(_ERRS, share=_share(float(errors.max()))),
         places=[_place(float(place)) for place in x[far][:_MOST_NAMED]],
         others=max(0, int(far.sum()) - _MOST_NAMED),
         rest=Amount(float(errors[~far].max(initial=0.0)), "share"),
@@ -132,11 +171,16 @@ def _too_noisy(at: Steps, error: float, scatter: float, sees: tuple[float, float
     ``scatter``: relative, of steps about the line; ``sees``: the error that would be seen, and the
     one that is to be.
     """
-    errs = message("scaling.errs", share=_share(error))
+    errs = message(_ERRS, share=_share(error))
     if not math.isfinite(sees[0]):
-        return message("scaling.few_noisy", errs=errs, steps=len(at.x))
+        return message(
+            "inconclusive: {errs} at {steps} steps, too few to distinguish it from chance. "
+            "Measure at 10 or more",
+            errs=errs,
+            steps=len(at.x),
+        )
     return message(
-        "scaling.noisy",
+        "inconclusive: {errs} at {steps} steps, and an error of {seen} may go undetected. {remedy}",
         errs=errs,
         steps=len(at.x),
         seen=Amount(sees[0], "share"),
@@ -148,11 +192,19 @@ def _remedy(at: Steps, scatter: float, sees: tuple[float, float]) -> Message:
     windows = float(np.mean(at.counts))
     within = None if at.scatter is None else float(np.median(at.scatter / np.sqrt(at.counts)))
     if within is not None and scatter > 2 * within:
-        return message("scaling.remedy.steps")
+        return message(
+            "More windows would not help, because steps differ by more than their windows. "
+            "Measure at smaller steps, or on an idle machine"
+        )
     wanted = math.ceil(windows * (sees[0] / sees[1]) ** 2)
     if wanted > _MOST_WINDOWS:
-        return message("scaling.remedy.idle")
-    return message("scaling.remedy.windows", wanted=wanted, windows=_place(windows))
+        return message("Measure on an idle machine, or at smaller steps with more windows each")
+    return message(
+        "About {wanted} windows per step instead of {windows} would settle it, or smaller "
+        "steps, or an idle machine",
+        wanted=wanted,
+        windows=_place(windows),
+    )
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,7 +274,7 @@ def besides(found: Scaling) -> Besides | None:
     return Besides(
         _ceiling_message(found.saturates_at, found.saturates_low, found.saturates_high),
         _on_no_line(found.segments),
-        message("scaling.error", share=_share(found.largest_error)),
+        message(_ERROR, share=_share(found.largest_error)),
     )
 
 
@@ -270,10 +322,18 @@ def scaling(x: ArrayLike, y: ArrayLike, steps: FloatArray | None = None) -> Scal
     at = gather(x, y, labels)
     if len(at.x) < FEWEST:
         return _unsaid(
-            "few steps", at, whole, message("scaling.few", steps=len(at.x), fewest=FEWEST)
+            "few steps",
+            at,
+            whole,
+            message(
+                "inconclusive: {steps | counted('step')} cannot distinguish a line from a "
+                "bend. Measure at {fewest} or more",
+                steps=len(at.x),
+                fewest=FEWEST,
+            ),
         )
     if not at.level.any():
-        return _unsaid("zero", at, whole, message("scaling.zero"))
+        return _unsaid("zero", at, whole, message("inconclusive: all values are zero"))
     fits = _fits(at)
     chosen, curved = _chosen(fits)
     straight = chosen if chosen.model.parameters == 2 else fits[0]

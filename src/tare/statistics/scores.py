@@ -30,7 +30,7 @@ from scipy import special
 
 from tare.errors import ValuesError
 from tare.results.message import Message, message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.comparison import require_ratios
 from tare.statistics.intervals import Interval
 from tare.statistics.misjudgement import CONFIDENCE, FEWEST, Shares
@@ -241,11 +241,11 @@ def _refused(estimate: float, n: int, why: Message, method: str = "none") -> Int
 
 
 def _once(estimate: float, n: int) -> Interval:
-    return _refused(estimate, n, message("interval.once"))
+    return _refused(estimate, n, message("needs ≥ 2 trials per task"))
 
 
 def _few(estimate: float, n: int) -> Interval:
-    return _refused(estimate, n, message("interval.few", n=n, needs=FEWEST))
+    return _refused(estimate, n, message(phrases.FEW, n=n, needs=FEWEST))
 
 
 def share_solved(outcomes: Outcomes) -> Estimate:
@@ -532,7 +532,7 @@ def _mean_ratio(logs: FloatArray, error: _Error | None) -> Estimate:
     ratio = math.exp(mean)
     if n < FEWEST:
         return Estimate(_few(ratio, n), _few(ratio, n))
-    unresolved = _refused(ratio, n, message("interval.unresolved", n=n))
+    unresolved = _refused(ratio, n, message(phrases.UNRESOLVED, n=n))
 
     def between(low: float, high: float, method: str) -> Interval:
         if low == high:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.results.message import message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.dependence import dependence_times
 from tare.statistics.interim_analysis import (
@@ -72,7 +72,7 @@ def series_interval(
     if math.isinf(low) or math.isinf(high):
         worth = len(values) / tau[0]
         refusal = message(
-            "interval.dependent",
+            phrases.DEPENDENT,
             quantile=None if quantile == 0.5 else quantile_name(quantile),
             n=len(values),
             effective=round(worth),

@@ -23,6 +23,25 @@ from tare.statistics.distributions import student_cdf
 from tare.statistics.permutation import permutation_p
 from tare.statistics.statistic import FloatArray, IndexArray
 
+_TIMELINE_TEXTS = {
+    "warm_up": (
+        "warm-up inside executions: {% if last == 1 %}the first iteration differs{% else %}"
+        "iterations 1 to {last} differ{% endif %} by up to {size}, {first} to {end} are "
+        "steady; it moves the median by {shift}"
+    ),
+    "drift": (
+        "from the first iteration of every execution to the last, values drift by {size}: no "
+        "part is steady"
+    ),
+    "period": (
+        "inside executions, values recur every {period} iterations and differ by up to {size}"
+        ": no part is steady"
+    ),
+    "positions": (
+        "inside executions, values differ by up to {size} by their position: no part is steady"
+    ),
+}
+
 #: Trials below which nothing is said of their inside, as a series of so few is rejected.
 FEWEST = 6
 #: Share of series without a shared timeline in which one is shown by chance.
@@ -112,7 +131,7 @@ class SharedTimeline:
         """Say what executions have in common, and how far it moves the median of their means."""
         begin = self.steady_from
         return message(
-            f"timeline.{self.kind.replace('-', '_')}",
+            _TIMELINE_TEXTS[self.kind.replace("-", "_")],
             size=Change(1 + self.size),
             shift=Change(1 + self.shift),
             last=begin,

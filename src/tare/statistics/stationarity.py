@@ -16,6 +16,22 @@ from tare.statistics.downsample import Course, course_of
 from tare.statistics.statistic import FloatArray
 from tare.units import p_value
 
+_STATIONARITY_TEXTS = {
+    "constant": "all values are equal: no level can move",
+    "stationary": "the series stays around one level: its beginning and its end agree",
+    "not_stationary": (
+        "the series wanders: its level depends on the time, and more trials do not make its "
+        "median more certain"
+    ),
+    "contradictory": (
+        "the series neither wanders freely nor keeps one level: look for a step or a slow "
+        "drift below before pooling its beginning with its end"
+    ),
+    "not_enough_trials": (
+        "with so few trials, neither a steady level nor a wandering one can be shown"
+    ),
+}
+
 Stay = Literal["stationary", "not stationary", "contradictory", "not enough trials", "constant"]
 
 #: Trials below which neither test is tried.
@@ -104,7 +120,7 @@ def stationarity(series: FloatArray | Course) -> Stationarity:
     clipped = level_p in _CLIPPED
     sign = "=" if not clipped else "≤" if level_p == _CLIPPED[0] else "≥"
     sentence = message(
-        "series.stationarity.tested",
+        "{said} (ADF {adf}, KPSS {kpss})",
         said=_sentence(verdict),
         adf=p_value(adf_p),
         kpss=f"p {sign} {level_p:.2g}",
@@ -114,7 +130,7 @@ def stationarity(series: FloatArray | Course) -> Stationarity:
 
 def _sentence(verdict: Stay) -> Message:
     name = verdict.replace(" ", "_")
-    return message(f"series.stationarity.{name}")
+    return message(_STATIONARITY_TEXTS[name])
 
 
 def dickey_fuller(values: FloatArray, lags: int) -> float:

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from tare.results.message import Amount, Deviation, Message, message
+from tare.statistics import phrases
 from tare.statistics.interim_analysis import (
     FIRST_LOOK,
     MEMORY,
@@ -77,27 +78,48 @@ def change(values: FloatArray, target: Target) -> Refused:
         return None, None
     size = Deviation(found.size, "share")
     if found.kind == "drift":
-        return "drifts", message("stopping.drifts", size=size, trials=found.place)
-    return "jumps", message("stopping.jumps", size=size, trial=found.place)
+        return "drifts", message(
+            "this series drifts: {size} over {trials | counted('trial')}; warm up or rest longer",
+            size=size,
+            trials=found.place,
+        )
+    return "jumps", message(
+        "this series jumps: {size} after trial {trial}; find out what happened then, or warm "
+        "up longer",
+        size=size,
+        trial=found.place,
+    )
 
 
 def clock(values: FloatArray, target: Target) -> Refused:
     """Tell that no number of trials reaches the target, since the clock's tick is in the way."""
     tick, middle = tick_of(values, target.tick), float(np.quantile(values, target.quantile))
     if tick is None:
-        return "coarse", message("interval.unresolved", n=len(values))
+        return "coarse", message(phrases.UNRESOLVED, n=len(values))
     if tick <= target.precision * abs(middle):
         return None, None
     share = Amount(tick / abs(middle), "share") if middle else None
-    return "coarse", message("stopping.coarse", share=share)
+    return "coarse", message(
+        "the clock's tick is {% if share %}{share} of{% else %}larger than{% endif %} the "
+        "value: time more work at once, or with a finer clock",
+        share=share,
+    )
 
 
 def dependence(n: int, tau: float, target: Target, *, refused: bool, enough: bool) -> Refused:
     """Tell that a series is autocorrelated, where that alone is in the way."""
     if refused and target.anytime:
-        return "ordered", message("stopping.ordered", tau=tau)
+        return "ordered", message(
+            "trials are autocorrelated (dependence time {tau}) and not exchangeable: leave "
+            "out anytime, or reset what they leave behind",
+            tau=tau,
+        )
     if tau > MEMORY or (n / tau < FIRST_LOOK and (enough or n >= target.cap)):
-        return "remembers", message("stopping.dependent", n=n, effective=round(n / tau))
+        return "remembers", message(
+            "trials are autocorrelated: {n} count as about {effective} independent ones",
+            n=n,
+            effective=round(n / tau),
+        )
     return None, None
 
 
@@ -151,7 +173,7 @@ def together(decisions: Mapping[str, Decision]) -> Decision:
     reached = [d.reached for d in all_of]
     more = [d.more_trials for d in all_of if d.more_trials is not None]
     refusals = [
-        message("stopping.of", metric=metric, why=d.refusal)
+        message("{metric}: {why}", metric=metric, why=d.refusal)
         for metric, d in decisions.items()
         if d.refusal
     ]
@@ -163,7 +185,7 @@ def together(decisions: Mapping[str, Decision]) -> Decision:
         reached=None if None in reached else max(r for r in reached if r is not None),
         more_trials=max(more) if more else None,
         why=next((d.why for d in all_of if d.why), None),
-        refusal=message("stopping.several", parts=refusals) if refusals else None,
+        refusal=message("{parts | join('; ')}", parts=refusals) if refusals else None,
     )
 
 
@@ -247,7 +269,8 @@ def _decide_above(values: FloatArray, target: Target) -> Decision:
     ordered = np.sort(values)
     refused = Decision(
         True, "refused", None, None, "above",
-        message("stopping.above", killed=int(killed.sum()), n=n),
+        message("{killed} of {n | counted('run')} exceeded the time limit; give a longer "
+            "--timeout", killed=int(killed.sum()), n=n),
     )  # fmt: skip
     ranks = watched_ranks(n, target.quantile)
     if ranks is not None and math.isinf(ordered[ranks[0] - 1]):
@@ -349,7 +372,11 @@ def _look(data: bytes, target: Target) -> Look:
         why, refusal = dependence(n, memory, target, refused=refused, enough=enough)
     if why is None and n >= target.cap:
         why = "wide"
-        refusal = message("stopping.wide", trials=projected)
+        refusal = message(
+            "≈ {trials | counted('trial')} would reach the target, more than any series "
+            "gets: relax it",
+            trials=projected,
+        )
     return Look(False, projected, refused, why, refusal)
 
 

@@ -57,11 +57,19 @@ def mean_refusal(values: ArrayLike) -> Message | None:
     values = checked.series(values)
     n, carriers = len(values), carrying(values)
     if carriers < min(CARRYING, n * _MOST_SHARE):
-        return message("interval.carried", few=max(1, round(carriers)), n=n)
+        return message(
+            "{few} of {n} values {% if few == 1 %}carries{% else %}carry{% endif %} the "
+            "mean's error",
+            few=max(1, round(carriers)),
+            n=n,
+        )
     k = max(_FEWEST_IN_TAIL, int(min(math.sqrt(n), _OF_CARRYING * carriers)))
     index = _tail_index(values, k)
     if index < _LEAST_INDEX * (1 - 1 / k):
-        return message("interval.tail", index=index)
+        return message(
+            "the tail is too heavy for an interval of the mean (estimated index {index})",
+            index=index,
+        )
     return None
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.results.message import Amount, Chosen, Deviation, Message, Said, message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.copies import Copy, copied
 from tare.statistics.downsample import MOST, fences
@@ -31,6 +31,17 @@ from tare.statistics.warmup import cold_start
 
 if TYPE_CHECKING:
     from tare.statistics.time_of_day import TimeOfDay
+
+_DEFECT_TEXTS = {
+    "unsteady": "{said | sentence} Leave out --steady, or measure longer",
+    "units": "{said | sentence} Convert them to one unit, or separate them, and audit again",
+    "requests": "{said}",
+    "corrupt": "{said | sentence} Repair the file or measure again",
+}
+_CYCLE_TEXTS = {
+    "day": "the time of day{% if size %} (± {size}){% endif %}",
+    "week": "the day of the week{% if size %} (± {size}){% endif %}",
+}
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
 #: Precision that is asked for where nothing else is: half-width of the median's interval, relative.
@@ -165,7 +176,9 @@ class Trust:
     def claim(self) -> Message:
         """To what the median can be trusted, and where: "to ± 0.4 % in this session"."""
         return message(
-            "trust.claim",
+            "{% if extent %}to ± {extent}{% if sessions %} {% endif %}{% elif not sessions %}"
+            "these numbers can be trusted{% endif %}{% if sessions == 1 %}in this session"
+            "{% elif sessions %}in these {sessions} sessions{% endif %}",
             extent=None if self.extent is None else Amount(self.extent, "share"),
             sessions=self.sessions if self.sessions < SEVERAL_SESSIONS else None,
         )
@@ -261,17 +274,32 @@ def trust(
     rejections = [_rejection(d) for d in defects]
     unfit = 0 if len(values) == 0 else _not_finite(values)
     if unfit and not any(d.kind == "corrupt" for d in defects):
-        said = message("trust.corrupt", unfit=unfit, n=len(values))
+        said = message(
+            "{unfit} of {n | counted('value')} {% if unfit == 1 %}is no finite number"
+            "{% else %}are not finite numbers{% endif %}: find out what wrote them, and "
+            "measure again",
+            unfit=unfit,
+            n=len(values),
+        )
         rejections.append(Reason("corrupt", said))
     if failed is not None:
-        rejections.insert(0, Reason("failed", message("trust.failed", said=failed)))
+        rejections.insert(0, Reason("failed", message("{said}", said=failed)))
     elif len(values) - unfit < FEWEST:
         n = len(values) - unfit
         if n == 1 and trials_known and not rejections:
-            one = message("trust.one", needs=FEWEST, more=FEWEST - 1)
+            one = message(
+                "one run; {needs} give an interval. Measure {more} more",
+                needs=FEWEST,
+                more=FEWEST - 1,
+            )
             return Trust("REJECT", (Reason("one", one),))
-        few = message("series.few", n=n)
-        said = message("trust.few", said=few, needs=FEWEST, more=FEWEST - n)
+        few = message(phrases.SERIES_FEW, n=n)
+        said = message(
+            "{said}: an interval of the median needs {needs}. Measure {more} more at least",
+            said=few,
+            needs=FEWEST,
+            more=FEWEST - n,
+        )
         rejections.append(Reason("few", said))
     units = None if rejections else mixed_units(values)
     if units is not None and units.certain:
@@ -288,14 +316,30 @@ def trust(
     certain = _certain_doubts(units, grouped, partly_failed)
     cold = cold_start(values, precision)
     if cold is not None and abs(cold.shift) > precision:
-        certain.append(Reason("cold", message("trust.cold", said=cold.sentence), cold.sentence))
+        certain.append(
+            Reason(
+                "cold",
+                message(
+                    "{said}. Leave it out, or run it unmeasured (--warmup 1)", said=cold.sentence
+                ),
+                cold.sentence,
+            )
+        )
     elif cold is not None:
         remarks.append(cold.sentence)
     grounds = [*certain, *doubts, *inside]
     if not trials_known and executions is not None:
-        grounds.append(Reason("executions", message("trust.executions", said=executions)))
+        grounds.append(Reason("executions", message("{said}", said=executions)))
     elif not trials_known:
-        grounds.append(Reason("trials", message("trust.trials")))
+        grounds.append(
+            Reason(
+                "trials",
+                message(
+                    "the file does not say which values are of one execution. Name the column that "
+                    "does: --trial COLUMN, or --trial row if each row is an execution"
+                ),
+            )
+        )
     judged = Trust(
         "DOUBT" if grounds else "TRUST",
         tuple(grounds),
@@ -331,8 +375,28 @@ def with_extent(found: Trust, median: Interval, precision: float, *, narrows: bo
             "more": more if narrows and not grounds else None,
             "coarse": more is None and not is_open,
         }
-        said = message("trust.imprecise", **known)
-        grounds.append(Reason("imprecise", said, message("trust.short.imprecise", **known)))
+        said = message(
+            "{% if half %}± {half}{% else %}the interval is open{% endif %}: "
+            "{% if not half %}values exceed the time limit{% elif more %}about "
+            "{more | counted('more run')} for ± {target}{% elif coarse %}the steps of the "
+            "values are too coarse for ± {target}{% else %}more than ± {target}{% endif %}",
+            **known,
+        )
+        grounds.append(
+            Reason(
+                "imprecise",
+                said,
+                message(
+                    "{% if not half %}not known to ± {target}: the time limit leaves the interval "
+                    "open{% else %}± {half}{% if more %}: about {more | counted('more trial')} "
+                    "for ± "
+                    "{target}{% elif coarse %}: the steps of the values are too coarse for ± "
+                    "{target}"
+                    "{% else %}, more than ± {target}{% endif %}{% endif %}",
+                    **known,
+                ),
+            )
+        )
     return replace(
         found, verdict="DOUBT" if grounds else "TRUST", grounds=tuple(grounds), extent=extent
     )
@@ -349,8 +413,15 @@ def _look_inside(
     """Return the doubt that the timeline of executions is; empty: their means do not mislead."""
     if timeline is None or not timeline.is_doubtful(precision, half_width):
         return []
-    said = message("trust.timeline", said=timeline.sentence, kind=timeline.kind)
-    return [Reason("timeline", said, message("trust.short.timeline", said=timeline.sentence))]
+    said = message(
+        "{said}. {% if kind == 'warm-up' %}Take the means of the steady ones (--steady)"
+        "{% elif kind == 'period' %}Find what happens as often: no iteration need be near "
+        "their mean{% else %}Run more iterations until they settle, or find what makes them "
+        "differ{% endif %}",
+        said=timeline.sentence,
+        kind=timeline.kind,
+    )
+    return [Reason("timeline", said, message("{said} (--steady)", said=timeline.sentence))]
 
 
 def _certain_doubts(
@@ -359,10 +430,14 @@ def _certain_doubts(
     """Return the doubts that do not rest on the order of the values."""
     found = []
     if partly_failed is not None:
-        said = message("trust.some_failed", said=partly_failed)
+        said = message(
+            "{said | sentence} The values are those of successful runs alone. Find out why "
+            "the others fail, and measure again",
+            said=partly_failed,
+        )
         found.append(Reason("some_failed", said))
     if grouped is not None:
-        found.append(Reason("grouped", message("trust.grouped", said=grouped)))
+        found.append(Reason("grouped", message("{said}", said=grouped)))
     if units is not None:
         found.append(_units(units))
     return found
@@ -401,7 +476,7 @@ def beside_cycles(
     if order is not None and moved.ok is False and _is_periodic(left, order, precision):
         doubts.append(_periodic(order))
     else:
-        taken_out = [message("trust.without.cycles", n=len(cycles.cycles))]
+        taken_out = [message("the cycle{% if n > 1 %}s{% endif %}", n=len(cycles.cycles))]
         if moved.ok is False:
             doubts.append(_change_doubt(moved, precision))
             taken_out.append(_taken_out(moved))
@@ -417,10 +492,20 @@ def _cycle_doubt(found: TimeOfDay) -> Reason:
         if test.is_shown and not isinstance(test.cycle, str):
             share = test.share(test.cycle.amplitude)
             size = None if share is None else Amount(share, "share")
-            times.append(message(f"trust.cycle.{name}", size=size))
+            times.append(message(_CYCLE_TEXTS[name], size=size))
     weekly = bool(found.week.is_shown)
     whole = found.covers_whole_periods
-    return Reason("cycles", message("trust.cycles", times=times, weekly=weekly, whole=whole))
+    return Reason(
+        "cycles",
+        message(
+            "values depend on {times | listing}: measure over whole {% if weekly %}weeks"
+            "{% else %}days{% endif %}{% if whole %}, as here{% endif %}, and compare only "
+            "values of the same times",
+            times=times,
+            weekly=weekly,
+            whole=whole,
+        ),
+    )
 
 
 def verdict_of_all(some: Sequence[Trust]) -> Verdict:
@@ -463,8 +548,21 @@ def _units(units: MixedUnits) -> Reason:
     count, factor = units.count, round(units.factor)
     return Reason(
         "units",
-        message("trust.units", count=count, factor=factor, certain=units.certain),
-        message("trust.short.units", count=count, factor=factor),
+        message(
+            "{count | counted('value')} {% if count == 1 %}differs{% else %}differ"
+            "{% endif %} from the others by a factor of about {factor}, with a gap between"
+            "{% if not certain %}: perhaps{% else %}:{% endif %} two units. Convert them to "
+            "one unit, or audit the two kinds as two series",
+            count=count,
+            factor=factor,
+            certain=units.certain,
+        ),
+        message(
+            "{count | counted('value')} {% if count == 1 %}is{% else %}are{% endif %} off by "
+            "a factor of about {factor}",
+            count=count,
+            factor=factor,
+        ),
     )
 
 
@@ -473,7 +571,7 @@ def _rejection(defect: Defect) -> Reason:
         "mixed units": "units", "few requests": "requests", "no steady part": "unsteady"
     }  # fmt: skip
     kind = kinds.get(defect.kind, "corrupt")
-    return Reason(kind, message(f"trust.defect.{kind}", said=defect.message))
+    return Reason(kind, message(_DEFECT_TEXTS[kind], said=defect.message))
 
 
 def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
@@ -501,7 +599,14 @@ def _look(
         What lowers the verdict, what is only to be known, and the evidence of the former.
     """
     if tick_of(values, tick) is None:
-        equal = Reason("equal", message("trust.equal"), message("trust.short.equal"))
+        equal = Reason(
+            "equal",
+            message(
+                "all values are equal, or nearly all: their resolution is unknown. Time more "
+                "work at once, or with a finer clock"
+            ),
+            message("all values are equal, or nearly all"),
+        )
         return [equal], [], None
     order = order or order_of(values)
     if order is None:
@@ -515,7 +620,17 @@ def _look(
     copy = copied(values, sorter)
     if copy is not None:
         repeated = copy_message(copy)
-        doubts.append(Reason("copied", message("trust.copied", copy=repeated), repeated))
+        doubts.append(
+            Reason(
+                "copied",
+                message(
+                    "{copy}, which ties do not explain: find out what repeated them, and leave out "
+                    "the copies",
+                    copy=repeated,
+                ),
+                repeated,
+            )
+        )
     elif left.kind is not None:
         doubts.append(_order_doubt(left, len(values), [_taken_out(found)] if doubts else []))
     changed = found.drift is not None or found.largest is not None
@@ -536,11 +651,31 @@ def _change_doubt(found: Changes, precision: float) -> Reason:
     target = Chosen(precision)
     if found.drift is not None:
         size = Deviation(found.drift, "share")
-        said = message("trust.drift", size=size, target=target)
-        return Reason("drift", said, message("trust.short.drift", size=size))
+        said = message(
+            "from the first trial to the last the values drift by {size}, more than the "
+            "target of {target}: let the machine settle, or spread the trials over blocks in "
+            "random order, and measure again",
+            size=size,
+            target=target,
+        )
+        return Reason(
+            "drift",
+            said,
+            message("values drift by {size} from the first trial to the last", size=size),
+        )
     size, trial = Deviation(found.largest or 0.0, "share"), (found.at or 0) + 1
-    said = message("trust.shift", trial=trial, size=size, target=target)
-    return Reason("shift", said, message("trust.short.shift", trial=trial, size=size))
+    said = message(
+        "at trial {trial} the level changes by {size}, more than the target of {target}: "
+        "find out what happened then, or conclude from the trials on one side of it",
+        trial=trial,
+        size=size,
+        target=target,
+    )
+    return Reason(
+        "shift",
+        said,
+        message("at trial {trial} the level changes by {size}", trial=trial, size=size),
+    )
 
 
 def _order_doubt(order: Order, n: int, without: Sequence[Message]) -> Reason:
@@ -551,7 +686,10 @@ def _order_doubt(order: Order, n: int, without: Sequence[Message]) -> Reason:
     if order.kind == "autocorrelation":
         effective = round(n / order.tau)
         said = message(
-            "trust.autocorrelated",
+            "{% if without %}even with {without | listing} taken out, {% endif %}trials are "
+            "autocorrelated (dependence time {tau}, above {limit}): {n} count as about "
+            "{effective} independent ones. Intervals that ignore it are {times} × too "
+            "narrow. Leave an idle period between trials, or reset what they leave behind",
             without=[*without],
             tau=order.tau,
             limit=Chosen(MOST_TAU, "1"),
@@ -559,31 +697,63 @@ def _order_doubt(order: Order, n: int, without: Sequence[Message]) -> Reason:
             effective=effective,
             times=float(np.sqrt(order.tau)),
         )
-        short = message("trust.short.autocorrelated", n=n, effective=effective)
+        short = message(
+            "trials are autocorrelated: {n} count as about {effective} for the mean",
+            n=n,
+            effective=effective,
+        )
         return Reason("autocorrelated", said, short)
     return _spread_doubt(order, n) if order.kind == "spread" else _periodic(order)
 
 
 def _periodic(order: Order) -> Reason:
     period = period_message(order)
-    return Reason("periodic", message("trust.periodic", said=period), period)
+    return Reason(
+        "periodic",
+        message(
+            "{said}: find what happens as often, since trials taken in step with it are biased",
+            said=period,
+        ),
+        period,
+    )
 
 
 def _taken_out(found: Changes) -> Message:
     if found.at is None:
-        return message("trust.without.drift")
-    return message("trust.without.shifts", shifts=len(found.points), trial=found.at + 1)
+        return message("the drift")
+    return message(
+        "the level {% if shifts > 1 %}shifts (the largest at trial {trial}){% else %}shift "
+        "at trial {trial}{% endif %}",
+        shifts=len(found.points),
+        trial=found.at + 1,
+    )
 
 
 def _spread_doubt(order: Order, n: int) -> Reason:
     spread = order.spread
     if spread.size <= LEAST_SPREAD_RATIO:
-        said = message("trust.spread", tau=spread.tau)
-        return Reason("spread", said, message("trust.short.spread"))
+        said = message(
+            "the spread of the values varies over time (dependence time {tau}): find out "
+            "what disturbed some trials and not others, and measure again",
+            tau=spread.tau,
+        )
+        return Reason("spread", said, message("the spread varies over time"))
     known: dict[str, Any] = {
         "trial": spread.at * n // len(order.course.spaced) + 1,
         "times": float(spread.size),
         "more": spread.ratio > 1,
     }
-    said = message("trust.spread_shift", **known)
-    return Reason("spread_shift", said, message("trust.short.spread_shift", **known))
+    said = message(
+        "from trial {trial} on the values spread {times} × {% if more %}more{% else %}less"
+        "{% endif %}: find out what disturbed some trials and not others, and measure again",
+        **known,
+    )
+    return Reason(
+        "spread_shift",
+        said,
+        message(
+            "from trial {trial} on the values spread {times} × {% if more %}more{% else %}less"
+            "{% endif %}",
+            **known,
+        ),
+    )

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tare.results import phrases
 from tare.results.message import Change, Deviation, Message, message
 from tare.statistics import checked
 from tare.statistics.changes import Changes, change_points, changes
@@ -145,7 +146,11 @@ def warm_up(values: ArrayLike, precision: float = 0.01, found: Changes | None = 
         return _shaped("flat", (), level, 0)
     found = found or changes(values, precision)
     if found.drift is not None and abs(found.drift) > precision:
-        sentence = message("series.warmup.drift", size=Deviation(found.drift, "share"))
+        sentence = message(
+            "no steady state: the values drift by {size} until the end. Measure longer, or "
+            "find what changes",
+            size=Deviation(found.drift, "share"),
+        )
         return WarmUp("no steady state", (), (float(np.mean(values)),), None, False, sentence)
     settled = _classify(values, found.points, precision)
     if settled.shape == "flat" and cold_start(values, precision) is not None:
@@ -171,7 +176,7 @@ class ColdRun:
     @property
     def sentence(self) -> Message:
         """Say how much longer the first run took."""
-        return message("series.warmup.cold", times=Change(self.ratio))
+        return message(phrases.SERIES_WARMUP_COLD, times=Change(self.ratio))
 
 
 def cold_start(values: FloatArray, precision: float = 0.01) -> ColdRun | None:
@@ -202,14 +207,23 @@ def _shaped(
 def _sentence(shape: Shape, start: int) -> Message:
     match shape:
         case "too short":
-            return message("series.warmup.short")
+            return message("the series is too short to show a warm-up")
         case "flat":
-            return message("series.warmup.flat")
+            return message("no warm-up is shown: the first trials are like the last ones")
         case "warm-up":
-            return message("series.warmup.warm", n=start)
+            return message(
+                "warm-up: the first {% if n == 1 %}trial is{% else %}{n} trials are"
+                "{% endif %} slower than those that follow. Leave as many out, or run them "
+                "unmeasured (--warmup)",
+                n=start,
+            )
         case "slowdown":
-            return message("series.warmup.slowdown", trial=start + 1)
-    return message("series.warmup.restless")
+            return message(
+                "slowdown: from trial {trial} on the values are higher than before. Look for "
+                "heat, a depleted budget or growing state",
+                trial=start + 1,
+            )
+    return message("no steady state: the level still changes near the end. Measure longer")
 
 
 def _classify(values: FloatArray, points: Sequence[int], tolerance: float) -> WarmUp:

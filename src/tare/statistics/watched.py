@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.results.message import message
-from tare.statistics import checked
+from tare.statistics import checked, phrases
 from tare.statistics.dependence import dependence_times
 from tare.statistics.exact import ranks as in_order
 from tare.statistics.interim_analysis import CAP, quantile_of
@@ -127,17 +127,17 @@ def watched_interval(values: ArrayLike, q: float = 0.5, tick: float | None = Non
     n = len(values)
     method = "order statistics at every n"
     if n == 0:
-        return Interval(math.nan, None, None, 1 - ERROR, method, n, message("interval.none"))
+        return Interval(math.nan, None, None, 1 - ERROR, method, n, message("there are no trials"))
     shown = watched_bounds(np.asarray(values, dtype=float)[None], q)
     estimate, worth = float(shown.middle[0]), int(shown.worth[0])
     if math.isfinite(shown.low[0]):
         bounds = float(shown.low[0]), float(shown.high[0])
         return widened(Interval(estimate, *bounds, 1 - ERROR, method, n), values, tick)
     needs = _boundary(q).first
-    refusal = message("interval.few", n=n, needs=needs)
+    refusal = message(phrases.FEW, n=n, needs=needs)
     if worth < n:
         refusal = message(
-            "interval.dependent",
+            phrases.DEPENDENT,
             quantile=None if q == 0.5 else quantile_name(q),
             n=n,
             effective=worth,

@@ -60,9 +60,15 @@ def fetch(
     # One start of Maven takes as long as all that it fetches.
     for some in [*([maven] if maven else []), *([a] for a in artefacts if a.registry == "pypi")]:
         if len(some) == 1:
-            stage(message("application.image.artefact", name=some[0].name, version=some[0].version))
+            stage(
+                message(
+                    "making the image: fetching {name} {version}",
+                    name=some[0].name,
+                    version=some[0].version,
+                )
+            )
         else:
-            stage(message("application.image.artefacts", count=len(some)))
+            stage(message("making the image: fetching {count} artefacts of Maven", count=len(some)))
         with tempfile.TemporaryDirectory(dir=scratch) as own:
             folder = Path(own, "files")
             folder.mkdir()

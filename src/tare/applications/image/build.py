@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tare
-from tare.applications.image import artefacts, cache, debian, engine, sources, tree
+from tare.applications.image import artefacts, cache, debian, engine, phrases, sources, tree
 from tare.applications.image.cache import Entry
 from tare.applications.image.engine import EngineImage
 from tare.applications.image.lock import Lock, Package
@@ -16,6 +16,8 @@ from tare.errors import ExperimentError
 from tare.host.cache import stamp_of_tree
 from tare.results.message import Said, message
 from tare.workloads.application import DATA, FILES, HOST_NAME, Application
+
+_IMAGE_FILES = "adding the application's files to the image, and computing its SHA-256"
 
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(:[a-z0-9-]+)?(=[0-9][A-Za-z0-9.+~:-]*)?")
 _SUITE = re.compile(r"[a-z][a-z0-9-]*")
@@ -228,7 +230,7 @@ def _base(
             tree.make_folder(root / folder[1:])
         for path, text in PLACED.items():
             tree.place(root, path, text.encode())
-        stage(message("application.image.digest"))
+        stage(message("making the image: computing the SHA-256 of its files"))
         return packages
 
     return cache.entry(_base_key(application, source, *locked), make, _waiting(stage))
@@ -251,17 +253,17 @@ def _with_files(
         return base, False
 
     def make(root: Path) -> tuple[Package, ...]:
-        stage(message("application.image.files"))
+        stage(message(_IMAGE_FILES))
         tree.link_copy(base.path, root)
         target = root / FILES[1:]
         artefacts.fetch(application.image.artefacts, target, root.parent, stage)
         if artefacts.files(application, target) != files:
             raise ExperimentError(f"files of {application.name} changed while they were copied")
-        stage(message("application.image.files"))
+        stage(message(_IMAGE_FILES))
         return base.about.packages
 
     return cache.entry(_key(application, base, files), make, _waiting(stage))
 
 
 def _waiting(stage: Stage) -> Callable[[], None]:
-    return lambda: stage(message("application.image.waiting"))
+    return lambda: stage(message(phrases.IMAGE_WAITING))

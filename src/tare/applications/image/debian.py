@@ -81,7 +81,7 @@ def fill(
     with tempfile.TemporaryDirectory(dir=root.parent, ignore_cleanup_errors=True) as scratch:
         argv = _command(packages, suite, locked, Path(scratch))
         environment = os.environ | {"SOURCE_DATE_EPOCH": EPOCH, "TMPDIR": scratch, "LC_ALL": "C"}
-        stage(message("application.image.lists", suite=suite))
+        stage(message("making the image: reading the package lists of {suite}", suite=suite))
         watched = _Watched(stage)
         with subprocess.Popen(
             contained(argv, mapped=True), env=environment,
@@ -190,9 +190,9 @@ class _Watched:
         if line.startswith(_BEGINS_PACKAGES):
             self._began = time.monotonic()
         elif line.startswith("I: downloading packages"):
-            self._stage(message("application.image.base"))
+            self._stage(message("making the image: installing the base system"))
         elif line.startswith("I: creating tarball"):
-            self._stage(message("application.image.unpacking"))
+            self._stage(message("making the image: copying its files"))
         elif self._began is None:
             return
         elif found := _NEW.match(line):
@@ -204,7 +204,7 @@ class _Watched:
             spent = time.monotonic() - self._began
             self._stage(
                 message(
-                    "application.image.packages",
+                    "making the image: {done} of {of} packages, {left} left",
                     done=self._done // _STEPS,
                     of=self._of // _STEPS,
                     left=Duration(spent / self._done * (self._of - self._done)),

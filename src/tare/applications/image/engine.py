@@ -66,7 +66,13 @@ def fill(root: Path, image: EngineImage, stage: Callable[[Said], None]) -> None:
     PlatformError
         If the engine does not export it.
     """
-    stage(message("application.image.engine", image=image.name, engine=image.engine))
+    stage(
+        message(
+            "making the image: exporting {image} from {engine}",
+            image=image.name,
+            engine=image.engine,
+        )
+    )
     name = lease.new_name()
     labels = (f"--label={LABEL}={name}", f"--label={LABEL}.user={os.geteuid()}")
     with lease.hold(name):

@@ -15,7 +15,7 @@ from typing import IO, BinaryIO, cast
 
 from tare import files
 from tare.agent import client, record
-from tare.applications.image import cache, tree
+from tare.applications.image import cache, phrases, tree
 from tare.applications.image.build import Built, Stage
 from tare.applications.image.lock import Package
 from tare.applications.image.running import contained, ending, identity, last_lines, remove
@@ -75,7 +75,7 @@ def prepared(
         for number, command in enumerate(commands, 1):
             stage(
                 message(
-                    "application.image.prepare",
+                    "prepare: command {number} of {of}: {command}",
                     number=number,
                     of=len(commands),
                     command=" ".join(command),
@@ -86,14 +86,14 @@ def prepared(
             tree.make_readable(data)
         else:
             _take(own, data, user)
-        stage(message("application.image.prepared"))
+        stage(message("prepare: computing the SHA-256 of what the commands left"))
         return ()
 
     # What a user made, others do not use: it need not be what the commands leave.
     who = None if user is None else user.uid
     content = [digests] if digests else []
     name = cache.key("data", built.digest, [list(command) for command in commands], who, *content)
-    entry, _ = cache.entry(name, make, lambda: stage(message("application.image.waiting")))
+    entry, _ = cache.entry(name, make, lambda: stage(message(phrases.IMAGE_WAITING)))
     built.held.append(entry)
     return entry.path, entry.about.digest
 

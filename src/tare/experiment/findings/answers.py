@@ -65,6 +65,17 @@ def _of_all(unit: FindingUnit, results: Results) -> Finding | None:
         return None
     counts = {"killed": killed, "trials": len(results.counted)}
     if unit.killed == "refused":
-        return uncompared(unit.description, message("findings.killed_refused", **counts))
-    left_out = message("findings.killed_left_out", **counts)
+        return uncompared(
+            unit.description,
+            message(
+                "{killed} of {trials | counted('trial')} exceeded the time limit, so how far "
+                "values spread is not known: use a longer limit",
+                **counts,
+            ),
+        )
+    left_out = message(
+        "{killed} of {trials | counted('trial')} exceeded the time limit and are left out "
+        "here: this holds for the trials that ended",
+        **counts,
+    )
     return msgspec.structs.replace(found, caveats=(left_out, *found.caveats))

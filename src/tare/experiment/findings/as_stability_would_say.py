@@ -18,6 +18,16 @@ from tare.results.finding import Column, Finding, Table
 from tare.results.message import Message, message
 from tare.statistics.stability_words import RESAMPLES, Of, percentile_intervals, word
 
+_COUNTS_TEXTS = {
+    "mean": "means of pooled iterations by {factor}, in cells: {pairs | join('; ')}",
+    "sd": "SDs of pooled iterations by {factor}, in cells: {pairs | join('; ')}",
+}
+_TABLE_TEXTS = {
+    "mean": "Mean by {factor}, each vs. another, {basis}",
+    "sd": "SD by {factor}, each vs. another, {basis}",
+    "isolate": "SD with isolate vs. without, {basis}",
+}
+
 _DESCRIPTION = Description(
     name="as_stability_would_say",
     title="Means and SDs of pooled iterations: lesser, higher, same, overlap",
@@ -64,7 +74,13 @@ def find(results: Results) -> Finding | None:
         verdict="none",
         basis=str(basis),
         tables=tuple(table for _, table in made),
-        caveats=(message("as_stability_would_say.pooled"),),
+        caveats=(
+            message(
+                "iterations and workers are pooled as if each were a trial, so these intervals "
+                "are too narrow. Equal cells can appear to differ in more than half of all "
+                "cases. “Same” only means that one interval contains the other"
+            ),
+        ),
     )
 
 
@@ -93,15 +109,16 @@ def _table(wanted: _Wanted, cells: Cells) -> Table:
             row[f"{first} {second}"] = _word(by_level.get(first), by_level.get(second), known)
         rows.append(row)
     return Table(
-        title=message(
-            f"as_stability_would_say.table.{name}", basis=str(cells.basis), factor=factor
-        ),
+        title=message(_TABLE_TEXTS[name], basis=str(cells.basis), factor=factor),
         columns=(
             *level_columns(factors),
             *(Column(key=f"{a} {b}", title=f"{a} vs. {b}") for a, b in pairs),
         ),
         rows=tuple(r for r in rows if any(r[f"{a} {b}"] for a, b in pairs)),
-        note=message("as_stability_would_say.table.note", resamples=RESAMPLES),
+        note=message(
+            "Percentile bootstrap, R = {resamples}, 95 %. The first is … than the second",
+            resamples=RESAMPLES,
+        ),
     )
 
 
@@ -117,10 +134,15 @@ def _counts(wanted: _Wanted, table: Table) -> Message:
     """Return how many cells have each word, by pair of levels."""
     _, of, factor, pairs = wanted
     return message(
-        f"as_stability_would_say.counts.{of}",
+        _COUNTS_TEXTS[of],
         factor=factor,
         pairs=[
-            message("as_stability_would_say.pair", first=a, second=b, words=[*_words(counts)])
+            message(
+                "{first} vs. {second}: {words | join(', ')}",
+                first=a,
+                second=b,
+                words=[*_words(counts)],
+            )
             for a, b in pairs
             if (counts := Counter(r[f"{a} {b}"] for r in table.rows if r[f"{a} {b}"]))
         ],
@@ -129,7 +151,7 @@ def _counts(wanted: _Wanted, table: Table) -> Message:
 
 def _words(counts: Counter[str]) -> Iterator[Message]:
     for word_, n in counts.most_common():
-        yield message("as_stability_would_say.word", word=word_, n=n)
+        yield message("{word} {n}", word=word_, n=n)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=100, find=find)

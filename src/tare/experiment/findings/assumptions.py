@@ -58,7 +58,7 @@ def find(results: Results) -> Finding | None:
         verdict="none",
         basis=str(basis),
         tables=(table(tested, "cell"),),
-        caveats=(message("assumptions.left_out", n=left_out),) if left_out else (),
+        caveats=(message("{n | counted('more cell')} not tested", n=left_out),) if left_out else (),
     )
 
 
@@ -69,16 +69,23 @@ def counts(some: Sequence[Assumptions], noun: str) -> Message:
         oks = [ok for one in some if (ok := getattr(one, part).ok) is not None]
         if oks:
             known = len(oks) if len(oks) < len(some) else None
-            said.append(message("assumptions.count", n=sum(oks), known=known, what=title))
+            said.append(
+                message(
+                    "{n}{% if known %} of {known}{% endif %} {what}",
+                    n=sum(oks),
+                    known=known,
+                    what=title,
+                )
+            )
     if not said:
-        return message("assumptions.few")
-    return message("assumptions.counts", counts=said, total=len(some), noun=noun)
+        return message("too few values")
+    return message("{counts | listing} of {total} {noun}", counts=said, total=len(some), noun=noun)
 
 
 def table(some: Sequence[tuple[str, Assumptions]], noun: str) -> Table:
     """Return a row per series, or cell, with whether each assumption holds."""
     return Table(
-        title="Assumptions",
+        title=message("Assumptions"),
         columns=(
             Column(key="series", title=noun),
             *(Column(key=part, title=title) for part, title in PARTS),
@@ -87,7 +94,10 @@ def table(some: Sequence[tuple[str, Assumptions]], noun: str) -> Table:
             {"series": name, **{part: getattr(one, part).ok for part, _ in PARTS}}
             for name, one in some
         ),
-        note=message("assumptions.note"),
+        note=message(
+            "Each test errs in about 5 % of series in which the assumption holds. Shape, "
+            "modes and outliers never lower a verdict. –: too few values"
+        ),
     )
 
 

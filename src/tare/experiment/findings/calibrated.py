@@ -42,12 +42,16 @@ def find(results: Results) -> Finding | None:
         return None
     scaling = cpu_scaling(results.fact)
     if scaling is None:
-        return _finding("inconclusive", message("calibrated.unknown"))
+        return _finding(
+            "inconclusive", message("CPU scaling was not measured on this machine: tare calibrate")
+        )
     if results.fact("calibration_changed") is not None or results.fact(_LOST) is None:
         return _finding("inconclusive", scaling)
     found = ranges(results.fact)
     if not found:
-        return _finding("inconclusive", message("calibrated.no_range"), scaling)
+        return _finding(
+            "inconclusive", message("no linear range was found: tare calibrate"), scaling
+        )
     ranges_of = {label: _range(share, found) for label, share in shares.items()}
     verdict, judged = _judged(shares, ranges_of)
     return _finding(
@@ -65,7 +69,7 @@ def _finding(verdict: Answer, *answer: Message, **more: Any) -> Finding:
         question=_DESCRIPTION.question,
         answer=answer,
         verdict=verdict,
-        settle=message("settle.calibrate") if verdict == "inconclusive" else None,
+        settle=message("tare calibrate") if verdict == "inconclusive" else None,
         **more,
     )
 
@@ -88,7 +92,8 @@ def cpu_scaling(fact: Fact) -> Message | None:
         return None
     r2, lost = fact("calibration_r_squared"), fact(_LOST)
     source = message(
-        "calibrated.source",
+        "{date}, {workload} on {platform}{% if r2 is not none %}, R² = {r2 | r_squared}"
+        "{% endif %}{% if lost %}, {lost} of the CPU time went to other work{% endif %}",
         date=date,
         workload=str(fact("calibration_workload")),
         platform=str(fact("calibration_platform")),
@@ -97,16 +102,37 @@ def cpu_scaling(fact: Fact) -> Message | None:
     )
     changed = fact("calibration_changed")
     if isinstance(changed, str):
-        return message("calibrated.changed", changed=changed, source=source)
+        return message(
+            "CPU scaling of this machine is out of date, because it has changed ({changed}): "
+            "tare calibrate. Last calibration: {source}",
+            changed=changed,
+            source=source,
+        )
     if lost is None:
-        return message("calibrated.unrecorded", source=source)
+        return message(
+            "CPU scaling of this machine is uncertain, because CPU use by others was not "
+            "recorded: tare calibrate. Last calibration: {source}",
+            source=source,
+        )
     linear = [_named(one) for one in ranges(fact)]
-    return message("calibrated.scaling", verdict=verdict, ranges=linear, source=source)
+    return message(
+        "CPU scaling of this machine: {% if verdict != 'linear' or not ranges %}{verdict}"
+        "{% if ranges %}, {% endif %}{% endif %}{% if ranges %}linear from {ranges | listing}"
+        "{% endif %} ({source})",
+        verdict=verdict,
+        ranges=linear,
+        source=source,
+    )
 
 
 def _named(of: Range) -> Message:
     low, high = (Chosen(cpus, "1") for cpus in of)
-    return message("calibrated.range", low=low, high=high)
+    return message(
+        "{low}{% if high != low %} to {high}{% endif %} CPU"
+        "{% if high.value != 1 or high != low %}s{% endif %}",
+        low=low,
+        high=high,
+    )
 
 
 def ranges(fact: Fact) -> list[Range]:
@@ -155,16 +181,28 @@ def _judged(
     outside = {share for label, share in shares.items() if ranges_of[label] is None}
     if outside:
         some = [Chosen(share, "1") for share in sorted(outside)]
-        return "no", message("calibrated.outside", shares=some)
+        return "no", message(
+            "{shares | listing} {% if shares | length == 1 and shares[0].value == 1 %}CPU"
+            "{% else %}CPUs{% endif %} {% if shares | length == 1 %}is{% else %}are"
+            "{% endif %} outside every linear range: speed there does not follow from that "
+            "of other shares",
+            shares=some,
+        )
     used = sorted({one for one in ranges_of.values() if one is not None})
     if len(used) > 1:
-        return "no", message("calibrated.several", ranges=[_named(one) for one in used])
-    return "yes", message("calibrated.one", linear=_named(used[0]))
+        return "no", message(
+            "the CPU shares are in {ranges | length} linear ranges ({ranges | listing}): "
+            "across them, half of the CPU is not half of the speed",
+            ranges=[_named(one) for one in used],
+        )
+    return "yes", message(
+        "all CPU shares are in one linear range ({linear})", linear=_named(used[0])
+    )
 
 
 def _table(shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]) -> Table:
     return Table(
-        title="CPU shares and their linear ranges",
+        title=message("CPU shares and their linear ranges"),
         columns=(
             Column(key="level", title="level"),
             Column(key="cpus", title="CPU for all workers"),
@@ -183,13 +221,23 @@ def _table(shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]) -
 
 def _caveats(results: Results) -> Iterator[Message]:
     workload, platform = (str(results.fact(f"calibration_{w}")) for w in ("workload", "platform"))
-    yield message("calibrated.caveat.workload", workload=workload)
+    yield message(
+        "calibrated by {workload}: work that waits for memory or disks may scale differently",
+        workload=workload,
+    )
     others = sorted(set(results.levels("platform")) - {platform})
     if others:
-        yield message("calibrated.caveat.platform", platform=platform, others=others)
+        yield message(
+            "calibrated on {platform}: whether {others | listing} scales alike is unknown",
+            platform=platform,
+            others=others,
+        )
     changed = results.fact("calibration_changed_kernel")
     if isinstance(changed, str):
-        yield message("calibrated.caveat.kernel", changed=changed)
+        yield message(
+            "changed since the calibration: {changed}. Quotas may be enforced differently",
+            changed=changed,
+        )
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=120, find=find, killed="used")

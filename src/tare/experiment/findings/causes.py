@@ -18,6 +18,7 @@ from tare.experiment.findings.stability import compare_platforms
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.words import text
+from tare.results import phrases
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message
 from tare.results.verdict import HIGHER
@@ -72,7 +73,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_answer(known, len(rows), cells)),
         verdict="none" if known else "inconclusive",
-        settle=None if known else message("settle.trials", trials=FEWEST),
+        settle=None if known else message(phrases.SETTLE_TRIALS, trials=FEWEST),
         summary=_summary(known, results, cells),
         basis=str(basis),
         tables=(_table(rows, cells),),
@@ -109,16 +110,25 @@ def _cure(best: tuple[Share, Cell] | None, results: Results, basis: Basis) -> st
 def _none(cells: Cells, basis: Basis) -> Finding:
     """Say that no cell is known to be unstable; with too few trials, none can be."""
     few = min((c.n for c in cells.all), default=0)
-    answer = message("causes.stable", limit=Chosen(waiting.WIDE))
+    answer = message(
+        "no cell is unstable: none is less stable than another, and no p10–p90 range exceeds "
+        "{limit} of its median",
+        limit=Chosen(waiting.WIDE),
+    )
     if few < FEWEST:
-        answer = message("causes.too_few", trials=few, least=FEWEST)
+        answer = message(
+            "inconclusive: a spread needs at least {least} trials per cell, {trials} were "
+            "measured. No cell is shown to be less stable than another",
+            trials=few,
+            least=FEWEST,
+        )
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="inconclusive" if few < FEWEST else "none",
-        settle=message("settle.trials", trials=FEWEST) if few < FEWEST else None,
+        settle=message(phrases.SETTLE_TRIALS, trials=FEWEST) if few < FEWEST else None,
         basis=str(basis),
     )
 
@@ -138,15 +148,16 @@ def _unstable(cells: Cells) -> list[tuple[Cell, Message]]:
     for pair, c in compare_platforms(cells, growth)[0]:
         if c.verdict == HIGHER:
             levels = {**pair.levels, pair.factor: pair.level}
-            shown[_key(levels)] = message("causes.why.less_stable", reference=pair.reference)
+            shown[_key(levels)] = message("less stable than {reference}", reference=pair.reference)
     for ladder in ladders(cells):
         for step in ladder.steps:
             if step.growth.low is not None and step.growth.low > 1 + growth:
                 levels = {**step.pair.levels, "workers": step.pair.level}
                 shown.setdefault(
-                    _key(levels), message("causes.why.disturbed", workers=step.workers)
+                    _key(levels),
+                    message("disturbed by {workers | counted('worker')}", workers=step.workers),
                 )
-    wide = message("causes.why.wide", limit=Chosen(waiting.WIDE))
+    wide = message("range above {limit} of the median", limit=Chosen(waiting.WIDE))
     found = [(c, shown.get(_key(c.levels)) or (wide if _is_wide(c) else None)) for c in cells.all]
     return [(c, why) for c, why in found if why is not None]
 
@@ -189,27 +200,34 @@ def _too_short(values: FloatArray, cells: Cells) -> bool:
 def _answer(known: list[tuple[Cell, Explained]], total: int, cells: Cells) -> Iterator[Message]:
     """Give the cells that are explained best, and those that nothing explains."""
     if not known:
-        yield message("causes.unexplained_few", cells=total, least=FEWEST)
+        yield message(
+            "{cells | counted('cell')} {% if cells == 1 %}is{% else %}are{% endif %} "
+            "unstable. Causes: inconclusive with fewer than {least} trials per cell",
+            cells=total,
+            least=FEWEST,
+        )
         return
     some = [(cell, e) for cell, e in known if e.p < waiting.ALPHA and _shown(e)]
     some.sort(key=lambda one: -one[1].share)
     for cell, e in some[:_NAMED]:
         yield message(
-            "causes.explained",
+            "covariates explain {share} of the variance of {where} (n = {n}), largest: "
+            "{covariates | listing}",
             where=where(cell.levels, cells.varied),
             share=Amount(e.share, "share"),
             covariates=[
-                message("causes.covariate", name=s.name, share=Amount(s.share, "share"))
+                message("{name} ({share} alone)", name=s.name, share=Amount(s.share, "share"))
                 for s in _shown(e)[:2]
             ],
             n=e.n,
         )
     if some[_NAMED:]:
-        yield message("causes.others", others=len(some[_NAMED:]))
+        yield message("{others} more in the table", others=len(some[_NAMED:]))
     nothing = [cell for cell, e in known if e.p >= waiting.ALPHA or not _shown(e)]
     if nothing:
         yield message(
-            "causes.unexplained",
+            "no recorded covariate explains the spread of {% if others %}"
+            "{cells | join(', ')} and {others} more{% else %}{cells | listing}{% endif %}",
             cells=[where(cell.levels, cells.varied) for cell in nothing[:_NAMED]],
             others=len(nothing[_NAMED:]),
         )
@@ -232,7 +250,10 @@ def _summary(known: list[tuple[Cell, Explained]], results: Results, cells: Cells
         return None
     share, cell = best
     return message(
-        "causes.summary",
+        "{share} of the variance of {where} is explained by {name}, which need not be its "
+        "cause{% if metric %}. CPU time leaves it out: measure again, into another folder, "
+        "with metric = \"{metric}\"{% if metric == 'cpu_ns' %} (run and compare: --metric "
+        "cpu){% endif %}{% endif %}",
         name=share.name,
         share=Amount(share.share, "share"),
         where=where(cell.levels, cells.varied),
@@ -258,22 +279,35 @@ def _table(found: list[tuple[Cell, Message, Explained | None]], cells: Cells) ->
         single = {s.name: s.share for s in e.shares} if e else {}
         rows.append({**row, **{name: single.get(name) for name in names}})
     return Table(
-        title=message("causes.table.title", basis=str(cells.basis)),
+        title=message(
+            "Share of the variance of trial values explained, {basis}", basis=str(cells.basis)
+        ),
         columns=columns,
         rows=tuple(rows),
-        note=message("causes.table.note"),
+        note=message(
+            "Variance of ranks. Together: adjusted for the number of covariates. Alone: "
+            "squared rank correlation. p by permutation of the trials. Empty: not recorded, "
+            "or constant"
+        ),
     )
 
 
 def _caveats(results: Results, cells: Cells) -> tuple[Message, ...]:
-    found = [message("causes.association")]
+    found = [
+        message(
+            "correlation is not causation: a trial that takes longer for another reason also has "
+            "more context switches and ticks"
+        )
+    ]
     serve = [w.serves for w in results.experiment.workloads]
     if any(serve):
-        found.append(message("causes.whole_trial"))
+        found.append(
+            message("covariates of services are of the whole trial, their start and end included")
+        )
     elif any(w.command for w in results.experiment.workloads):
-        found.append(message("causes.first_thread"))
+        found.append(message("run-queue wait is that of a command's first thread only"))
     if any(_too_short(c.trial_values, cells) for c in cells.all):
-        found.append(message("causes.short_for_steal"))
+        found.append(message("steal is not used in trials below 100 ms: its resolution is 10 ms"))
     return tuple(found)
 
 

@@ -25,7 +25,13 @@ def sentences(some: Sequence[Caveat], levels_of: int | None) -> list[Message]:
     """
     found = _grouped([one for one in some if one.kind == "changed"])
     if levels_of is not None:
-        found.append(message("caveats.levels", session=levels_of))
+        found.append(
+            message(
+                "levels are those of session {session} only; comparisons within blocks use all "
+                "sessions",
+                session=levels_of,
+            )
+        )
     return found
 
 
@@ -45,29 +51,44 @@ def _grouped(some: Sequence[Caveat]) -> list[Message]:
 def _caveat(group: Sequence[Caveat]) -> Message:
     first = group[0]
     where = message(
-        "caveats.where",
+        "{sessions | join(', ')}{% if others %} and {others} more{% endif %}",
         sessions=[named(one.sessions) for one in group[:_MOST_NAMED]],
         others=len(group[_MOST_NAMED:]),
     )
     if first.network is not None:
         differences = same_network.named(first.network)
-        return message("caveats.network", where=where, differences=differences)
+        return message(
+            "the network changed between {where} ({differences})",
+            where=where,
+            differences=differences,
+        )
     what = changes(first.changes)
     if first.kind == "busy" and first.activity is not None:
-        return message("caveats.busy", where=where, activity=activity(first.activity), changes=what)
+        return message(
+            "inconclusive whether the machine changed: {activity} during the probes of "
+            "{where} ({changes})",
+            where=where,
+            activity=activity(first.activity),
+            changes=what,
+        )
     if len(first.sessions) > 1:
-        return message("caveats.machine", where=where, changes=what)
-    return message("caveats.within", where=where, changes=what)
+        return message("the machine changed between {where} ({changes})", where=where, changes=what)
+    return message(
+        "the machine changed during {where} ({changes}). Levels mix both states; comparisons "
+        "within blocks hold",
+        where=where,
+        changes=what,
+    )
 
 
 def changes(some: Sequence[Change]) -> Message:
     """Say what changed: ``syscall.getpid 80.1 ns → 140 ns (+75 % [+71, +79])``."""
     changed = [c for c in some if c.verdict == "changed"]
     return message(
-        "caveats.changes",
+        "{changes | join(', ')}{% if others %} and {others} more{% endif %}",
         changes=[
             message(
-                "caveats.change",
+                "{metric} {before} → {after} ({change})",
                 metric=c.metric,
                 before=Amount(c.before, c.unit),
                 after=Amount(c.after, c.unit),
@@ -81,12 +102,21 @@ def changes(some: Sequence[Change]) -> Message:
 
 def named(sessions: Sequence[int]) -> Message:
     """Name what was compared: "session 1", "sessions 1 and 2"."""
-    return message("caveats.sessions", sessions=[*sessions])
+    return message(
+        "session{% if sessions | length > 1 %}s{% endif %} {sessions | listing}",
+        sessions=[*sessions],
+    )
 
 
 def activity(of: Activity) -> Message:
     """Say what others did to a machine: "others used 1.1 of 2 CPUs"."""
     used, stolen = of.other_cpus or 0.0, of.stolen_cpus or 0.0
     if stolen > used:
-        return message("caveats.stolen", stolen=stolen, cpus=of.cpus)
-    return message("caveats.used", used=used, cpus=of.cpus)
+        return message(
+            "the hypervisor gave {stolen}{% if cpus %} of {cpus}{% endif %} CPUs to others",
+            stolen=stolen,
+            cpus=of.cpus,
+        )
+    return message(
+        "others used {used}{% if cpus %} of {cpus}{% endif %} CPUs", used=used, cpus=of.cpus
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.experiment import metrics, plan, request_quantiles
-from tare.experiment.findings import known
+from tare.experiment.findings import known, phrases
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import RATES
 from tare.experiment.results import REFERENCES, STATUSES, Results, mean_by
@@ -565,20 +565,21 @@ def values_of(results: Results, metric: str | None = None) -> Basis | Message:
         words = IMPORTED_WORDS[imported.lower_is_better]
         return Basis(metric, common[0], more, imported.unit, words)
     if not results.good and not results.killed(metric):
-        return message("cells.none_good")
+        return message(phrases.NONE_GOOD)
     some = results.sample_table.sources(metric)
     if not some:
-        return message("cells.no_metric", metric=metric)
+        return message("nothing to compare: no trial has {metric}", metric=metric)
     by_platform: dict[str, list[str]] = {}
     for source in some:
         rows = results.sample_table.of(metric, source).joined(results.trial_table, "trial")
         for platform in rows.distinct("platform"):
             by_platform.setdefault(str(platform), []).append(source)
     return message(
-        "cells.no_common_source",
+        "nothing to compare: no source of {metric} is common to all trials. "
+        "{sources | join('; ')}{% for platform in missing %}; {platform} has none{% endfor %}",
         metric=metric,
         sources=[
-            message("cells.sources", platform=platform, sources=sources)
+            message("{platform} has {sources | listing}", platform=platform, sources=sources)
             for platform, sources in sorted(by_platform.items())
         ],
         missing=sorted(set(results.levels("platform")) - set(by_platform)),

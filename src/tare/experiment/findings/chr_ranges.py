@@ -139,7 +139,9 @@ def advise(some: Sequence[ChrLine], margin: float) -> Iterator[Message]:
         cases = [case for line in own if (case := _case(line, margin)) is not None]
         if cases:
             yield message(
-                "chr_ranges.kind",
+                "CHR for overhead within {margin}, {kind}: {cases | join('; ')}"
+                "{% if others %}; {others} more in the table{% endif %}(PINNING: "
+                "{% if impact %}{impact} or {% endif %}{practices})",
                 kind=_name(kind),
                 margin=Chosen(margin),
                 cases=cases[:_MOST_NAMED],
@@ -150,16 +152,21 @@ def advise(some: Sequence[ChrLine], margin: float) -> Iterator[Message]:
 
 
 def _name(kind: Intensity | None) -> Message:
-    return message("chr_ranges.name", kind=kind)
+    return message(
+        "{% if kind == 'cpu' %}CPU-intensive{% elif kind == 'io' %}I/O-intensive"
+        "{% elif kind == 'ultra-io' %}ultra-I/O-intensive{% else %}kind of load unknown"
+        "{% endif %}",
+        kind=kind,
+    )
 
 
 def _case(line: ChrLine, margin: float) -> Message | None:
     """Return the CHR range of one line, in words; None: inconclusive for every CHR."""
     if (within := line.within(margin)) is not None:
-        return message("chr_ranges.within", name=line.name, span=_range(within))
+        return message("{span} for {name}", name=line.name, span=_range(within))
     if (above := line.above(margin)) is not None:
         return message(
-            "chr_ranges.above",
+            "none measured for {name} (at CHR {chr} {ratio})",
             name=line.name,
             chr=f"{above.chr:.3g}",
             ratio=ratio_of(above.ratio),
@@ -177,10 +184,16 @@ def caveat(some: Sequence[ChrLine]) -> Message | None:
     if not any(line.kind for line in some):
         return None
     impact, practices = (
-        [message("chr_ranges.of_kind", kind=_name(kind), span=_range(ends)) for kind, ends in own]
+        [message("{span} for {kind}", kind=_name(kind), span=_range(ends)) for kind, ends in own]
         for own in (IMPACT.items(), PRACTICES.items())
     )
-    return message("chr_ranges.contradiction", impact=impact, practices=practices)
+    return message(
+        'PINNING contradicts itself: its section "Impact of CHR" has CHR '
+        "{impact | listing} loads, its best practices {practices | listing} loads. Both are "
+        "of one host with 112 CPUs",
+        impact=impact,
+        practices=practices,
+    )
 
 
 def table(some: Sequence[ChrLine], margin: float) -> Table | None:
@@ -194,7 +207,11 @@ def table(some: Sequence[ChrLine], margin: float) -> Table | None:
                 "case": text(line.name),
                 "measured": _range((line.points[0].chr, line.points[-1].chr)),
                 "within": text(
-                    message("chr_ranges.cell", span=_range(within), above=above is line.points[-1])
+                    message(
+                        "{% if span %}{span}{% elif above %}none{% else %}inconclusive{% endif %}",
+                        span=_range(within),
+                        above=above is line.points[-1],
+                    )
                 ),
                 "above": None if above is None else above.chr,
                 "ratio": None if above is None else above.ratio.value,
@@ -208,7 +225,7 @@ def table(some: Sequence[ChrLine], margin: float) -> Table | None:
         return None
     return Table(
         id="chr_ranges",
-        title=message("chr_ranges.title", margin=Chosen(margin)),
+        title=message("Range of CHR with an overhead within {margin}", margin=Chosen(margin)),
         columns=(
             Column(key="kind", title="kind of load"),
             Column(key="case", title="platform"),
@@ -220,5 +237,12 @@ def table(some: Sequence[ChrLine], margin: float) -> Table | None:
             Column(key="practices", title="PINNING, best practices"),
         ),
         rows=tuple(rows),
-        note=message("chr_ranges.note"),
+        note=message(
+            "CHR: assigned cores over the host's. Within: the whole interval at every CHR "
+            "from there to the largest one measured. Kind of load: as the application "
+            "declares it; kernels are CPU-intensive. A command is CPU-intensive where it is "
+            "on a CPU in half of its wall time (reference, largest size); otherwise it is "
+            "I/O-intensive. Time in which it is ready for a CPU is left out. Of services "
+            "that declare nothing it is unknown"
+        ),
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from tare.experiment.findings import phrases
 from tare.experiment.findings.cells import Pair
 from tare.experiment.findings.level_names import where
 from tare.render.vocabulary import SPREADS, Words
@@ -34,7 +35,12 @@ def blocks_said(pairs: Sequence[Pair]) -> Message:
     """Say how many blocks, or trials without common blocks, the pair with the fewest has."""
     fewest = min(min(len(p.first), len(p.second)) for p in pairs)
     paired = all(p.dependence is None for p in pairs)
-    return message("cells.blocks" if paired else "cells.unpaired", n=fewest)
+    return message(
+        phrases.BLOCKS
+        if paired
+        else "at least {n | counted('trial')} per cell, without common blocks",
+        n=fewest,
+    )
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,8 @@ class Telling:
     def _clause(self, verdict: Verdict, some: Compared, total: int) -> Message:
         if not verdict.conclusive:
             return message(
-                "cells.inconclusive",
+                "inconclusive in {share}{% if few and not more %} (too few trials)"
+                "{% elif more %} ({more}){% endif %}",
                 share=share(len(some), total),
                 few=all(c.low is None for _, c in some),
                 more=more(some),
@@ -80,7 +87,9 @@ class Telling:
         # The clearest case stands for all; the table has the others.
         pair, c = max(some, key=lambda pc: distance(pc[1]))
         return message(
-            "cells.verdict",
+            "{verdict} in {share}{% if ratio %} ({quantity} {ratio}{% if where.levels %} "
+            "{% if 'workload' in where.levels %}for {% endif %}{where}{% endif %}"
+            "{% if several %}, the clearest{% endif %}){% endif %}",
             verdict=self.words.of(verdict, self.margin),
             share=share(len(some), total),
             quantity=self.quantity,
@@ -116,7 +125,7 @@ def more(some: Compared) -> Message | None:
         return None
     seconds = sum(trials * p.seconds for p, trials in wanting)
     return message(
-        "cells.more",
+        phrases.MORE,
         trials=max(trials for _, trials in wanting),
         time=Duration(seconds) if seconds else None,
         few=all(c.low is None for _, c in some),
@@ -130,14 +139,24 @@ def corrected(found: Collection[Comparison | SpreadComparison]) -> tuple[Message
     of_values = all(isinstance(c, Comparison) for c in found)
     waiting = [c for c in found if not c.verdict.conclusive]
     if of_values and blocks < FEWEST_BLOCKS and any(c.low is None for c in waiting):
-        said.append(message("cells.few_blocks", needed=FEWEST_BLOCKS, blocks=blocks))
+        said.append(
+            message(
+                "an interval needs ≥ {needed} common blocks, {blocks} so far",
+                needed=FEWEST_BLOCKS,
+                blocks=blocks,
+            )
+        )
     apart = [c for c in waiting if (c.low or 0) > 1 or (c.high is not None and c.high < 1)]
     if apart:
         needed = blocks_needed(len(found))
         few = of_values and blocks < needed
         said.append(
             message(
-                "cells.corrected",
+                "{some} of {of | counted('interval')} {% if some == 1 %}shows{% else %}show"
+                "{% endif %} a change. {% if needed %}A verdict on "
+                "{of | counted('comparison')} needs ≥ {needed} common blocks, and there are "
+                "{blocks}{% else %}Corrected for {of | counted('comparison')} (Holm), that "
+                "is no verdict{% endif %}",
                 some=len(apart),
                 of=len(found),
                 needed=needed if few else None,
@@ -157,13 +176,22 @@ def blocks_needed(comparisons: int) -> int:
 
 def share(some: int, total: int) -> Message:
     """Say how many of the cells: "the only cell", "all 6 cells", "2 of 6 cells"."""
-    return message("cells.share", some=some, total=total)
+    return message(
+        "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
+        "only cell{% else %}all {total} cells{% endif %}",
+        some=some,
+        total=total,
+    )
 
 
 def smallest_detectable(compared: Compared) -> Message | None:
     """Say what the comparisons without a difference could have shown; None: not known."""
     seen = [c.detectable for _, c in compared if c.detectable is not None]
-    return message("cells.detectable", change=Amount(max(seen), "share")) if seen else None
+    return (
+        message("Smallest detectable change: {change}", change=Amount(max(seen), "share"))
+        if seen
+        else None
+    )
 
 
 def by_level(compared: Compared) -> dict[str, Compared]:

@@ -105,14 +105,20 @@ def over_budget(results: Results) -> Message | None:
         return None
     stopping = results.experiment.stopping
     if stopping.trials is None:
-        return message("completeness.budget_precision", precision=Chosen(stopping.precision))
+        return message(
+            "the budget ended before all medians were known to ± {precision}",
+            precision=Chosen(stopping.precision),
+        )
     short = tuple(cell for cell in short_cells(results) if not cell.given_up)
     if not short:
         return None
     varied = _varied(results.planned)
     never = [where(c.levels, varied) for c in short if not c.good and not c.failed]
     return message(
-        "completeness.budget",
+        "the budget ended before all trials: {short} of {cells | counted('cell')} "
+        "{% if short == 1 %}has{% else %}have{% endif %} {least}{% if most > least %} to "
+        "{most}{% endif %} of {asked}{% if never %}. Never measured: {never | listing}"
+        "{% endif %}",
         short=len(short),
         cells=len(results.planned),
         least=min(cell.good for cell in short),
@@ -134,7 +140,9 @@ def given_up(results: Results) -> list[Message]:
         asked = [c.asked for c in part.cells if c.asked is not None]
         found.append(
             message(
-                "completeness.given_up",
+                "{names | listing} {% if names | length == 1 %}was{% else %}were{% endif %} "
+                "given up after {failed | counted('failed trial')} ({good}{% if asked %} of "
+                "{asked}{% endif %} good){% if why %}: {why}{% endif %}",
                 names=part.names,
                 failed=sum(c.failed for c in part.cells),
                 good=sum(c.good for c in part.cells),
@@ -172,16 +180,16 @@ def _parts(cells: list[ShortCell], planned: tuple[Cell, ...]) -> Iterator[_Part]
 
 def _level(factor: str, level: str) -> Message:
     if factor == "platform":
-        return message("completeness.platform", level=level)
+        return message("platform “{level}”", level=level)
     if factor == "workload":
-        return message("completeness.workload", level=level)
-    return message("completeness.level", factor=factor, level=level)
+        return message("workload “{level}”", level=level)
+    return message("{factor} “{level}”", factor=factor, level=level)
 
 
 def _first(named: Sequence[Atom]) -> list[Atom]:
     """Keep the first of many cells, and say how many others there are."""
     others = len(named[_MOST_NAMED:])
-    more = [message("completeness.more", cells=others)] if others else []
+    more = [message("{cells} more", cells=others)] if others else []
     return [*named[:_MOST_NAMED], *more]
 
 
@@ -194,7 +202,8 @@ def find(results: Results) -> Finding | None:
     kept = tuple(cell for cell in short if not cell.given_up)
     early = over_budget(results) if kept else None
     answer = early or message(
-        "completeness.short",
+        "{short} of {cells | counted('cell')} {% if short == 1 %}has{% else %}have"
+        "{% endif %} fewer good trials than requested: {named | listing}",
         short=len(short),
         cells=len(results.planned),
         named=_first([_named(cell, varied) for cell in short]),
@@ -229,9 +238,18 @@ def _varied(cells: tuple[Cell, ...]) -> list[str]:
 def _named(cell: ShortCell, varied: list[str]) -> Message:
     at = where(cell.levels, varied)
     if cell.asked is None:
-        return message("completeness.cell_given_up", where=at, good=cell.good, failed=cell.failed)
+        return message(
+            "{where} given up ({good} good, {failed} failed)",
+            where=at,
+            good=cell.good,
+            failed=cell.failed,
+        )
     return message(
-        "completeness.cell", where=at, good=cell.good, asked=cell.asked, failed=cell.failed
+        "{where} {good} of {asked}{% if failed %} ({failed} failed){% endif %}",
+        where=at,
+        good=cell.good,
+        asked=cell.asked,
+        failed=cell.failed,
     )
 
 
@@ -255,9 +273,12 @@ def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
             }
             for cell in short
         ),
-        note="Trials that failed are repeated within their block. A cell that keeps failing, or a "
-        "level with which every trial fails, is given up for the session; the next one (--resume) "
-        "tries again.",
+        note=message(
+            "Trials that failed are repeated within their block. A cell that keeps failing, or a "
+            "level with which every trial fails, is given up for the session; the next one "
+            "(--resume) "
+            "tries again."
+        ),
     )
 
 

@@ -16,6 +16,13 @@ from tare.registry import Description, Parameter
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Message, message
 
+_GENERATOR_TEXTS = {
+    "own": "on {cpus | counted('CPU')} of its own",
+    "shared": "on the CPUs of the services",
+    "both": "in some cells on CPUs of its own, in the others on those of the services",
+    "unknown": "on CPUs that were not recorded",
+}
+
 _DESCRIPTION = Description(
     name="conditions",
     title="Parameters, network and load generator of each application",
@@ -101,7 +108,7 @@ def _parameter(parameter: Parameter, cells: Iterable[Mapping[str, str]]) -> dict
 
 
 def _several(said: list[Message]) -> Message:
-    return said[0] if len(said) == 1 else message("conditions.several", parts=[*said])
+    return said[0] if len(said) == 1 else message("{parts | join('; ')}", parts=[*said])
 
 
 def _cpus(own: Collection[float | None]) -> Message:
@@ -109,7 +116,7 @@ def _cpus(own: Collection[float | None]) -> Message:
     kinds = {"unknown" if one is None else "own" if one else "shared" for one in own}
     kind = kinds.pop() if len(kinds) == 1 else "both"
     most = max((one for one in own if one), default=0)
-    return message(f"conditions.generator.{kind}", cpus=round(most))
+    return message(_GENERATOR_TEXTS[kind], cpus=round(most))
 
 
 def sentences(found: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
@@ -120,11 +127,14 @@ def sentences(found: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
         if row["name"] not in _IS:
             parts.append(
                 message(
-                    "conditions.part", name=row["name"], value=row["value"], unit=row.get("unit")
+                    "{name} {value}{% if unit %} {unit}{% endif %}",
+                    name=row["name"],
+                    value=row["value"],
+                    unit=row.get("unit"),
                 )
             )
     return tuple(
-        message("conditions.of", workload=workload, parts=parts)
+        message("{workload}: {parts | join(', ')}", workload=workload, parts=parts)
         for workload, parts in by_workload.items()
         if parts
     )
@@ -133,7 +143,7 @@ def sentences(found: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
 def _table(found: list[dict[str, Any]]) -> Table:
     several = len({row["workload"] for row in found}) > 1
     return Table(
-        title=message("conditions.title"),
+        title=message("What each application was run with"),
         columns=(
             *([Column(key="workload", title="workload")] if several else []),
             Column(key="name", title="condition"),

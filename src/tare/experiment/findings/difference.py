@@ -78,9 +78,14 @@ def question(names: Sequence[str], reference: str, gate: float | None, more: str
     """Ask whether there is a difference; with a gate, whether it is passed."""
     levels, reference = [on_one_line(name) for name in names], on_one_line(reference)
     if gate is None:
-        return message("difference.question", levels=levels, reference=reference)
+        return message(
+            "Is {levels | listing('or')} different from {reference}?",
+            levels=levels,
+            reference=reference,
+        )
     return message(
-        "difference.gate_question",
+        "{% if levels | length > 1 %}Do{% else %}Does{% endif %} {levels | listing} pass the "
+        "gate: at most {gate} {more} than {reference}?",
         levels=levels,
         more=more,
         reference=reference,
@@ -112,13 +117,18 @@ def _verdict(
 def _judged(d: Difference, gate: float | None) -> Message:
     """Give the verdict, and what would settle it where it is inconclusive."""
     answer = d.answer if gate is None else d.gate_answer(gate)
-    return message("difference.judged", answer=answer, more=d.settle(gate))
+    return message("{answer}{% if more %}; {more}{% endif %}", answer=answer, more=d.settle(gate))
 
 
 def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
     yield _judged(d, gate)
-    yield message("difference.rests", second=d.second, first=d.first, of=d.counted)
-    yield message("difference.spreads", second=d.second, first=d.first, spread=d.steadiness)
+    yield message("{second} vs. {first}: {of}", second=d.second, first=d.first, of=d.counted)
+    yield message(
+        "spread of {second} vs. {first}: {spread}",
+        second=d.second,
+        first=d.first,
+        spread=d.steadiness,
+    )
     if d.medians_apart:
         yield d.medians_apart
 
@@ -139,11 +149,12 @@ def _table(found: Sequence[Difference]) -> Table:
     )
     d = found[0]
     return Table(
-        title=message("difference.table.title", reference=d.first, basis=str(d.basis)),
+        title=message("Relative to {reference}, {basis}", reference=d.first, basis=str(d.basis)),
         columns=columns,
         rows=tuple(_row(d) for d in found),
         note=message(
-            "difference.table.note",
+            "{method}, each at {confidence}. “Equivalent”: within {margin}. Cliff's delta: "
+            "how often a compared value is larger, minus how often it is smaller",
             method=d.method,
             confidence=Chosen(d.comparison.confidence),
             margin=Chosen(d.margin),
@@ -169,7 +180,7 @@ def _row(d: Difference) -> dict[str, Any]:
 
 def _analyses(d: Difference) -> Table:
     return Table(
-        title=message("difference.analyses.title", second=d.second),
+        title=message("Interval of {second} at each interim analysis", second=d.second),
         columns=(
             Column(key="n", title="pairs"),
             Column(key="low", title="ratio from", unit="1"),
@@ -177,7 +188,10 @@ def _analyses(d: Difference) -> Table:
             Column(key="level", title="error of this analysis", unit="1"),
         ),
         rows=tuple({"n": k.n, "level": k.level, "low": k.low, "high": k.high} for k in d.looks),
-        note=message("difference.analyses.note", error=Chosen(1 - d.comparison.confidence)),
+        note=message(
+            "All analyses together: a false alarm in at most {error} where nothing differs",
+            error=Chosen(1 - d.comparison.confidence),
+        ),
     )
 
 

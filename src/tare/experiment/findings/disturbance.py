@@ -15,6 +15,14 @@ from tare.statistics.statistic import FloatArray, median
 if TYPE_CHECKING:
     from tare.experiment.results import Results
 
+_NONE = "not recorded"
+_NAME_TEXTS = {
+    "waiting": "waiting for a CPU",
+    "ready": "waiting for a CPU",
+    "stolen": "stolen time",
+    "throttling": "throttling",
+}
+
 #: A smaller share of the time is not worth a name.
 NOTABLE = 0.01
 _WAITING = "waiting"
@@ -101,7 +109,7 @@ def worst(
         if metric in _OF_MACHINE and len(time) and median(duration_ns) < _SHORTEST_NS:
             values, why = (
                 np.array([]),
-                message("disturbance.short", least=Chosen(_SHORTEST_NS, "ns")),
+                message("trials are shorter than {least}", least=Chosen(_SHORTEST_NS, "ns")),
             )
         if len(values) and len(time) and time.mean() > 0:
             shares[what] = float(values.mean() / time.mean())
@@ -115,7 +123,7 @@ def worst(
         if _why_not(ran, wall_ns) is None:
             missing.pop(_WAITING, None)
     elif serves:
-        missing[_WAITING] = message("disturbance.none")
+        missing[_WAITING] = message(_NONE)
     if not shares:
         return None
     what = max(shares, key=shares.__getitem__)
@@ -125,25 +133,31 @@ def worst(
 def _why_not(values: FloatArray, wall_ns: FloatArray) -> Message | None:
     """Return why something is not known of all trials; None: it is."""
     if not len(values):
-        return message("disturbance.none")
+        return message(_NONE)
     if len(values) < len(wall_ns):
-        return message("disturbance.some", trials=len(values), of=len(wall_ns))
+        return message("recorded in {trials} of {of} trials", trials=len(values), of=len(wall_ns))
     return None
 
 
 def said(found: Disturbance | None) -> Message:
     """Return how much it was; of little, what was not measured."""
     if found is None:
-        return message("disturbance.unrecorded")
+        return message("disturbances were not recorded")
     if found.share > NOTABLE and found.what == READY:
-        return message("disturbance.ready", share=Amount(found.share, "share"))
+        return message(
+            "services waited for a CPU in {share} of the time in which they could have run",
+            share=Amount(found.share, "share"),
+        )
     if found.share > NOTABLE:
-        what = message(f"disturbance.name.{found.what}")
-        return message("disturbance.took", what=what, share=Amount(found.share, "share"))
+        what = message(_NAME_TEXTS[found.what])
+        return message(
+            "{what} took {share} of the time", what=what, share=Amount(found.share, "share")
+        )
     return message(
-        "disturbance.little",
+        "no disturbance above {limit} of the time{% if missing %} (not measured: "
+        "{missing | join(', ')}){% endif %}",
         limit=Chosen(NOTABLE),
-        missing=[message(f"disturbance.name.{what}") for what in found.missing],
+        missing=[message(_NAME_TEXTS[what]) for what in found.missing],
     )
 
 
@@ -160,7 +174,13 @@ def lost(counts: FloatArray, trials: int) -> Message | None:
     some = counts[counts > 0]
     if not len(some):
         return None
-    return message("disturbance.lost", trials=len(some), of=trials, most=int(some.max()))
+    return message(
+        "the kernel's records were lost in {trials} of {of | counted('trial')} (up to {most}"
+        "): their times are tare's own, less exact",
+        trials=len(some),
+        of=trials,
+        most=int(some.max()),
+    )
 
 
 def switch_records(results: Results) -> Message | None:
@@ -196,7 +216,9 @@ def switch_records(results: Results) -> Message | None:
     if most <= NOTABLE:
         return None
     return message(
-        "disturbance.switches",
+        "recording {switches} context switches per execution took an estimated {least} to "
+        "{most} of the CPU time ({costs[0]} to {costs[1]} each). Without: "
+        "--no-context-switches, or context_switches = false in a file",
         switches=Amount(round(count), "1"),
         least=Amount(least, "share"),
         most=Amount(most, "share"),

@@ -40,5 +40,7 @@ def why(reason: Reason, trials: int) -> Message:
     """Return a reason in short, without what to do; ``trials``: how many it is of."""
     # Fewer trials are too few to adjust an interval by.
     if reason.kind == "autocorrelated" and trials >= FIRST_LOOK:
-        return message("trusted.adjusted", said=reason.short)
+        return message(
+            "{said}, and the interval of the median is adjusted for it", said=reason.short
+        )
     return reason.short

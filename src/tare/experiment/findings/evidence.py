@@ -39,7 +39,8 @@ def without_ratio(pairs: Sequence[Pair], cells: Cells) -> Message | None:
     if not lacking:
         return None
     return message(
-        "cells.without_ratio",
+        "no ratio of {metric | metric}, because some values are 0. Differences: "
+        "{differences | join('; ')}{% if others %} and {others} more{% endif %}",
         metric=cells.basis.metric,
         differences=[_difference(pair, cells) for pair in lacking[:_MOST_DIFFERENCES]],
         others=len(lacking[_MOST_DIFFERENCES:]),
@@ -51,7 +52,8 @@ def _difference(pair: Pair, cells: Cells) -> Message:
     found = paired_shift(*pair.trial_values, tick=basis.tick, limits=pair.above)
     others = [f for f in cells.varied if f != pair.factor]
     return message(
-        "cells.difference",
+        "{level} − {reference}{% if where and where.levels %} "
+        "{% if 'workload' in where.levels %}for {% endif %}{where}{% endif %}: {difference}",
         level=pair.level,
         reference=pair.reference,
         where=where(pair.levels, others) if others else None,
@@ -80,9 +82,25 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
         Column(key="sd_within", title="SD within a worker", unit=u),
     )
     sds = [key for key in _SDS if any(row[key] is not None for row in rows)]
-    note = (message("cells.table.note"), *([message("cells.table.sds", of=sds)] if sds else []))
+    note = (
+        message(
+            "95 % intervals. Medians: order statistics, adjusted for interim analyses and "
+            "autocorrelation. Ranges of single workers' values: bootstrap over trials"
+        ),
+        *(
+            [
+                message(
+                    "SDs: {% for one in of %}{one | sd}{% if not loop.last %}, {% endif %}"
+                    "{% endfor %}",
+                    of=sds,
+                )
+            ]
+            if sds
+            else []
+        ),
+    )
     return Table(
-        title=message("cells.table.title", basis=str(basis)),
+        title=message("All cells, {basis}", basis=str(basis)),
         columns=columns,
         rows=tuple(rows),
         note=note,

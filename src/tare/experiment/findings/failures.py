@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.experiment.journal import SPEAKING
 from tare.render.escaping import harmless
+from tare.results import phrases
 from tare.results.message import Message, message
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ class Failure:
     def line(self) -> Message:
         """The reason, with the last lines of standard error where there are any: one line."""
         return message(
-            "failures.failure",
+            "{% if differ %}e.g. {% endif %}{reason}{% if lines %}; standard error ends with "
+            '{% for line in lines %}"{line}"{% if not loop.last %} / {% endif %}'
+            "{% endfor %}{% elif silent %}; nothing on standard error{% endif %}",
             reason=self.reason,
             lines=last_lines(self.stderr or ""),
             silent=self.ran and self.stderr == "",
@@ -85,7 +88,11 @@ class Failure:
         lines = last_lines(self.stderr or "", ALONE)
         if not lines:
             return self.line
-        return message("failures.block", reason=self.reason, lines=lines)
+        return message(
+            "{reason}; standard error ends with:{% for line in lines %}\n    {line}{% endfor %}",
+            reason=self.reason,
+            lines=lines,
+        )
 
 
 def last_lines(text: str, most: int = LINES) -> list[str]:
@@ -152,7 +159,7 @@ def reasons(found: Sequence[Failure]) -> Message | None:
     if not found:
         return None
     return message(
-        "failures.reasons",
+        "{failures | join('; ')}{% if others %}; and {others | counted('other reason')}{% endif %}",
         failures=[one.line for one in found[:MOST_KINDS]],
         others=len(found[MOST_KINDS:]),
     )
@@ -163,7 +170,7 @@ def all_failed(trials: int, levels: Sequence[str] = (), *, on: str = "of") -> Me
 
     ``levels``: of which workloads; with ``on="on"`` on which platforms; none: of the whole session.
     """
-    return message("failures.all", trials=trials, levels=list(levels), on=on)
+    return message(phrases.FAILURES_ALL, trials=trials, levels=list(levels), on=on)
 
 
 def by_level(
@@ -178,7 +185,7 @@ def by_level(
         if found:
             failed.append(
                 message(
-                    "failures.level",
+                    "{failed} of {trials | counted('trial')} of {level}: {reasons}",
                     failed=sum(one.trials for one in found),
                     trials=len(some),
                     level=str(name),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tare.experiment.findings import phrases
 from tare.experiment.findings.comparison_summary import spread_kind
 from tare.experiment.findings.evidence import comparison_columns, level_columns, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, uncompared
@@ -43,12 +44,18 @@ def find(results: Results) -> Finding | None:
     errors = {m: _errors(results, m) for m in _METRICS}
     sources = {s for metric in _METRICS for s in results.sample_table.sources(metric)}
     if not any(errors.values()) and "self" not in sources:
-        why = message("harness_error.no_own")
+        why = message(
+            "nothing to compare isolate's times with: only kernels time themselves, and a "
+            "command whose printed time the experiment is about"
+        )
         return uncompared(_DESCRIPTION, why) if ISOLATE in sources else None
     rows = {m: _rows(e, results) for m, e in errors.items() if e}
     growth = _growth(errors, results)
     if not any(rows.values()):
-        return uncompared(_DESCRIPTION, message("harness_error.only_own"))
+        return uncompared(
+            _DESCRIPTION,
+            message("nothing to compare: only the programs themselves recorded their times"),
+        )
     varied = results.varied or ["workload"]
     answer, summary = _answer(rows, growth, results, varied)
     return Finding(
@@ -207,7 +214,8 @@ def _answer(
     for metric, some in shown:
         means, worst = [r["mean"] for r in some], some[0]
         mean = message(
-            "harness_error.mean",
+            "{metric | metric} from {source}: mean error {low}"
+            "{% if [low] | listing != [high] | listing %} to {high}{% endif %}",
             metric=metric,
             source=worst["source"],
             low=Amount(min(means), "ns"),
@@ -218,7 +226,8 @@ def _answer(
             summary.append(mean)
         if worst["sd"] is not None and worst["relative_sd"] is not None:
             spread = message(
-                "harness_error.spread",
+                "{metric | metric} from {source}: SD of the error at most {relative} of the "
+                "time ({sd} for {where})",
                 metric=metric,
                 source=worst["source"],
                 relative=Amount(worst["relative_sd"], "share"),
@@ -231,7 +240,10 @@ def _answer(
         worst = max(own, key=lambda g: g["compared"].ratio or 0.0)
         c: SpreadComparison = worst["compared"]
         larger = message(
-            "harness_error.growth",
+            "{metric | metric} from {source}, spread of the error with {many} workers vs. "
+            "{few}: less stable in {less_stable} of {total} groups{% if conclusive < total %}"
+            ", inconclusive in {total - conclusive}{% endif %}{% if ratio %}; largest change "
+            "of its p10–p90 range: {ratio} ({where}){% endif %}",
             metric=metric,
             source=source,
             few=worst["few"],
@@ -244,7 +256,7 @@ def _answer(
         )
         answer.append(larger)
         summary.append(larger)
-    answer.append(message("checks.trials", n=min(r["n"] for some in rows.values() for r in some)))
+    answer.append(message(phrases.TRIALS, n=min(r["n"] for some in rows.values() for r in some)))
     return tuple(answer), tuple(summary)
 
 
@@ -278,12 +290,17 @@ def _table(metric: str, rows: list[dict[str, Any]], varied: list[str]) -> Table:
     )
     return Table(
         id=metric,
-        title=message("harness_error.table", metric=metric),
+        title=message(
+            "Error of {metric | metric}: source minus the program's own time", metric=metric
+        ),
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
-        note="Mean and SD over all iterations, as STABILITY's tables; the interval of the mean "
-        "is over trials. Errors are relative to the program's own first to last stamp (self), or "
-        "to tare's best source where the program has none.",
+        note=message(
+            "Mean and SD over all iterations, as STABILITY's tables; the interval of the mean "
+            "is over trials. Errors are relative to the program's own first to last stamp "
+            "(self), or "
+            "to tare's best source where the program has none."
+        ),
     )
 
 
@@ -293,7 +310,9 @@ def _growth_table(growth: Sequence[dict[str, Any]], varied: Sequence[str]) -> Ta
     few, many = growth[0]["few"], growth[0]["many"]
     margin = growth[0]["compared"].margin
     return Table(
-        title=message("harness_error.growth_table", few=few, many=many),
+        title=message(
+            "Spread of a harness's error with {many} workers relative to {few}", few=few, many=many
+        ),
         columns=(
             Column(key="metric", title="metric"),
             Column(key="source", title="source"),
@@ -316,7 +335,7 @@ def _growth_table(growth: Sequence[dict[str, Any]], varied: Sequence[str]) -> Ta
             for g in growth
             for c in (g["compared"],)
         ),
-        note=message("stability.table.note", margin=Chosen(margin, "growth")),
+        note=message(phrases.TABLE_NOTE, margin=Chosen(margin, "growth")),
     )
 
 

@@ -16,6 +16,8 @@ from tare.experiment.results import Results
 from tare.results.finding import Finding
 from tare.results.message import Message, Said, each, message
 
+_FAILED_OF = "{failed} of {workload} on {platform}"
+
 #: Findings that explain what the others answer.
 _EXPLAIN = {
     "causes", "platform_advice", "platform_factor", "platform_why", "input_dependence", "variance",
@@ -84,7 +86,7 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     told = _ordered(results, found)
     lead = next((f.name for f in found if told and told[0] in f.head), None)
     if not told:
-        told = [*each(found[0].answer)] if found else [message("headline.nothing")]
+        told = [*each(found[0].answer)] if found else [message("nothing can be concluded yet")]
     early = completeness.over_budget(results)
     trust = trusted.note(results)
     notes = [*([trust] if trust else []), *caveats.notes(sessions.caveats(results))]
@@ -136,7 +138,9 @@ def _basis(results: Results, found: Sequence[Finding]) -> list[Message]:
     good = [n for _, n in results.cells()]
     return [
         message(
-            "headline.basis",
+            "judged by {metric | metric} ({source | source}){% if cost %}, overhead by "
+            "{cost | metric}{% endif %}; {% if least < most %}{least} to {% endif %}"
+            "{most | counted('trial')} per cell; 95 % intervals",
             metric=basis.metric,
             source=basis.source,
             cost=cost.metric if differs and not isinstance(cost, Message) else None,
@@ -159,13 +163,12 @@ def _killed(results: Results) -> list[Message]:
     counts = Counter(zip(killed["workload"], killed["platform"], strict=True))
     return [
         message(
-            "headline.killed",
+            "{killed} of {trials | counted('trial')} exceeded the time limit ("
+            "{where | listing}): medians and overheads count them, other answers do not",
             killed=len(killed),
             trials=len(results.counted),
             where=[
-                message(
-                    "headline.failed_of", failed=n, workload=str(workload), platform=str(platform)
-                )
+                message(_FAILED_OF, failed=n, workload=str(workload), platform=str(platform))
                 for (workload, platform), n in counts.items()
             ],
         )
@@ -183,14 +186,14 @@ def _failures(results: Results) -> list[Message]:
     counts = Counter(zip(failed["workload"], failed["platform"], strict=True))
     return [
         message(
-            "headline.failed",
+            "{failed} of {trials | counted('trial')}{% if others %} of the other cells"
+            "{% endif %} failed and {% if failed == 1 %}is{% else %}are{% endif %} left out ("
+            "{where | listing}): {reasons}",
             failed=len(failed),
             trials=len(counted_in),
             others=bool(over),
             where=[
-                message(
-                    "headline.failed_of", failed=n, workload=str(workload), platform=str(platform)
-                )
+                message(_FAILED_OF, failed=n, workload=str(workload), platform=str(platform))
                 for (workload, platform), n in counts.items()
             ],
             reasons=reasons(failures(results, failed)),

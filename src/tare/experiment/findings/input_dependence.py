@@ -39,7 +39,11 @@ def find(results: Results) -> Finding | None:
     if not effects:
         return uncompared(
             _DESCRIPTION,
-            message("input_dependence.too_few", inputs=results.experiment.inputs),
+            message(
+                "nothing to compare: with {inputs} inputs, no cell has two inputs with two "
+                "trials each. Run more trials, or use fewer inputs",
+                inputs=results.experiment.inputs,
+            ),
         )
     p_mean = holm([e.p_mean for _, e in effects])
     p_spread = holm([e.p_spread for _, e in effects])
@@ -86,12 +90,16 @@ def _answer(rows: list[dict[str, Any]], cells: Cells) -> Iterator[Message]:
     spreads = [r for r in rows if r["p_spread"] < _ALPHA]
     if means:
         clearest = max(means, key=lambda r: r["share"])
-        yield message("input_dependence.means", share=share(len(means), len(rows)))
+        yield message("means depend on the input in {share}", share=share(len(means), len(rows)))
     else:
         clearest = min(rows, key=lambda r: r["p"])
-        yield message("input_dependence.no_means", p=clearest["p"])
+        yield message(
+            "means are not shown to depend on the input (smallest p = {p}, Holm)", p=clearest["p"]
+        )
     yield message(
-        "input_dependence.range",
+        "for {where}{% if several %}, the clearest case{% endif %}, means range over {width} "
+        "({relative}). By chance, they range over at most {chance} (95 %){% if variance %}. "
+        "The input explains {variance} of the variance{% endif %}",
         where=where({f: clearest[f] for f in cells.factors}, cells.varied),
         width=Amount(clearest["range"], cells.basis.unit),
         relative=Amount(clearest["relative"], "share"),
@@ -100,11 +108,11 @@ def _answer(rows: list[dict[str, Any]], cells: Cells) -> Iterator[Message]:
         several=len(means) > 1,
     )
     if spreads:
-        yield message("input_dependence.sds", share=share(len(spreads), len(rows)))
+        yield message("SDs depend on the input in {share}", share=share(len(spreads), len(rows)))
     else:
-        yield message("input_dependence.no_sds")
+        yield message("SDs are not shown to depend on the input")
     yield message(
-        "input_dependence.inputs",
+        "at least {inputs | counted('input')} and {n | counted('trial')} per cell",
         inputs=min(r["inputs"] for r in rows),
         n=min(r["n"] for r in rows),
     )
@@ -125,11 +133,13 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
         Column(key="p_spread", title="p of SDs", unit="1"),
     )
     return Table(
-        title=message("input_dependence.table.cells", basis=str(cells.basis)),
+        title=message("Trials by input, {basis}", basis=str(cells.basis)),
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
-        note="p after Holm over this table: Kruskal–Wallis for the means, Brown–Forsythe for "
-        "the SDs; the range by chance is that of shuffled trials.",
+        note=message(
+            "p after Holm over this table: Kruskal–Wallis for the means, Brown–Forsythe for "
+            "the SDs; the range by chance is that of shuffled trials."
+        ),
     )
 
 
@@ -154,7 +164,7 @@ def _each_input(effects: list[tuple[Cell, GroupEffect]], cells: Cells) -> Table:
         Column(key="mean", title="mean", unit=cells.basis.unit),
         Column(key="sd", title="SD", unit=cells.basis.unit),
     )
-    title = message("input_dependence.table.inputs", basis=str(cells.basis))
+    title = message("Each input, {basis}", basis=str(cells.basis))
     return Table(title=title, columns=columns, rows=tuple(rows))
 
 

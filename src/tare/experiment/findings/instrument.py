@@ -19,13 +19,18 @@ Fact = Callable[[str], Any]
 def own_error(fact: Fact) -> Message | None:
     """Return the measurement error of tare itself; None where it was not measured."""
     found = [
-        message("instrument.error", name=name, error=error)
+        message("{name} {error}", name=name, error=error)
         for name, unit in _FIGURES
         if (error := _error(fact, name, unit))
     ]
     if not found:
         return None
-    return message("instrument.own", place=_place(fact), errors=[*found], source=_source(fact))
+    return message(
+        "Measurement error of tare {place}: {errors | join(', ')} ({source}).",
+        place=_place(fact),
+        errors=[*found],
+        source=_source(fact),
+    )
 
 
 def notable(fact: Fact, ns: float) -> Message | None:
@@ -37,7 +42,7 @@ def notable(fact: Fact, ns: float) -> Message | None:
     if share < _NOTABLE:
         return None
     return message(
-        "instrument.notable",
+        "measurement error of tare {place}: wall {error}, up to {share} of the median ({source})",
         place=_place(fact),
         error=found,
         share=Amount(share, "share"),
@@ -56,9 +61,9 @@ def _error(fact: Fact, name: str, unit: str) -> Deviation | None:
 def _place(fact: Fact) -> Message:
     where = fact("selftest_platform")
     if where in (None, "bare"):
-        return message("instrument.here")
-    return message("instrument.on", platform=str(where))
+        return message("on this machine")
+    return message("on this machine ({platform})", platform=str(where))
 
 
 def _source(fact: Fact) -> Message:
-    return message("instrument.source", date=str(fact("selftest_date")))
+    return message("tare selftest, {date}", date=str(fact("selftest_date")))

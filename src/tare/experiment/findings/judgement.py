@@ -26,6 +26,7 @@ from tare.experiment.findings.side_failures import (
 from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
+from tare.results import phrases
 from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, message
 from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
 from tare.statistics.censored import has_killed
@@ -42,6 +43,42 @@ from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray, exp
 from tare.units import change_interval, chosen, factor, looks_unlike
+
+_GATE_AT_GATE = (
+    "the difference is too close to {margin} to settle it with more pairs: use another gate"
+)
+_DIFFERENCE_TEXTS = {
+    "least": (
+        "at least {pairs | counted('more pair')} are needed for a verdict{% if time %} ("
+        "{time}){% endif %}"
+    ),
+    "more": (
+        "about {pairs | counted('more pair')} would settle it{% if time %} ({time}){% endif %}"
+    ),
+    "more_for_gate": (
+        "about {pairs | counted('more pair')} would settle the gate{% if time %} ({time})"
+        "{% endif %}"
+    ),
+    "least_for_gate": (
+        "at least {pairs | counted('more pair')} are needed to judge the gate{% if time %} ("
+        "{time}){% endif %}"
+    ),
+}
+_GATE_TEXTS = {
+    "pass": (
+        "{second} vs. {first} {ratio}, below {margin} {more} ({where})"
+        "{% if trials is defined %}; {failed or 'none'} of {trials | counted('trial')} failed"
+        "{% endif %}{% if exceeded is defined %}; {exceeded}{% endif %}"
+    ),
+    "fail": (
+        "{second} is {more} than {first} by more than {margin}: {ratio} ({where})"
+        "{% if exceeded is defined %}; {exceeded}{% endif %}"
+    ),
+    "inconclusive": (
+        "{second} vs. {first} {ratio}, not yet above or below {margin} {more} ({where})"
+        "{% if exceeded is defined %}; {exceeded}{% endif %}"
+    ),
+}
 
 #: Difference in written bytes per trial, absolute and relative to the reference, from which on it
 #: is reported.
@@ -182,7 +219,9 @@ class Difference:
         """The ratio of each pair, where they are too few for a verdict."""
         if self.extremes is None or any(self.comparison.killed):
             return None
-        return message("difference.each_pair", ratios=[*map(Change, self.pair_ratios.tolist())])
+        return message(
+            "pairs: {ratios | join(', ')}", ratios=[*map(Change, self.pair_ratios.tolist())]
+        )
 
     @property
     def words(self) -> Words:
@@ -195,7 +234,8 @@ class Difference:
         verdict = self.comparison.verdict
         if verdict.differs:
             return message(
-                "difference.differs",
+                "{second} is {verdict} than {first}{% if margin %} (within {margin})"
+                "{% endif %}: {ratio}{% if exceeded is defined %}; {exceeded}{% endif %}",
                 second=self.second,
                 first=self.first,
                 verdict=self.words.of(verdict),
@@ -205,7 +245,8 @@ class Difference:
             )
         if verdict.conclusive:
             return message(
-                "difference.equivalent",
+                "{second} is equivalent to {first} (within {margin}): {ratio}"
+                "{% if exceeded is defined %}; {exceeded}{% endif %}",
                 second=self.second,
                 first=self.first,
                 margin=Chosen(self.margin),
@@ -215,7 +256,8 @@ class Difference:
         extremes = self.extremes
         if extremes is None or extremes.low is None or extremes.high is None:
             return message(
-                "difference.inconclusive",
+                "inconclusive: {second} vs. {first} {ratio}{% if exceeded is defined %}; "
+                "{exceeded}{% endif %}",
                 second=self.second,
                 first=self.first,
                 ratio=self.estimate,
@@ -223,7 +265,8 @@ class Difference:
             )
         higher, lower = extremes.low > 1, extremes.high < 1
         return message(
-            "difference.extremes",
+            "inconclusive: {second} vs. {first} {ratio} ({level}){% if word %}, {word} in "
+            "all {n} pairs{% endif %}{% if exceeded is defined %}; {exceeded}{% endif %}",
             second=self.second,
             first=self.first,
             ratio=Ratio.of(self.comparison.ratio, extremes.low, extremes.high),
@@ -272,9 +315,13 @@ class Difference:
         more, least = self.comparison.more_pairs, FIRST_LOOK - self.comparison.n
         killed = self._has_bounds and any(self.comparison.killed)
         if more is None and (killed or least <= 0):
-            return message("difference.longer_limit" if killed else "difference.few")
+            return message(
+                phrases.DIFFERENCE_LONGER_LIMIT
+                if killed
+                else "too few pairs to estimate how many more would settle it"
+            )
         about, pairs = ("least", least) if more is None else ("more", more)
-        return message(f"difference.{about}", pairs=pairs, time=_time(pairs * self.seconds))
+        return message(_DIFFERENCE_TEXTS[about], pairs=pairs, time=_time(pairs * self.seconds))
 
     @property
     def medians_apart(self) -> Message | None:
@@ -286,7 +333,11 @@ class Difference:
             return None
         if abs(math.log(c.median_ratio / c.ratio)) < math.log1p(self.margin) / 2:
             return None
-        return message("difference.medians", ratio=Change(c.median_ratio))
+        return message(
+            "ratio of medians {ratio}: the values have separated modes or a skew that the "
+            "typical pair does not show",
+            ratio=Change(c.median_ratio),
+        )
 
     @property
     def of_pairs(self) -> Message | None:
@@ -298,7 +349,9 @@ class Difference:
             return None
         shown = second.estimate / first.estimate
         unlike = looks_unlike(shown, c.ratio, c.low, c.high)
-        return message("difference.of_pairs") if unlike else None
+        return (
+            message("the ratio is that of pairs, the medians are of all trials") if unlike else None
+        )
 
     def settle(self, gate: float | None) -> Message | None:
         """Say what would settle the gate, or without one the verdict; None: it is conclusive."""
@@ -307,16 +360,16 @@ class Difference:
         if self.gate(gate) != "inconclusive":
             return None
         if self.needs_longer_limit(gate):
-            return message("difference.gate.longer_limit")
+            return message("a longer --timeout would settle it")
         # Pairs that settle the verdict narrow the interval for the gate, too.
         is_counted = self.comparison.more_pairs is not None
         if self.few is not None or self.gated is not None or not self.paired or is_counted:
             return self.further
         more, c = self.more_pairs(gate), self.comparison
         if more is None:
-            return message("difference.gate.at_gate", margin=Chosen(gate))
+            return message(_GATE_AT_GATE, margin=Chosen(gate))
         about = "more_for_gate" if c.low is not None else "least_for_gate"
-        return message(f"difference.{about}", pairs=more, time=_time(more * self.seconds))
+        return message(_DIFFERENCE_TEXTS[about], pairs=more, time=_time(more * self.seconds))
 
     def more_pairs(self, gate: float | None) -> int | None:
         """Return how many more pairs would settle the gate, or without one the verdict.
@@ -352,18 +405,23 @@ class Difference:
         if self.failures is not None and self.failures.gate is not None:
             return self.failures.reason
         if (why := self._mean_refusal) is not None:
-            return message("difference.gate.refused", second=self.second, first=self.first, why=why)
+            return message(
+                "{second} vs. {first}: the means are not compared, {why}",
+                second=self.second,
+                first=self.first,
+                why=why,
+            )
         if self.gated is None:
-            where = message("difference.gate.median")
+            where = message("median of pairs")
             ratio: Message | Ratio = self.estimate
         else:
             where = (
-                message("difference.gate.mean")
+                message("mean")
                 if self.gate_on == "mean"
-                else message("difference.gate.quantile", quantile=self.gate_on)
+                else message("{quantile}", quantile=self.gate_on)
             )
             ratio = (
-                message("difference.gate.needed", pairs=pairs_needed(quantile_of(self.gate_on)))
+                message("{pairs} pairs are needed", pairs=pairs_needed(quantile_of(self.gate_on)))
                 if self.gated.low is None
                 and len(self.first_values) < pairs_needed(quantile_of(self.gate_on))
                 else _ratio(self.gated)
@@ -372,7 +430,7 @@ class Difference:
         side = None if self.failures is None else self.failures.candidate
         seen = {} if side is None else {"trials": side.trials, "failed": side.crashed}
         return message(
-            f"difference.gate.{answer}",
+            _GATE_TEXTS[answer],
             where=where,
             second=self.second,
             more=self.words.higher,
@@ -420,7 +478,12 @@ class Difference:
             return None
         if math.exp(means.low) <= max(c.high, 1 + self.margin):
             return None
-        return message("difference.means", second=self.second, ratio=_ratio(means))
+        return message(
+            "the mean of {second} differs more: {ratio}, as some values are much larger (a "
+            "gate sees it with --gate-on mean)",
+            second=self.second,
+            ratio=_ratio(means),
+        )
 
     @property
     def written_apart(self) -> Message | None:
@@ -431,7 +494,8 @@ class Difference:
         if abs(second - first) < max(_NOTABLE_BYTES, _NOTABLE_SHARE * first):
             return None
         return message(
-            "difference.written",
+            "{second} writes {more} per run, {first} {less}; output that is discarded here "
+            "takes longer on a terminal, pipe or disk",
             first=self.first,
             second=self.second,
             less=Amount(first, "bytes"),
@@ -443,15 +507,19 @@ class Difference:
         """The spreads of both compared."""
         s = self.spread
         if self.few is not None:
-            return message("difference.few_requests")
+            return message("inconclusive: too few requests a trial")
         if any(self.comparison.killed):
-            return message("difference.spread_killed")
+            return message(
+                "not compared: runs that exceeded the limit leave the p10–p90 range open"
+            )
         if s is None:
-            return message("difference.sessions_differ")
+            return message("not compared: sessions differ in it as well")
         if s.low is None:
-            return message("difference.few_for_spread", pairs=FEWEST_FOR_RANGE)
+            return message(
+                "inconclusive: a spread needs at least {pairs} pairs", pairs=FEWEST_FOR_RANGE
+            )
         return message(
-            "difference.spread",
+            "{word}{% if margin %} (within {margin}){% endif %}: p10–p90 range {ratio}",
             word=SPREADS.of(s.verdict),
             margin=factor(s.margin) if s.verdict.within_margin else None,
             ratio=Ratio(s.ratio or 1, s.low, s.high),
@@ -493,7 +561,7 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
     if not pairs:
         return _nothing_shared(results, factor, reference)
     if refused := without_ratio(pairs, cells):
-        return message("difference.no_ratio", why=refused)
+        return message("nothing is compared: {why}", why=refused)
     candidates = [own for own, _ in results.cells(STATUSES) if str(own[factor]) != reference]
     level = confidence(len(candidates))
     # Where trials were killed, the upper ends of the ranges are not known.
@@ -555,10 +623,12 @@ def emulated_apart(results: Results) -> Message | None:
 
 def _nothing_shared(results: Results, factor: str, reference: str) -> Message:
     if apart := emulated_apart(results):
-        return message("difference.emulated", why=apart)
+        return message("nothing is compared: {why}", why=apart)
     if hopeless := failing(results, factor):
-        return message("difference.nothing", why=failing_trials(results, factor, hopeless))
-    return message("difference.no_shared_block", reference=reference)
+        return message("nothing is compared: {why}", why=failing_trials(results, factor, hopeless))
+    return message(
+        "nothing is compared: {reference} shares no good block with any other", reference=reference
+    )
 
 
 def failing(results: Results, factor: str) -> list[str]:
@@ -596,15 +666,25 @@ def _difference(
     if looked:
         found = _sequential(results, pair, level, basis.tick)
         comparison, looks = found.comparison, found.looks
-        rests = message("difference.pairs", pairs=comparison.n, analyses=len(looks))
+        rests = message(
+            "{pairs | counted('pair')}{% if analyses %} after {analyses} interim "
+            "{% if analyses == 1 %}analysis{% else %}analyses{% endif %}{% endif %}",
+            pairs=comparison.n,
+            analyses=len(looks),
+        )
     else:
         comparison = compare(first, second, asked.margin, level, tick=basis.tick, limits=pair.above)
         looks = ()
         ends = earlier_ends(results)
         rests = (
-            message("difference.raised", pairs=comparison.n, verdicts=ends)
+            message(
+                "{pairs | counted('pair')}, number raised after "
+                "{verdicts | counted('earlier verdict')}",
+                pairs=comparison.n,
+                verdicts=ends,
+            )
             if ends
-            else message("difference.fixed", pairs=comparison.n)
+            else message("{pairs | counted('pair')}, number fixed beforehand", pairs=comparison.n)
         )
     if pair.levels_of is not None:
         rows = pair.level_rows
@@ -675,7 +755,12 @@ def _more_for_gate(
     if is_refused and shift.low is None and quantile is None:
         pairs = pairs_for_mean(first, second)
         time = pairs and _time(pairs * seconds)
-        refused = message("difference.mean_refused", pairs=pairs, time=time)
+        refused = message(
+            "use --gate-on median or --gate-on p90{% if pairs %}; on the mean it takes about "
+            "{pairs | counted('more pair')}{% if time %} ({time}){% endif %}{% endif %}",
+            pairs=pairs,
+            time=time,
+        )
         return Remedy(refused, pairs, refuses_mean=True)
     if shift.low is not None and shift.high is not None:
         half, gate = (shift.high - shift.low) / 2, math.log1p(stopping.gate)
@@ -683,11 +768,16 @@ def _more_for_gate(
             return None
         needed = _pairs_for_gate(n, shift.middle, half, stopping.gate, shift.gap)
         if needed is None:
-            return Remedy(message("difference.gate.at_gate", margin=Chosen(stopping.gate)))
+            return Remedy(message(_GATE_AT_GATE, margin=Chosen(stopping.gate)))
         more = needed
     if more <= 0:
         return None
-    said = message("difference.more_for_gate", pairs=more, time=_time(more * seconds))
+    said = message(
+        "about {pairs | counted('more pair')} would settle the gate{% if time %} ({time})"
+        "{% endif %}",
+        pairs=more,
+        time=_time(more * seconds),
+    )
     return Remedy(said, more)
 
 
@@ -760,7 +850,8 @@ def judged_before(results: Results) -> Message | None:
     if not ends:
         return None
     return message(
-        "difference.judged_before",
+        "the comparison was also judged at the end of {sessions | counted('earlier session')}"
+        ". The probability of any false alarm is not {error} but up to {most}",
         sessions=ends,
         error=Chosen(ERROR),
         most=Chosen(ERROR * (1 + ends)),

@@ -68,7 +68,12 @@ class Known:
     def name(self) -> Message:
         """What it is: "median wall time"."""
         quantile = None if self.quantile == 0.5 else quantile_name(self.quantile)
-        return message("known.name", quantile=quantile, metric=self.metric)
+        return message(
+            "{% if quantile %}{quantile}{% else %}median{% endif %}"
+            "{% if metric.startswith('response_') %} of the{% endif %} {metric | metric}",
+            quantile=quantile,
+            metric=self.metric,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``--json`` writes."""
@@ -216,7 +221,7 @@ def exceeded(known: Known) -> Message:
     """Count the runs that exceeded the time limit: "26 of 48 runs exceeded 60 ms"."""
     above = known.interval.above
     return message(
-        "known.exceeded",
+        "{killed} of {trials | counted('run')} exceeded {limit}",
         killed=known.killed,
         trials=known.interval.n,
         limit=None if above is None else Chosen(above, "ns"),

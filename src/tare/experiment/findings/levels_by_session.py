@@ -46,15 +46,21 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=(
-            message("levels_by_session.elsewhere", session=results.levels_of),
-            message("levels_by_session.apart"),
+            message(
+                "levels elsewhere in this report are those of session {session}",
+                session=results.levels_of,
+            ),
+            message(
+                "levels are not compared across sessions, because the machine may differ "
+                "between them"
+            ),
         ),
         verdict="none",
         basis=str(basis),
         estimates=tuple(estimates),
         tables=(
             Table(
-                title=message("levels_by_session.table", basis=str(basis)),
+                title=message("Every cell by session, {basis}", basis=str(basis)),
                 columns=(
                     Column(key="session", title="session"),
                     *level_columns(results.varied),
@@ -62,7 +68,7 @@ def find(results: Results) -> Finding | None:
                     *interval_columns("median", "median", basis.unit),
                 ),
                 rows=tuple(rows),
-                note="95 % intervals by order statistics.",
+                note=message("95 % intervals by order statistics."),
             ),
         ),
     )

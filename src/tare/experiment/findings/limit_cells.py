@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tare.experiment import plan
+from tare.experiment.findings import phrases
 from tare.experiment.findings.cells import Basis, basis_of, in_order
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
@@ -133,7 +134,11 @@ def _of_limit(limit: Limit, results: Results) -> LimitCells | Message:
     if isinstance(basis, Message):
         return basis
     if (basis.unit == "bytes") != (limit.of == "memory") or basis.unit not in ("ns", "bytes"):
-        return message("misjudged.no_time", metric=basis.metric)
+        return message(
+            "the limit is a time, and the answers are about {metric | metric}: ask with "
+            "cpu=, wall= or memory=",
+            metric=basis.metric,
+        )
     tables = _executions(results, basis)
     levels = {cell: _levels(results, cell) for cell in tables}
     true: dict[int, FloatArray]
@@ -159,7 +164,10 @@ def _of_limit(limit: Limit, results: Results) -> LimitCells | Message:
             for cell, table in tables.items()
         }
     if any((of_cell <= 0).any() for of_cell in true.values()):
-        return message("misjudged.zero", metric=basis.metric)
+        return message(
+            "{metric | metric} is zero in some executions: no ratio to the true value exists",
+            metric=basis.metric,
+        )
     stopped = _stopped(results, basis.metric)
     found = []
     for cell, table in tables.items():
@@ -180,7 +188,7 @@ def _of_limit(limit: Limit, results: Results) -> LimitCells | Message:
                 trials=tuple(np.array([*table.trials, *gone])[order].tolist()),
             )
         )
-    return LimitCells(limit, basis, tuple(found)) if found else message("cells.none_good")
+    return LimitCells(limit, basis, tuple(found)) if found else message(phrases.NONE_GOOD)
 
 
 def _executions(results: Results, basis: Basis) -> dict[int, Executions]:

@@ -14,6 +14,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.findings.limit_cells import LimitCell, LimitCells, limit_cells
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.results import phrases
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Levels, Message, message
 from tare.statistics.dependence import dependence_time
@@ -142,13 +143,17 @@ def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
         worst.sort(key=lambda one: -one[0])
         shown = worst if len(worst) <= _MOST_SETTINGS else [*worst[: _MOST_SETTINGS - 1], worst[-1]]
         yield message(
-            "misjudged.advice",
+            "set {% if of == 'cpu' %}CPU-time {% elif of == 'wall' %}wall-time "
+            "{% elif of == 'memory' %}memory {% endif %}limits at {settings | listing}"
+            "{% if more %} ({more} more settings between){% endif %}: then at most {chance} "
+            "of runs that need the intended {what} are misjudged",
             what=_what(cells),
             of=cells.limit.of,
             chance=Chosen(ADVISED),
             settings=[
                 message(
-                    "misjudged.setting",
+                    "{factor}{% if what %} the intended {what}{% endif %}{% if limit %} ("
+                    "{limit}){% endif %} {where}",
                     factor=_times(bound),
                     limit=_limit(bound, own, cells),
                     what=_what(cells) if not i else None,
@@ -161,7 +166,9 @@ def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
     stopped = [cell for cell in few if cell.n >= needed(cell, ADVISED).over.needs]
     if stopped:
         yield message(
-            "misjudged.stopped",
+            "more than {chance} of the runs of {where}{% if more %}, and "
+            "{more | counted('more cell')},{% endif %} may have been stopped: no limit is "
+            "wide enough",
             chance=Chosen(ADVISED),
             where=_place(stopped[0], results, whole=True),
             more=len(stopped) - 1,
@@ -174,7 +181,9 @@ def _advice(cells: LimitCells, results: Results) -> Iterator[Message]:
         known_of = [bound for bound in bounds_of if bound is not None]
         highest = max(known_of) if len(known_of) == len(few) else None
         yield message(
-            "misjudged.few",
+            "{n | counted('trial')} cannot show that at most {chance} are misjudged, which "
+            "needs {needs}{% if factor %}; they show at most {loose} for limits at {factor} "
+            "the intended {what}{% if limit %} ({limit}){% endif %}{% endif %}",
             what=_what(cells),
             chance=Chosen(ADVISED),
             n=least.n,
@@ -197,9 +206,17 @@ def _more(cells: LimitCells, results: Results) -> Iterator[Message]:
     quiet = {str(cell.quietest): cell.quietest for cell in cells.all if cell.quietest is not None}
     if quiet:
         some = list(quiet.values())[:_MOST_PROGRAMS]
-        yield message("misjudged.quietest", cells=some, more=len(quiet) - len(some))
+        yield message(
+            "the true value is the median of the least disturbed cell: {cells | join(', ')}"
+            "{% if more %}, and {more} more{% endif %}",
+            cells=some,
+            more=len(quiet) - len(some),
+        )
     else:
-        yield message("misjudged.told", metric=results.experiment.true_time)
+        yield message(
+            "the true time is the one of the program itself: {metric | metric}",
+            metric=results.experiment.true_time,
+        )
     known = [cell for cell in cells.all if _bound(cell, ADVISED) is not None]
     if known:
         yield from _of_worst(
@@ -216,7 +233,8 @@ def _of_worst(cell: LimitCell, cells: LimitCells, results: Results) -> Iterator[
         return
     if both.passed.bound is not None:
         yield message(
-            "misjudged.passed",
+            "with limits at {factor} the intended {what} {where}, at most {chance} of the "
+            "runs are accepted that truly need {caught} or more",
             what=_what(cells),
             factor=_times(once),
             where=place,
@@ -224,7 +242,8 @@ def _of_worst(cell: LimitCell, cells: LimitCells, results: Results) -> Iterator[
             chance=Chosen(ADVISED),
         )
     yield message(
-        "misjudged.repeated",
+        "{where}, if runs are independent, limits for the best of 2 runs are {best}, for the "
+        "median of 3, {middle}, and for one, {once}",
         where=place,
         best=_times(best),
         middle=_times(middle),
@@ -241,7 +260,7 @@ def _seen(cells: LimitCells, results: Results) -> Iterator[Message]:
         worst = max(within, key=lambda cell: float(cell.over(limit).estimate[0]))
         over = worst.over(limit)
         yield message(
-            "misjudged.over",
+            "limit {limit}: {share} of the runs of {where} exceed it, which truly need {value}",
             share=_share(float(over.estimate[0]), float(over.low[0]), float(over.high[0])),
             where=_place(worst, results, whole=True),
             value=Amount(worst.true_value, cells.basis.unit),
@@ -251,7 +270,7 @@ def _seen(cells: LimitCells, results: Results) -> Iterator[Message]:
         worst = min(beyond, key=lambda cell: float(cell.over(limit).estimate[0]))
         over = worst.over(limit)
         yield message(
-            "misjudged.under",
+            "limit {limit}: {share} of the runs of {where} are within it, which truly need {value}",
             share=_share(
                 1 - float(over.estimate[0]), 1 - float(over.high[0]), 1 - float(over.low[0])
             ),
@@ -287,7 +306,7 @@ def _setting_of(named: Mapping[str, str], cell: LimitCell) -> dict[str, str]:
 
 def _settle(waiting: Sequence[LimitCell]) -> Message:
     return message(
-        "settle.trials", trials=max(needed(cell, ADVISED).over.needs for cell in waiting)
+        phrases.SETTLE_TRIALS, trials=max(needed(cell, ADVISED).over.needs for cell in waiting)
     )
 
 
@@ -336,11 +355,16 @@ def _factors(cells: LimitCells, results: Results) -> Table:
                 }
             )
     return Table(
-        title=message("misjudged.factors.title", basis=str(cells.basis)),
+        title=message("Limit relative to the true value, {basis}", basis=str(cells.basis)),
         id="factors",
         columns=columns,
         rows=tuple(rows),
-        note=message("misjudged.factors.note", chance=Chosen(ADVISED)),
+        note=message(
+            "Upper bounds with 95 % confidence, by the largest share of runs that may be "
+            "misjudged; blank: too few trials. Caught from: of runs that really need so many "
+            "times the intended value, at most {chance} are accepted",
+            chance=Chosen(ADVISED),
+        ),
     )
 
 
@@ -375,11 +399,11 @@ def _at_limit(cells: LimitCells, results: Results) -> Table:
             }
         )
     return Table(
-        title=message("misjudged.at_limit.title", limit=Chosen(cells.limit.value, unit)),
+        title=message("Runs judged by the limit of {limit}", limit=Chosen(cells.limit.value, unit)),
         id="at_limit",
         columns=columns,
         rows=tuple(rows),
-        note=message("misjudged.at_limit.note"),
+        note=message("Intervals count trials as replicates, whatever runs in them"),
     )
 
 
@@ -389,7 +413,8 @@ def _caveats(cells: LimitCells, results: Results) -> Iterator[Message]:
     if far:
         furthest = max(far, key=lambda c: abs(np.log(c.true_value / cells.limit.value)))
         yield message(
-            "misjudged.far",
+            "{where} needs {value}, far from the limit of {limit}: starting weighs "
+            "differently near the limit. Measure programs that need about as much",
             value=Amount(furthest.true_value, cells.basis.unit),
             where=_place(furthest, results, whole=True),
             limit=Chosen(cells.limit.value, cells.basis.unit),
@@ -407,7 +432,8 @@ def _dependent(cells: LimitCells, results: Results) -> Iterator[Message]:
     if dependent:
         tau, cell = max(dependent, key=lambda one: one[0])
         yield message(
-            "misjudged.dependent",
+            "trials of {where} are autocorrelated, {n} count as about {worth}: limits that "
+            "so many show may be too low, and a repetition at once brings less",
             n=cell.n,
             worth=max(1, round(cell.n / tau)),
             where=_place(cell, results, whole=True),

@@ -100,7 +100,9 @@ class Ladder:
 
     def named(self, level: Level) -> Message:
         """Name a level, and where it is."""
-        return message("network.level", level=level.name, where=self.at)
+        return message(
+            "{level}{% if where %} for {where}{% endif %}", level=level.name, where=self.at
+        )
 
     @property
     def buckets(self) -> tuple[Rung, ...]:

@@ -63,8 +63,8 @@ def find(results: Results) -> Finding | None:
     apart = emulated_cpu.note(results)
     ratioless = without_ratio(cells.pairs("platform"), cells)
     if not compared:
-        why = message("overhead.emulated", why=apart) if apart else ratioless
-        return uncompared(_DESCRIPTION, why or message("overhead.no_common_cell"))
+        why = message("nothing is compared: {why}", why=apart) if apart else ratioless
+        return uncompared(_DESCRIPTION, why or message("no platform has cells that bare has too"))
     reference = compared[0][0].reference
     also = [said for said in (smallest_detectable(compared), apart) if said]
     return Finding(
@@ -97,7 +97,12 @@ def find(results: Results) -> Finding | None:
 def levels_said(telling: Telling, compared: Compared, reference: str) -> list[Message]:
     """Say what each level's comparisons show."""
     return [
-        message("cells.level", level=level, reference=reference, clauses=[*telling.clauses(some)])
+        message(
+            "{level} vs. {reference}: {clauses | listing}",
+            level=level,
+            reference=reference,
+            clauses=[*telling.clauses(some)],
+        )
         for level, some in by_level(compared).items()
     ]
 
@@ -105,20 +110,31 @@ def levels_said(telling: Telling, compared: Compared, reference: str) -> list[Me
 def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Table:
     reference = compared[0][0].reference
     return Table(
-        title=message("overhead.table.title", reference=reference, basis=str(basis)),
+        title=message("Overhead vs. {reference}, {basis}", reference=reference, basis=str(basis)),
         columns=comparison_columns(cells.varied, "ratio", cells.rows),
         rows=tuple(
             comparison_row(p, c, cells.varied, (verdict_words(basis), chosen(margin)))
             for p, c in compared
         ),
-        note=message("overhead.table.note", margin=Chosen(margin)),
+        note=message(
+            "Hodges–Lehmann median of the ratios within common blocks. “Equivalent”: within "
+            "{margin}. “Slower” and “faster”: Holm over this table",
+            margin=Chosen(margin),
+        ),
     )
 
 
 def _borrowed(cells: Cells) -> Message | None:
     """Say that pinned platforms are compared with an unpinned reference; None: none is."""
     pairs = cells.unpinned_references()
-    return message("overhead.unpinned", reference=pairs[0].reference) if pairs else None
+    return (
+        message(
+            "{reference} was not measured pinned: pinned platforms are compared with it unpinned",
+            reference=pairs[0].reference,
+        )
+        if pairs
+        else None
+    )
 
 
 def _unmatched(cells: Cells, compared: Compared) -> Message | None:
@@ -136,7 +152,8 @@ def _unmatched(cells: Cells, compared: Compared) -> Message | None:
     if not alone:
         return None
     return message(
-        "overhead.unmatched",
+        "not compared, because {reference} has no such cell: {cells | listing}"
+        "{% if others %} and {others} more{% endif %}",
         reference=reference,
         cells=[*alone[:_MOST_CELLS]],
         others=len(alone[_MOST_CELLS:]),
@@ -164,8 +181,12 @@ def _summary(compared: Compared, margin: float, *, rate: bool) -> Message:
     parts = [_worst(*of, margin, rate=rate) for of in by_level(compared).items()]
     reference = compared[0][0].reference
     if rate:
-        return message("overhead.summary_of_rates", reference=reference, parts=[*parts])
-    return message("overhead.summary", reference=reference, parts=[*parts])
+        return message(
+            "throughput vs. {reference}: {parts | join('; ')}", reference=reference, parts=[*parts]
+        )
+    return message(
+        "overhead vs. {reference}: {parts | join('; ')}", reference=reference, parts=[*parts]
+    )
 
 
 def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Message:
@@ -175,30 +196,42 @@ def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Messa
         slower = [c for c in shown if c.verdict == (LOWER if rate else HIGHER)]
         c = max(slower or shown, key=distance)
         return message(
-            "overhead.differs",
+            "{platform} {ratio}{% if several %} ({% if slower %}worst{% else %}best"
+            "{% endif %} cell){% endif %}",
             platform=platform,
             ratio=Ratio.of(c.ratio or 1, c.low, c.high),
             several=several,
             slower=bool(slower),
         )
     if all(c.verdict.conclusive for _, c in some):
-        return message("overhead.within", platform=platform, margin=Chosen(margin))
+        return message("{platform} < {margin}", platform=platform, margin=Chosen(margin))
     known = [c for _, c in some if c.low is not None and c.high is not None]
     if not known:
-        return message("overhead.few", platform=platform)
+        return message("{platform} inconclusive (too few trials)", platform=platform)
     if any(c.low == 0 if rate else c.high == math.inf for c in known):
-        return message("overhead.open", platform=platform)
+        return message("{platform} not known (runs exceeded the time limit)", platform=platform)
     if rate:
         c = min(known, key=lambda c: c.low or 0)
         bound = Amount(max(1 - (c.low or 0), 0), "share")
         ratio = Ratio.of(c.ratio or 1, c.low, c.high)
         return message(
-            "overhead.at_least", platform=platform, bound=bound, ratio=ratio, several=several
+            "{platform} loses ≤ {bound} ({% if several %}worst cell {% endif %}{ratio}, "
+            "inconclusive)",
+            platform=platform,
+            bound=bound,
+            ratio=ratio,
+            several=several,
         )
     c = max(known, key=lambda c: c.high or 0)
     bound = Amount(max((c.high or 0) - 1, 0), "share")
     ratio = Ratio.of(c.ratio or 1, c.low, c.high)
-    return message("overhead.at_most", platform=platform, bound=bound, ratio=ratio, several=several)
+    return message(
+        "{platform} ≤ {bound} ({% if several %}worst cell {% endif %}{ratio}, inconclusive)",
+        platform=platform,
+        bound=bound,
+        ratio=ratio,
+        several=several,
+    )
 
 
 def _exceeds(some: Compared, shown: Sequence[Comparison | SpreadComparison]) -> bool:

@@ -35,6 +35,7 @@ from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import calibrations
 from tare.render.vocabulary import metric_name
+from tare.results import phrases
 from tare.results.finding import Column, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.statistics.comparison import Comparison
@@ -86,12 +87,19 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
     for found in others:
         rows = [row | found.rows.get(_levels_of(row, results), {}) for row in rows]
     least = min((c.n for c in levels.all), default=0)
-    note = message("overview.note", source=str(basis), n=least, pairs=bool(compared))
+    note = message(
+        "Medians with 95 % intervals, from {source}{% if pairs %}; medians are of all "
+        "trials, ratios of pairs{% endif %}; at least {n | counted('trial')} per cell. "
+        "p10–p90: range of single workers' values over the median",
+        source=str(basis),
+        n=least,
+        pairs=bool(compared),
+    )
     reasons = corrected(compared.values())
     return Table(
         id="overview",
         title=message(
-            "overview.title",
+            phrases.OVERVIEW_TITLE,
             metric=basis.metric,
             margin=Chosen(results.experiment.margin) if compared else None,
             fixed=_fixed(results, shown, _fewest(cells) if crowded else None),
@@ -284,9 +292,9 @@ def _fixed(results: Results, shown: list[str], workers: str | None) -> list[Mess
     for factor in ("workload", "platform"):
         if factor not in shown and factor in trials and len(trials.distinct(factor)) == 1:
             fixed[factor] = str(trials[factor][0])
-    named: list[Message] = [message("overview.level", level=level) for level in fixed.values()]
+    named: list[Message] = [message("{level}", level=level) for level in fixed.values()]
     if workers is not None:
-        named.append(message("overview.workers", workers=int(workers)))
+        named.append(message("{workers | counted('worker')}", workers=int(workers)))
     return named
 
 

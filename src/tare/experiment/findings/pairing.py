@@ -177,7 +177,7 @@ def _estimate(factor: str, cell: Cell, found: Sequential) -> Message:
             ratio = Ratio.of(min(max(c.ratio, look.low), look.high), look.low, look.high)
             break
     return message(
-        "pairing.estimate",
+        "{level} {ratio}{% if more %}, about {more | counted('more pair')}{% endif %}",
         level=cell.levels()[factor] if factor == "workload" else where(cell.levels(), [factor]),
         ratio=ratio,
         more=c.more_pairs,

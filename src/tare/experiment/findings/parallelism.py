@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
+from tare.experiment.findings import phrases
 from tare.experiment.findings.cells import Basis, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import SPREAD_METHOD, level_columns, ratio_estimate
@@ -39,7 +40,7 @@ def find(results: Results) -> Finding | None:
     cells = cells_of(results, basis)
     found = ladders(cells)
     if not found:
-        return uncompared(_DESCRIPTION, message("parallelism.one_number"))
+        return uncompared(_DESCRIPTION, message("only one number of workers has good trials"))
     answer = _answer(found, cells.varied, results)
     summary, tables = answer[:1], [_table(found, cells, results)]
     told: list[tuple[list[Ladder], str | None]] = [(found, None)]
@@ -102,7 +103,14 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> list[Me
     if not waiting or _undecided(found):
         return [safe]
     part = share(len(waiting), len(found))
-    return [safe, message("parallelism.open", share=part, trials=_more(waiting))]
+    return [
+        safe,
+        message(
+            "more workers: inconclusive in {share}{% if trials %} ({trials}){% endif %}",
+            share=part,
+            trials=_more(waiting),
+        ),
+    ]
 
 
 def _first_ends(found: list[Ladder]) -> list[tuple[Ladder, Step]]:
@@ -132,7 +140,7 @@ def _unsettled(
 
 
 def _by_metric(metric: str, said: Said) -> Message:
-    return message("parallelism.by_metric", metric=metric, said=said)
+    return message("by {metric | metric}: {said}", metric=metric, said=said)
 
 
 def _safe(
@@ -145,12 +153,19 @@ def _safe(
     safe = min(ladder.safe for ladder in found)
     ends = _first_ends(found)
     if not ends:
-        return message("parallelism.all", workers=safe, **_widest(found))
+        return message(
+            "run up to {workers | counted('worker')} at a time, the most that was tried (the "
+            "mean shifts by {low} to {high})",
+            workers=safe,
+            **_widest(found),
+        )
     disturbed = [(x, e) for x, e in ends if e.state == "disturbed"]
     if disturbed:
         ladder, end = _worst(disturbed, results)
         return message(
-            "parallelism.at_most",
+            "run at most {workers | counted('worker')} at a time. With {more} workers, "
+            "{disturbance | listing} for {where}{% if elsewhere %}. At least "
+            "{elsewhere | listing}{% endif %}",
             workers=safe,
             more=end.workers,
             disturbance=_disturbance(end, results),
@@ -158,7 +173,8 @@ def _safe(
             elsewhere=_elsewhere(found, safe),
         )
     return message(
-        "parallelism.inconclusive",
+        "whether {more} workers at a time change the times is inconclusive in {share}"
+        "{% if trials %} ({trials}){% endif %}. Until it is settled, run {workers} at a time",
         workers=safe,
         more=_slowest(ends)[1].workers,
         share=share(len(ends), len(found)),
@@ -173,7 +189,9 @@ def _elsewhere(found: list[Ladder], safe: int) -> list[Message]:
         name = ladder.levels.get("platform", "")
         least[name] = min(ladder.safe, least.get(name, ladder.safe))
     return [
-        message("parallelism.on", workers=n, platform=name) for name, n in least.items() if n > safe
+        message("{workers} on {platform}", workers=n, platform=name)
+        for name, n in least.items()
+        if n > safe
     ]
 
 
@@ -194,7 +212,7 @@ def _more(steps: list[Step]) -> Message:
     """Say how many more trials per cell settle all of these, and how long they take."""
     time = sum(step.pair.seconds * (step.more or 1) for step in steps)
     return message(
-        "cells.more",
+        phrases.MORE,
         trials=_more_trials(steps),
         time=Duration(time) if time else None,
         few=False,
@@ -230,7 +248,7 @@ def _disturbance(step: Step, results: Results) -> list[Message]:
     if beyond(shift, most_shift):
         exceeded.append(
             message(
-                "parallelism.shift",
+                "the mean shifts by {shift} (limit {limit})",
                 shift=Ratio(shift.ratio, shift.low, shift.high),
                 limit=Chosen(most_shift),
             )
@@ -238,7 +256,7 @@ def _disturbance(step: Step, results: Results) -> list[Message]:
     if growth.low is not None and growth.low > 1 + most_growth:
         exceeded.append(
             message(
-                "parallelism.growth",
+                "the spread grows by {growth} (limit {limit})",
                 growth=Ratio(growth.ratio or 1, growth.low, growth.high),
                 limit=Chosen(most_growth, "growth"),
             )
@@ -274,11 +292,17 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
         for s in ladder.steps
     )
     return Table(
-        title=message("parallelism.table.title", workers=found[0].smallest, basis=str(cells.basis)),
+        title=message(
+            "Relative to {workers | counted('worker')}, {basis}",
+            workers=found[0].smallest,
+            basis=str(cells.basis),
+        ),
         columns=columns,
         rows=rows,
         note=message(
-            "parallelism.table.note",
+            "Disturbed: the whole 95 % interval of the shift is beyond {shift}, or that of "
+            "the growth of the spread beyond {growth}. Spread of single workers' values: "
+            "{method}",
             shift=Chosen(results.experiment.parallel_shift),
             growth=Chosen(results.experiment.parallel_growth, "growth"),
             method=SPREAD_METHOD,
@@ -291,7 +315,13 @@ def _caveats(results: Results) -> tuple[Message, ...]:
     counts = [int(w) for w in results.levels("workers")]
     if cpus is None or math.isnan(float(cpus)) or max(counts) <= int(cpus):
         return ()
-    return (message("parallelism.more_than_cpus", cpus=int(cpus)),)
+    return (
+        message(
+            "with more workers than the {cpus} logical CPUs, workers wait for each other. Wall "
+            "time shows that, CPU time does not",
+            cpus=int(cpus),
+        ),
+    )
 
 
 UNIT = FindingUnit(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tare.experiment.findings import phrases
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import level_columns
@@ -51,7 +52,10 @@ def find(results: Results) -> Finding | None:
     many = [c for c in cells.all if int(c.levels["workers"]) > 1]
     source = _stamped(results)
     if source is None or not many:
-        return uncompared(_DESCRIPTION, message("parallelism_check.no_stamps"))
+        return uncompared(
+            _DESCRIPTION,
+            message("nothing to compare: no source has the start and end of every worker"),
+        )
     stamps = _stamps(results, source)
     ps = holm([_worker_p(c) for c in many])
     ends = {c.cell: _end_drift(c, cells) for c in many}
@@ -196,29 +200,46 @@ def _answer(rows: list[dict[str, Any]], cells: Cells, results: Results) -> Itera
         yield end
     overlap, at = Amount(least["overlap"] or 0, "share"), _where(least, cells)
     if together:
-        yield message("parallelism_check.busy", share=overlap, where=at)
+        yield message(
+            "all workers were busy for at least {share} of the measured time, in the median "
+            "trial for {where}",
+            share=overlap,
+            where=at,
+        )
     else:
-        yield message("parallelism_check.apart", share=overlap, needed=Chosen(_ENOUGH), where=at)
+        yield message(
+            "workers ran at different times: all were busy for only {share} of the measured "
+            "time ({needed} are needed) for {where}",
+            share=overlap,
+            needed=Chosen(_ENOUGH),
+            where=at,
+        )
     ratios = [r["ratio"] for r in rows if r["ratio"] is not None]
     if ratios:
-        yield message("parallelism_check.ratio", ratio=Amount(min(ratios), "share"))
+        yield message(
+            "STABILITY's parallel ratio is at least {ratio}", ratio=Amount(min(ratios), "share")
+        )
     if results.experiment.tail == "loaded":
-        yield message("parallelism_check.loaded")
+        yield message(
+            "after its last measured iteration, each worker keeps the CPU loaded until all "
+            "have finished"
+        )
     differ = [r for r in rows if r["p"] < _ALPHA and r["workers_differ"] is not None]
     if differ:
         most = max(differ, key=lambda r: r["workers_differ"])
         yield message(
-            "parallelism_check.differ",
+            "workers differ in {share}. For {where}, the slowest takes {most} more than the "
+            "fastest{% if several %}, the largest difference{% endif %}",
             share=share(len(differ), len(rows)),
             where=_where(most, cells),
             most=Amount(most["workers_differ"], "share"),
             several=len(differ) > 1,
         )
     else:
-        yield message("parallelism_check.alike")
+        yield message("no difference between workers is shown")
     if not drifts:
         yield end
-    yield message("checks.trials", n=min(r["n"] for r in rows))
+    yield message(phrases.TRIALS, n=min(r["n"] for r in rows))
 
 
 def _where(row: dict[str, Any], cells: Cells) -> Levels:
@@ -228,13 +249,18 @@ def _where(row: dict[str, Any], cells: Cells) -> Levels:
 def _end(rows: list[dict[str, Any]], cells: Cells) -> Message:
     known = [r for r in rows if r["end"] is not None]
     if not known:
-        return message("parallelism_check.few", least=_FEWEST_ITERATIONS)
+        return message(
+            "drift at the end of a trial cannot be checked: that needs at least {least} "
+            "iterations per trial",
+            least=_FEWEST_ITERATIONS,
+        )
     drifting = [r for r in known if r["end_differs"]]
     if not drifting:
-        return message("parallelism_check.steady")
+        return message("the last iterations are not shown to differ from those before")
     most = max(drifting, key=lambda r: abs(r["end"] - 1))
     return message(
-        "parallelism_check.drifts",
+        "the last iterations differ from those before in {share}: {ratio} for {where}"
+        "{% if several %}, the largest difference{% endif %}",
         share=share(len(drifting), len(known)),
         ratio=Ratio(most["end"], most["end_low"], most["end_high"]),
         where=_where(most, cells),
@@ -258,11 +284,13 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
         rows, key=lambda r: r["ratio"] if r["ratio"] is not None else r["overlap"] or 0
     )
     return Table(
-        title="Concurrent workers, the least parallel first",
+        title=message("Concurrent workers, the least parallel first"),
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in ordered),
-        note="Parallel ratio by STABILITY's formula from the starts of each worker's first and "
-        "last measured iteration. p of workers: Friedman or Wilcoxon by trial, after Holm.",
+        note=message(
+            "Parallel ratio by STABILITY's formula from the starts of each worker's first and "
+            "last measured iteration. p of workers: Friedman or Wilcoxon by trial, after Holm."
+        ),
     )
 
 

@@ -43,6 +43,16 @@ from tare.results.verdict import (
 )
 from tare.units import chosen, factor
 
+_PINNING_TEXTS = {
+    "none": "no cell has good trials both pinned and not pinned",
+    "spread": "{level} vs. not pinned, spread: {clauses | listing}",
+    "values": "{level} vs. not pinned, times: {clauses | listing}",
+}
+_TABLE_TEXTS = {
+    "spreads": "Spread, pinned vs. not pinned, {basis}",
+    "values": "Values, pinned vs. not pinned, {basis}",
+}
+
 _DESCRIPTION = Description(
     name="pinning",
     title="Location and spread, pinned vs. not pinned, over all groups",
@@ -66,7 +76,9 @@ def find(results: Results) -> Finding | None:
     pairs = [p for p, _ in locations]
     spreads: Compared = compared_spreads(pairs, margin, results.experiment.seed)
     if not pairs:
-        return uncompared(_DESCRIPTION, message("pinning.none"))
+        return uncompared(
+            _DESCRIPTION, message("no cell has good trials both pinned and not pinned")
+        )
     seen = smallest_detectable(spreads)
     return Finding(
         name=_DESCRIPTION.name,
@@ -117,8 +129,8 @@ def _said(name: str, telling: Telling, compared: Compared) -> list[Message]:
     """Say what each level of pinning shows."""
     return [
         message(
-            f"pinning.{name}",
-            level=message("pinning.level.pinned", level=level),
+            _PINNING_TEXTS[name],
+            level=message("pinned{% if level != 'pinned' %} {level}{% endif %}", level=level),
             clauses=[*telling.clauses(some)],
         )
         for level, some in by_level(compared).items()
@@ -128,7 +140,7 @@ def _said(name: str, telling: Telling, compared: Compared) -> list[Message]:
 def _table(id_: str, what: str, compared: Compared, cells: Cells, kind: tuple[Words, str]) -> Table:
     return Table(
         id=id_,
-        title=message(f"pinning.table.{id_}", basis=str(cells.basis)),
+        title=message(_TABLE_TEXTS[id_], basis=str(cells.basis)),
         columns=comparison_columns(cells.varied, f"ratio of {what}", cells.rows),
         rows=tuple(comparison_row(p, c, cells.varied, kind) for p, c in compared),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import UNSET
 
-from tare.experiment.findings import chr_ranges, emulated_cpu
+from tare.experiment.findings import chr_ranges, emulated_cpu, phrases
 from tare.experiment.findings.cells import Basis, Pair, cells_of
 from tare.experiment.findings.chr_ranges import ChrLine
 from tare.experiment.findings.comparison_summary import (
@@ -92,7 +92,17 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         tables=tuple(filter(None, [chr_ranges.table(ranges, results.experiment.margin)])),
         caveats=tuple(
-            filter(None, [apart, message("platform_advice.one_host"), chr_ranges.caveat(ranges)])
+            filter(
+                None,
+                [
+                    apart,
+                    message(
+                        "these results hold for this host. Compare hosts: tare fleet report "
+                        "DIR1 DIR2"
+                    ),
+                    chr_ranges.caveat(ranges),
+                ],
+            )
         ),
     )
 
@@ -100,7 +110,7 @@ def find(results: Results) -> Finding | None:
 def _why_none(compared: Compared) -> Message:
     """Say why there is no advice: nothing to compare, or too little of it."""
     few = corrected([c for _, c in compared])
-    return few[0] if few else message("platform.no_common_cell")
+    return few[0] if few else message(phrases.NO_COMMON_CELL)
 
 
 def advise(
@@ -119,7 +129,8 @@ def advise(
 def _inconclusive(waiting: Compared, total: int, more: Message | None) -> Message:
     """Say where it is open whether a cost is one at all, and what would settle that."""
     return message(
-        "platform_advice.inconclusive",
+        "overhead: inconclusive in {share}, on {platforms | listing}{% if more %} ({more})"
+        "{% endif %}",
         share=share(len(waiting), total),
         platforms=list(dict.fromkeys(p.level for p, _ in waiting)),
         more=more,
@@ -137,7 +148,7 @@ def _platform(compared: Compared, results: Results) -> Iterator[Line]:
     order = sorted(most, key=lambda name: most[name])
     limits = {
         name: message(
-            "platform_advice.platform.limit",
+            "{platform} ≤ {limit}",
             platform=name,
             limit=Amount(most[name] - 1, "share"),
         )
@@ -146,14 +157,15 @@ def _platform(compared: Compared, results: Results) -> Iterator[Line]:
     cheap = [limits[name] for name in order if most[name] < 1 + SMALL]
     if not any(c.verdict.conclusive for _, c in compared):
         every = _few([*limits.values()])
-        yield message("platform_advice.platform.inconclusive", limits=every), True
+        yield message("platform: inconclusive (overhead {limits})", limits=every), True
     elif cheap:
-        yield message("platform_advice.platform.cheap", limits=_few(cheap)), False
+        yield message("low overhead: {limits}", limits=_few(cheap)), False
     else:
         here = [(p, c) for p, c in compared if p.level == order[0]]
         pair, c = max(here, key=lambda pc: pc[1].high or 0)
         least = message(
-            "platform_advice.platform.least",
+            "least overhead: {platform}, {ratio}{% if where %} for {where}{% endif %}, "
+            "{% if above %}above{% else %}not shown to be below{% endif %} {cheap}",
             platform=pair.level,
             ratio=_ratio(c),
             where=where(pair.levels, results.varied) if len(here) > 1 else None,
@@ -169,7 +181,12 @@ def _ratio(c: Comparison | SpreadComparison) -> Ratio:
 
 def _few(names: list[Message]) -> Message:
     """Name the first of these, and say how many others there are."""
-    return message("platform_advice.few", names=names[:_NAMED], others=len(names[_NAMED:]))
+    return message(
+        "{% if others %}{names | join(', ')} and {others} more{% else %}{names | listing}"
+        "{% endif %}",
+        names=names[:_NAMED],
+        others=len(names[_NAMED:]),
+    )
 
 
 def _sizes(besides: Iterable[Beside], results: Results) -> Iterator[Line]:
@@ -178,7 +195,7 @@ def _sizes(besides: Iterable[Beside], results: Results) -> Iterator[Line]:
     falling = [one for one in found if one.found.verdict == HIGHER]
     level = [one.name for one in found if one.found.verdict == EQUIVALENT]
     unclear = [
-        message("platform_advice.size.pso", name=one.name, pso=ratio_of(one.found.pso))
+        message("{name} {pso}", name=one.name, pso=ratio_of(one.found.pso))
         for one in found
         if one.found.refusal is None and not one.found.verdict.conclusive
     ]
@@ -186,9 +203,19 @@ def _sizes(besides: Iterable[Beside], results: Results) -> Iterator[Line]:
         yield _from_size(one), False
     if level:
         margin = Chosen(2 * results.experiment.margin)
-        yield message("platform_advice.size.any", names=_few(level), margin=margin), False
+        yield (
+            message(
+                "any size will do for {names}: overhead changes by less than {margin}",
+                names=_few(level),
+                margin=margin,
+            ),
+            False,
+        )
     elif unclear and not falling:
-        yield message("platform_advice.size.unclear", cases=_few(unclear)), True
+        yield (
+            message("size: inconclusive (smallest vs. largest: {cases})", cases=_few(unclear)),
+            True,
+        )
 
 
 def _one_each(besides: Iterable[Beside]) -> list[Beside]:
@@ -213,7 +240,12 @@ def _from_size(one: Beside) -> Message:
         cheap = size
     size = cheap or larger[-1]
     return message(
-        f"platform_advice.size.{'least' if cheap else 'most'}",
+        "give {name} at least {size}: overhead {ratio}, with {small} {small_ratio}"
+        if cheap
+        else (
+            "give {name} as many cores as there are: overhead {small_ratio} with {small}, "
+            "{ratio} with {size}"
+        ),
         name=one.name,
         size=size_name(size.cores),
         ratio=ratio_of(size.ratio),
@@ -246,20 +278,20 @@ def _pinning(results: Results, basis: Basis) -> Iterator[Line]:
         else:
             idle.append(name)
     if pin:
-        yield message("platform_advice.pinning.pin", cases=_few(pin)), False
+        yield message("pin {cases}", cases=_few(pin)), False
     if hurt:
-        yield message("platform_advice.pinning.slower", cases=_few(hurt)), False
+        yield message("do not pin {cases}", cases=_few(hurt)), False
     if unclear:
-        yield message("platform_advice.pinning.inconclusive", platforms=unclear), True
+        yield message("pinning: inconclusive for {platforms | listing}", platforms=unclear), True
     if idle:
-        yield message("platform_advice.pinning.no_effect", platforms=idle), False
+        yield message("pinning has no effect on {platforms | listing}", platforms=idle), False
 
 
 def _pinned(name: str, pair: Pair, c: Comparison, varied: Sequence[str]) -> Message:
     """Name a platform with what pinning does to it in one cell."""
     others = [factor for factor in varied if factor not in ("platform", "pinning")]
     return message(
-        "platform_advice.pinning.case",
+        "{platform} ({ratio} for {where})",
         platform=name,
         ratio=_ratio(c),
         where=where(pair.levels, others),

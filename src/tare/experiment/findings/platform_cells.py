@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tare.experiment.findings import phrases
 from tare.experiment.findings.cells import (
     Basis,
     Cell,
@@ -80,7 +81,7 @@ class Beside:
         """The platform with how it is pinned, and the levels of other factors that vary."""
         levels = where(self.levels, self.varied)
         return message(
-            "platform.where",
+            "{platform}{% if levels %} ({levels}){% endif %}",
             platform=named(self.platform, self.pinning),
             levels=levels if self.varied and levels.levels else None,
         )
@@ -88,7 +89,7 @@ class Beside:
     @property
     def versus(self) -> Message:
         """The platform and its reference."""
-        return message("platform.versus", name=self.name, reference=self.beside)
+        return message(phrases.VERSUS, name=self.name, reference=self.beside)
 
     @property
     def beside(self) -> Said:
@@ -100,7 +101,12 @@ class Beside:
 
 def named(platform: str, pinning: str) -> Message:
     """Name a platform with how it is pinned: "docker unpinned", "docker pinned"."""
-    return message("platform.name", platform=platform, pinning=pinning)
+    return message(
+        "{platform} {% if pinning == 'none' %}unpinned{% elif pinning == 'pinned' %}pinned"
+        "{% else %}pinned {pinning}{% endif %}",
+        platform=platform,
+        pinning=pinning,
+    )
 
 
 def host_cpus(results: Results) -> float | None:
@@ -124,7 +130,7 @@ def given_cores(results: Results, levels: Mapping[str, Any]) -> float | None:
 
 def size_name(cores: float) -> Message:
     """Name a size in CPUs: "0.25 cores", "1 core"."""
-    return message("platform.cores", cores=Chosen(cores, "1"))
+    return message("{cores} core{% if cores.value != 1 %}s{% endif %}", cores=Chosen(cores, "1"))
 
 
 def ratio_of(factor: Factor | None) -> Ratio | None:

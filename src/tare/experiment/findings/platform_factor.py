@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from tare.experiment.findings import emulated_cpu
+from tare.experiment.findings import emulated_cpu, phrases
 from tare.experiment.findings.cells import Basis, Cell, Cells, cells_of
 from tare.experiment.findings.evidence import level_columns, verdict_cells
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
@@ -71,7 +71,10 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, basis)
     found = compared_changes(results, basis)
     if not found:
-        return uncompared(_DESCRIPTION, message("platform_factor.no_common_block"))
+        return uncompared(
+            _DESCRIPTION,
+            message("no platform has blocks in common with its reference at two levels"),
+        )
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -179,7 +182,9 @@ def _sentence(platform: str, factor: str, some: Changes, results: Results) -> Me
     if state == "depends":
         change, c = max(shown, key=lambda x: abs(np.log(x[1].ratio)))
         return message(
-            "platform_factor.depends",
+            "overhead of {platform} depends on {factor}: {ratio} at {level} vs. {reference}"
+            "{% if where.levels %} ({where}){% endif %}{% if of > 1 %}, in {some} of {of} "
+            "cases{% endif %}",
             platform=platform,
             factor=factor,
             level=change.level,
@@ -190,9 +195,15 @@ def _sentence(platform: str, factor: str, some: Changes, results: Results) -> Me
             of=len(some),
         )
     if state == "same":
-        return message("platform_factor.same", platform=platform, factor=factor, margin=margin)
+        return message(
+            "overhead of {platform} does not depend on {factor} by more than {margin}",
+            platform=platform,
+            factor=factor,
+            margin=margin,
+        )
     return message(
-        "platform_factor.inconclusive",
+        "effect of {factor} on the overhead of {platform}: inconclusive, limit {margin}"
+        "{% if more %} ({more}){% endif %}",
         platform=platform,
         factor=factor,
         margin=margin,
@@ -206,7 +217,7 @@ def _more(some: list[Comparison]) -> Message | None:
     if not known:
         return None
     few = all(c.low is None for c in some)
-    return message("cells.more", trials=max(known), time=None, few=few)
+    return message(phrases.MORE, trials=max(known), time=None, few=few)
 
 
 def _estimate(change: Change, c: Comparison) -> Estimate:
@@ -241,7 +252,10 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
         for change, c in found
     ]
     return Table(
-        title=message("platform_factor.table.title", basis=str(basis)),
+        title=message(
+            "Overhead ratio at each level relative to that at the reference level, {basis}",
+            basis=str(basis),
+        ),
         columns=(
             *level_columns(["platform"]),
             Column(key="what", title="changed to"),
@@ -253,7 +267,11 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
             Column(key="verdict", title="verdict"),
         ),
         rows=tuple(rows),
-        note=message("platform_factor.table.note", method=_METHOD),
+        note=message(
+            "1: the overhead is equal at both levels. Values: {method}. Verdicts: Holm over "
+            "this table",
+            method=_METHOD,
+        ),
     )
 
 

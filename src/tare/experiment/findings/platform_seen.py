@@ -44,7 +44,7 @@ def find(results: Results) -> Finding | None:
         verdict="none",
         tables=(
             Table(
-                title="Visible resources",
+                title=message("Visible resources"),
                 columns=(
                     *(Column(key=k, title=k) for k in keys),
                     Column(key="cores", title="CPUs given", unit="1"),
@@ -53,7 +53,10 @@ def find(results: Results) -> Finding | None:
                 rows=tuple(
                     {k: v for k, v in r.items() if k in keys or k not in _KEYS} for r in rows
                 ),
-                note=message("platform_seen.table.note"),
+                note=message(
+                    "As the agent inside sees it. A program that starts a thread for each "
+                    "CPU uses its affinity: under a quota that is more than it is given"
+                ),
             ),
         ),
     )
@@ -93,13 +96,15 @@ def _answer(rows: list[dict[str, Any]]) -> Message:
     """Name what sees most CPUs for those that it is given."""
     known = [r for r in rows if r["cores"] is not None and r["cpus_affinity"] is not None]
     if not known:
-        return message("platform_seen.unknown")
+        return message("the number of CPUs that programs see was not recorded")
     more = [r for r in known if r["cpus_affinity"] > r["cores"]]
     if not more:
-        return message("platform_seen.own")
+        return message("no program sees more CPUs than it is given")
     worst = max(more, key=lambda r: r["cpus_affinity"] / r["cores"])
     return message(
-        "platform_seen.more",
+        "{name} with {given}: programs see {cpus | counted('CPU')}{% if of > 1 %} (the worst "
+        "of {of} that see more than they are given){% endif %}. A program with a thread for "
+        "each CPU starts {times} × as many as it is given",
         name=named(*_key(worst)),
         given=size_name(worst["cores"]),
         cpus=int(worst["cpus_affinity"]),

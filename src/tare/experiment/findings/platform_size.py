@@ -24,11 +24,18 @@ from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render import vocabulary
 from tare.render.words import listing, text
+from tare.results import phrases
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER
 from tare.statistics.platform_size import FEWEST_BLOCKS, FEWEST_SIZES, Factor
 from tare.units import chosen
+
+_PINNING_TEXTS = {
+    "reduces": "pinning reduces the PSO of {name}: {pso} vs. {pinned}",
+    "keeps": "pinning does not reduce the PSO of {name}: {pso} vs. {pinned}",
+    "inconclusive": "effect of pinning on the PSO of {name}: inconclusive, {pso} vs. {pinned}",
+}
 
 _DESCRIPTION = Description(
     name="platform_size",
@@ -60,7 +67,7 @@ def find(results: Results) -> Finding | None:
     apart = emulated_cpu.note(results)
     if not some:
         return uncompared(
-            _DESCRIPTION, message("platform_size.nothing", why=apart or _nothing(results))
+            _DESCRIPTION, message("nothing is compared: {why}", why=apart or _nothing(results))
         )
     divided = [one for one in some if one.found.refusal is None]
     return Finding(
@@ -96,18 +103,22 @@ def _settle(some: Sequence[Beside]) -> Message | None:
     """Say what would settle the sizes; None: nothing is inconclusive."""
     refused = [one.found.refusal for one in some if one.found.refusal is not None]
     if any(one.found.refusal is None and not one.found.verdict.conclusive for one in some):
-        return message("settle.more")
+        return message(phrases.SETTLE_MORE)
     if any(one.found.lacks == "blocks" for one in some):
-        return message("platform_size.settle.blocks", needs=FEWEST_BLOCKS)
+        return message("at least {needs} blocks", needs=FEWEST_BLOCKS)
     if len(refused) == len(some):
-        return message("platform_size.settle.sizes", needs=FEWEST_SIZES)
+        return message(
+            "at least {needs} sizes, quotas below one core included; no number of trials "
+            "settles it",
+            needs=FEWEST_SIZES,
+        )
     return None
 
 
 def _nothing(results: Results) -> Message:
     if host_cpus(results) is None:
-        return message("platform_size.no_cpus")
-    return message("platform_size.no_common_size")
+        return message("the number of the host's CPUs was not recorded")
+    return message("no platform has a size that the reference has too")
 
 
 def _answer(
@@ -120,7 +131,7 @@ def _answer(
         if all(why != earlier for _, earlier in refused[:at]):
             those = [one for one, same in refused if same == why]
             cases = [*_together(those, some)]
-            yield message("platform_size.refused", cases=cases, refusal=why)
+            yield message("{cases | listing}: {refusal}", cases=cases, refusal=why)
     yield from _pinning(divided, basis, results)
 
 
@@ -138,17 +149,24 @@ def _together(those: Sequence[Beside], some: Sequence[Beside]) -> Iterator[Messa
             alike = [one for one in some if levels(one)[factor] == level]
             is_named = 1 < len(alike) < len(some) and all(one in those for one in alike)
             if is_named and any(one in left for one in alike):
-                yield message("platform_size.level", factor=factor, level=level)
+                yield message(
+                    "{% if factor == 'pinning' and level == 'none' %}unpinned"
+                    "{% elif factor in ('workload', 'pinning') %}{level}{% else %}{factor} "
+                    "{level}{% endif %}",
+                    factor=factor,
+                    level=level,
+                )
                 left = [one for one in left if one not in alike]
     yield from (one.versus for one in left[:_MOST_NAMED])
     if left[_MOST_NAMED:]:
-        yield message("platform_size.others", n=len(left[_MOST_NAMED:]))
+        yield message("{n | counted('other')}", n=len(left[_MOST_NAMED:]))
 
 
 def _divided(one: Beside, results: Results) -> Message:
     """Give the verdict on the sizes, PSO and PTO."""
     return message(
-        "platform_size.divided",
+        "{case}, {small} to {large}: overhead {verdict}, platform-size overhead (PSO) {pso}, "
+        "platform-type overhead (PTO) {% if pto %}{pto}{% else %}not identifiable{% endif %}",
         case=one.versus,
         small=size_name(one.cells[0][0]),
         large=size_name(one.cells[-1][0]),
@@ -175,7 +193,7 @@ def _pinning(divided: Sequence[Beside], basis: Basis, results: Results) -> Itera
             if found.verdict.conclusive:
                 state = "reduces" if found.verdict.direction == "higher" else "keeps"
             yield message(
-                f"platform_size.pinning.{state}",
+                _PINNING_TEXTS[state],
                 name=free.name,
                 pinned=held.name,
                 pso=ratio_of(found.pso),
@@ -188,14 +206,19 @@ def _summary(divided: Sequence[Beside], results: Results) -> Message | None:
     if falling:
         one = max(falling, key=lambda x: x.found.pso.value if x.found.pso else 0)
         return message(
-            "platform_size.falls",
+            "overhead of {name} falls with size: platform-size overhead (PSO) {pso}, {small} "
+            "vs. {large}",
             name=one.name,
             small=size_name(one.cells[0][0]),
             large=size_name(one.cells[-1][0]),
             pso=ratio_of(one.found.pso),
         )
     if divided and all(one.found.verdict == EQUIVALENT for one in divided):
-        return message("platform_size.flat", margin=Chosen(2 * results.experiment.margin))
+        return message(
+            "no platform's overhead changes by more than {margin} with size (no "
+            "platform-size overhead, PSO)",
+            margin=Chosen(2 * results.experiment.margin),
+        )
     return None
 
 
@@ -231,13 +254,13 @@ def _estimate(
 
 def _caveats(some: Sequence[Beside]) -> tuple[Message, ...]:
     found = [
-        message("platform_size.caveat", case=one.versus, why=why)
+        message("{case}: {why}", case=one.versus, why=why)
         for one in some
         for why in (one.found.misfit, one.found.extrapolated)
         if why is not None
     ]
     if len({one.reference_pinning for one in some if one.pinning != FREE}) > 1:
-        found.append(message("platform_size.no_pinned_reference"))
+        found.append(message("not every pinned platform has a pinned reference at the same size"))
     return tuple(found)
 
 
@@ -278,7 +301,7 @@ def _divided_table(divided: Sequence[Beside], results: Results) -> Table | None:
             }
         )
     return Table(
-        title="PTO and PSO",
+        title=message("PTO and PSO"),
         columns=(
             *_columns(results),
             Column(key="sizes", title="sizes"),
@@ -289,7 +312,12 @@ def _divided_table(divided: Sequence[Beside], results: Results) -> Table | None:
             Column(key="shape", title="shapes that fit"),
         ),
         rows=tuple(rows),
-        note=message("platform_size.table.divided_note", method=METHOD),
+        note=message(
+            "Ratios; 1 is no overhead. PTO: overhead where the platform has the whole host "
+            "(CHR = 1). PSO: overhead at the smallest size over that at the largest. Method: "
+            "{method}. Every size may be off by half the margin",
+            method=METHOD,
+        ),
     )
 
 
@@ -307,7 +335,7 @@ def _ratio_table(some: Sequence[Beside], results: Results, basis: Basis) -> Tabl
         for size in one.found.sizes
     ]
     return Table(
-        title=message("platform_size.table.ratios", basis=str(basis)),
+        title=message("Overhead ratio at every size, {basis}", basis=str(basis)),
         columns=(
             *_columns(results),
             Column(key="cores", title="cores", unit="1"),
@@ -316,7 +344,11 @@ def _ratio_table(some: Sequence[Beside], results: Results, basis: Basis) -> Tabl
             *interval_columns("ratio", "ratio", "1", "ratio_"),
         ),
         rows=tuple(rows),
-        note=message("platform_size.table.ratios_note"),
+        note=message(
+            "CHR: assigned cores over the host's. Unpinned: under a quota, compared with "
+            "bare under the same quota. Where measured, also with bare on as many CPUs of "
+            "its own, which is PINNING's bare metal"
+        ),
     )
 
 

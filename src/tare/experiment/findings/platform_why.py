@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings import emulated_cpu
+from tare.experiment.findings import phrases as findings_phrases
 from tare.experiment.findings.cells import Basis, Pair, cells_of
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
@@ -17,6 +18,7 @@ from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.metrics import DRIVER, PRINTED, ranked
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.results import phrases as results_phrases
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
@@ -139,16 +141,27 @@ def find(results: Results) -> Finding | None:
     some = _extras(results, basis)
     apart = emulated_cpu.note(results)
     if not some:
-        return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
-    requests = message("platform_why.requests") if any(one.serves for one in some) else None
-    overlap = message("platform_why.overlap")
+        return uncompared(_DESCRIPTION, apart or message(findings_phrases.NO_COMMON_CELL))
+    requests = (
+        message(
+            "of services: sums over their threads under load, divided by the number of requests, "
+            "with those of a warm-up if the load generator prints them. Socket wait includes "
+            "waiting for requests with nothing else to do"
+        )
+        if any(one.serves for one in some)
+        else None
+    )
+    overlap = message(
+        "these times overlap and are sums over threads: they are not shares of the extra "
+        "time and may exceed it"
+    )
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
         answer=tuple(_answer(some, results)),
         verdict="none" if any(one.time.sure for one in some) else "inconclusive",
-        settle=None if any(one.time.sure for one in some) else message("settle.more"),
+        settle=None if any(one.time.sure for one in some) else message(results_phrases.SETTLE_MORE),
         summary=_throttled(some, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
@@ -212,12 +225,16 @@ def _answer(some: Sequence[Extra], results: Results) -> Iterator[Message]:
     if not sure:
         unknown = all(one.time.low is None for one in some)
         blocks = max(one.pair.n for one in some) if unknown else None
-        yield message("platform_why.none", blocks=blocks)
+        yield message(
+            "no platform is shown to take longer than its reference{% if blocks %}. There is "
+            "no interval with {blocks | counted('common block')}{% endif %}",
+            blocks=blocks,
+        )
     sure.sort(key=lambda one: -one.time.value / float(np.median(one.pair.trial_values[0])))
     for one in sure[:_MOST_SENTENCES]:
         yield _extra_time(one, results)
     if len(sure) > _MOST_SENTENCES:
-        yield message("platform_why.others", others=len(sure) - _MOST_SENTENCES)
+        yield message("{others} more in the table", others=len(sure) - _MOST_SENTENCES)
 
 
 def _throttled(some: Sequence[Extra], results: Results) -> Message | None:
@@ -230,7 +247,9 @@ def _throttled(some: Sequence[Extra], results: Results) -> Message | None:
         key=lambda found: found[1].value / float(np.median(found[0].pair.trial_values[0])),
     )
     return message(
-        "platform_why.throttled",
+        "a CPU quota throttles {platform}{% if where.levels %} ({where}){% endif %} for "
+        "{time} more than {reference}; it takes {extra} longer{% if others %} ({others} more "
+        "in the report){% endif %}",
         platform=one.pair.level,
         reference=one.pair.reference,
         time=part.amount,
@@ -243,13 +262,15 @@ def _throttled(some: Sequence[Extra], results: Results) -> Message | None:
 def _extra_time(one: Extra, results: Results) -> Message:
     """Say how much longer a platform takes, and what else there is more of in the same trials."""
     return message(
-        "platform_why.extra",
+        "{platform} takes {time} longer than {reference}{% if where.levels %} ({where})"
+        "{% endif %}{% if parts %}, with {parts | listing}{% else %}. No recorded time grows "
+        "with it{% endif %}",
         platform=one.pair.level,
         reference=one.pair.reference,
         time=one.time.amount,
         where=where(one.pair.levels, results.varied),
         parts=[
-            message("platform_why.part", name=name, time=part.amount)
+            message("{name} +{time}", name=name, time=part.amount)
             for name, part in one.named[:_MOST_NAMED]
         ],
     )
@@ -280,7 +301,11 @@ def _absent(some: Sequence[Extra]) -> Message | None:
     recorded = {metric for one in some for metric in one.parts}
     looked_for = dict.fromkeys(known for one in some for known in one.known_parts)
     missing = [name for metric, name in looked_for if metric not in recorded]
-    return message("platform_why.absent", missing=missing) if missing else None
+    return (
+        message("not recorded on both platforms: {missing | listing}", missing=missing)
+        if missing
+        else None
+    )
 
 
 def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
@@ -310,10 +335,19 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
             }
         )
     return Table(
-        title=message("platform_why.table.title", reference=some[0].pair.reference, basis=basis),
+        title=message(
+            "Extra time and counts vs. {reference}, {basis}",
+            reference=some[0].pair.reference,
+            basis=basis,
+        ),
         columns=tuple(columns),
         rows=tuple(rows),
-        note=message("platform_why.table.note", method=_METHOD),
+        note=message(
+            "Means over a trial's workers and iterations. Values: {method}. Time in the "
+            "kernel includes the accounting of control groups. Empty: not recorded on both "
+            "platforms",
+            method=_METHOD,
+        ),
     )
 
 

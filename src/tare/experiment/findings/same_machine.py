@@ -36,8 +36,13 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=_answer(compared),
         verdict=_verdict(compared),
-        settle=message("settle.idle") if _verdict(compared) == "inconclusive" else None,
-        caveats=(message("same_machine.moments"), *_not_probed(results)),
+        settle=message("another session on an idle machine")
+        if _verdict(compared) == "inconclusive"
+        else None,
+        caveats=(
+            message("the machine was probed before and after the trials, not during them"),
+            *_not_probed(results),
+        ),
         tables=(_table(compared),),
     )
 
@@ -55,33 +60,45 @@ def _answer(compared: Sequence[Judged]) -> tuple[Message, ...]:
     if changed:
         differing = [
             message(
-                "same_machine.differs",
+                "{sessions}, {changes}",
                 sessions=caveats.named(one.sessions),
                 changes=caveats.changes(one.changes),
             )
             for one in changed
         ]
         return (
-            message("same_machine.changed", comparisons=_first(differing)),
-            message("same_machine.hold"),
+            message(
+                "the machine changed: {comparisons | join('; ')}", comparisons=_first(differing)
+            ),
+            message("comparisons within blocks hold"),
         )
     if unsure:
-        return (message("same_machine.inconclusive", comparisons=_first(map(_why, unsure))),)
-    return (message("same_machine.same", comparisons=_first(map(_equivalent, compared))),)
+        return (
+            message(
+                "inconclusive: {comparisons | join('; ')}", comparisons=_first(map(_why, unsure))
+            ),
+        )
+    return (
+        message(
+            "no significant change: {comparisons | join('; ')}",
+            comparisons=_first(map(_equivalent, compared)),
+        ),
+    )
 
 
 def _first(comparisons: Iterable[Message]) -> list[Message]:
     """Keep the first of many comparisons, and say how many others there are."""
     some = list(comparisons)
     others = len(some[_MOST_NAMED:])
-    more = [message("same_machine.more", comparisons=others)] if others else []
+    more = [message("{comparisons} more", comparisons=others)] if others else []
     return [*some[:_MOST_NAMED], *more]
 
 
 def _equivalent(one: Judged) -> Message:
     """Say between which probes nothing was found, and how many metrics are shown to be the same."""
     return message(
-        "same_machine.equivalent",
+        "{sessions}{% if within %} before vs. after its trials{% endif %} ({same} of "
+        "{metrics | counted('metric')} shown to be the same)",
         sessions=caveats.named(one.sessions),
         within=len(one.sessions) == 1,
         same=sum(c.verdict == "same" for c in one.changes),
@@ -96,22 +113,33 @@ def _not_probed(results: Results) -> Iterable[Message]:
         session = found.get(number, Probed())
         missing = [moment for moment in ("before", "after") if not getattr(session, moment)]
         if missing:
-            yield message("same_machine.not_probed", session=number, moments=missing)
+            yield message(
+                "session {session} was not probed {moments | listing('or')} its trials",
+                session=number,
+                moments=missing,
+            )
 
 
 def _why(one: Judged) -> Message:
     sessions, changes = caveats.named(one.sessions), caveats.changes(one.changes)
     if one.why is None:
         return message(
-            "same_machine.unclear",
+            "{sessions}, {unclear} of {metrics | counted('metric')} inconclusive",
             sessions=sessions,
             unclear=sum(c.verdict == "inconclusive" for c in one.changes),
             metrics=len(one.changes),
         )
     if one.why == "busy" and one.activity is not None:
         activity = caveats.activity(one.activity)
-        return message("same_machine.busy", sessions=sessions, changes=changes, activity=activity)
-    return message("same_machine.single", sessions=sessions, changes=changes)
+        return message(
+            "{sessions}, {changes}, but {activity} during the probes",
+            sessions=sessions,
+            changes=changes,
+            activity=activity,
+        )
+    return message(
+        "{sessions}, {changes}, but only in a single take", sessions=sessions, changes=changes
+    )
 
 
 def _table(compared: Iterable[Judged]) -> Table:
@@ -134,7 +162,7 @@ def _table(compared: Iterable[Judged]) -> Table:
         for c in one.changes
     ]
     return Table(
-        title="What the probes found",
+        title=message("What the probes found"),
         columns=(
             Column(key="compared", title="compared"),
             Column(key="metric", title="metric"),
@@ -145,9 +173,11 @@ def _table(compared: Iterable[Judged]) -> Table:
             Column(key="verdict", title="verdict"),
         ),
         rows=tuple(rows),
-        note="A change counts where it is significant over all metrics and comparisons (Holm). Its "
-        "whole interval must exceed the margin in every pair of takes. Disturbed takes do not "
-        "count, and a single take is not enough.",
+        note=message(
+            "A change counts where it is significant over all metrics and comparisons (Holm). Its "
+            "whole interval must exceed the margin in every pair of takes. Disturbed takes do not "
+            "count, and a single take is not enough."
+        ),
     )
 
 

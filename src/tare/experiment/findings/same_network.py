@@ -65,7 +65,7 @@ def named(found: Difference) -> Message:
     """Give each difference."""
     differences = [
         message(
-            "same_network.figure",
+            "{name} {before} → {after}{% if change %} ({change}){% endif %}",
             name=name_told(c.figure),
             before=Amount(c.before, c.unit),
             after=Amount(c.after, c.unit),
@@ -73,12 +73,17 @@ def named(found: Difference) -> Message:
         )
         for c in found.differing
     ] + [
-        message("same_network.fact", name=name, before=before, after=after)
+        message(
+            "{name} {before or 'unknown'} → {after or 'unknown'}",
+            name=name,
+            before=before,
+            after=after,
+        )
         for name, (before, after) in found.facts.items()
         if name in found.deciding
     ]
     return message(
-        "same_network.differences",
+        "{differences | join(', ')}{% if more %} and {more} more{% endif %}",
         differences=differences[:_MOST_NAMED],
         more=len(differences[_MOST_NAMED:]),
     )
@@ -103,7 +108,9 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=answer,
         verdict=verdict,  # type: ignore[arg-type]
-        settle=message("settle.network") if verdict == "inconclusive" else None,
+        settle=message("another fingerprint of the network in each session: tare net fingerprint")
+        if verdict == "inconclusive"
+        else None,
         # Of those that were given, the caveat above everything says it already.
         summary=answer if changed and not unlike(results) else None,
         tables=(_table(sessions),),
@@ -117,16 +124,23 @@ def _answer(sessions: Mapping[int, Told], pairs: _Pairs, changed: _Pairs) -> tup
     if changed:
         return (
             message(
-                "same_network.changed",
+                "by its fingerprints, the network changed {changes | join('; ')}. Do not "
+                "compare across these sessions what depends on it",
                 changes=[
-                    message("same_network.between", first=one, second=other, differences=named(f))
+                    message(
+                        "between sessions {first} and {second}: {differences}",
+                        first=one,
+                        second=other,
+                        differences=named(f),
+                    )
                     for one, other, f in changed[:_MOST_NAMED]
                 ],
             ),
         )
     texts = sessions[min(sessions)].texts
     network = message(
-        "same_network.network",
+        "the network to {end or 'another host'}{% if date %} on {date}{% endif %}: "
+        "{shaping or 'shaping unknown'}",
         end=texts.get("end"),
         date=texts.get("date"),
         shaping=texts.get("shaping"),
@@ -134,13 +148,19 @@ def _answer(sessions: Mapping[int, Told], pairs: _Pairs, changed: _Pairs) -> tup
     if not pairs:
         return (network,)
     unsure = [
-        message("same_network.pair", first=one, second=other)
+        message("{first} and {second}", first=one, second=other)
         for one, other, f in pairs
         if f.verdict == "inconclusive"
     ]
     if unsure:
-        return message("same_network.unsure", pairs=unsure), network
-    return message("same_network.same", sessions=len(sessions)), network
+        return message(
+            "inconclusive whether the network changed between sessions {pairs | join(', ')}",
+            pairs=unsure,
+        ), network
+    return message(
+        "the network did not change by more than the margins in {sessions | counted('session')}",
+        sessions=len(sessions),
+    ), network
 
 
 def _table(sessions: Mapping[int, Told]) -> Table:
@@ -154,15 +174,17 @@ def _table(sessions: Mapping[int, Told]) -> Table:
             for name, figure in one.figures.items()
         ]
     return Table(
-        title="The network's fingerprint",
+        title=message("The network's fingerprint"),
         columns=(
             Column(key="session", title="session"),
             Column(key="what", title="what"),
             Column(key="value", title="value [95 %]"),
         ),
         rows=tuple(rows),
-        note="From --network-fingerprint (given), or the last tare net fingerprint on this machine "
-        "(remembered).",
+        note=message(
+            "From --network-fingerprint (given), or the last tare net fingerprint on this machine "
+            "(remembered)."
+        ),
     )
 
 

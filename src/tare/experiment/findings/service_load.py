@@ -31,6 +31,20 @@ from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
 from tare.units import chosen
 
+_SERVICE_LOAD_TEXTS = {
+    "open": "open{% if rate %}, {rate}/s{% endif %}",
+    "closed": "closed{% if users %}, {users} {'user' if one else 'users'}{% endif %}",
+}
+_REACHED_TEXTS = {
+    "open": "{rate}{% if asked %} of {asked}{% endif %}/s",
+    "closed": "{% if asked %}{asked} {'user' if one else 'users'}{% else %}closed{% endif %}",
+}
+_CPUS_TEXTS = {
+    "own": "{% if used %}{used}{% else %}unknown{% endif %} of {own}",
+    "shared": "{% if used %}{used}{% else %}unknown{% endif %} shared",
+    "unknown": "{% if used %}{used}{% else %}unknown{% endif %}",
+}
+
 _DESCRIPTION = Description(
     name="service_load",
     title="Load, response times and errors of applications that serve, by cell and by label",
@@ -70,7 +84,7 @@ def load(cell: Driven) -> Message:
     """Write the load that was asked of a cell."""
     amount = cell.asked.amount
     return message(
-        f"service_load.{cell.asked.kind}",
+        _SERVICE_LOAD_TEXTS[cell.asked.kind],
         rate=None if amount is None else Chosen(amount, "1"),
         users=None if amount is None else Chosen(amount, "1"),
         one=amount == 1,
@@ -80,7 +94,7 @@ def load(cell: Driven) -> Message:
 def _load_reached(cell: Driven) -> Message:
     amount = cell.asked.amount
     return message(
-        f"service_load.reached_{cell.asked.kind}",
+        _REACHED_TEXTS[cell.asked.kind],
         rate=Amount(cell.median("rate"), "1"),
         asked=None if amount is None else Chosen(amount, "1"),
         one=amount == 1,
@@ -92,7 +106,7 @@ def cpus(cell: Driven) -> Message:
     used, own = cell.median("cpus"), cell.own_cpus
     kind = "unknown" if own is None else "own" if own else "shared"
     return message(
-        f"service_load.cpus.{kind}",
+        _CPUS_TEXTS[kind],
         used=None if used is None else f"{used:.2f}",
         own=None if own is None else round(own),
     )
@@ -108,7 +122,11 @@ def generator(cell: Driven) -> Message:
     """Say what the load generator of one cell took, and whether it may be seen in the times."""
     used, own = cell.median("cpus"), cell.own_cpus
     return message(
-        "service_load.driver",
+        "load generator: {% if used %}{used}{% else %}unknown{% endif %} CPUs{% if own %}, "
+        "{own} of its own{% elif own == 0 %}, shared with the services: response times "
+        "include its waiting{% endif %}{% if busy %}; near its limit, which response times "
+        "include{% endif %}{% if late %}; 99 % of the requests started within {late} of "
+        "their time{% endif %}",
         used=None if used is None else f"{used:.2f}",
         own=None if own is None else round(own),
         busy=cell.busy,
@@ -126,7 +144,10 @@ def _summary(cells: Sequence[Driven], results: Results) -> Message:
     name = _furthest(cells)
     workloads = dict.fromkeys(cell.levels["workload"] for cell in cells)
     return message(
-        "service_load.several",
+        "{% if name == 'mean' %}mean response time{% else %}response time {name}{% endif %}, "
+        "median of trials: {spans | join(', ')}{% if shown %} ({shown}){% endif %}; "
+        "{load | join('; ')}; {% if errors %}errors at most {errors}{% else %}no errors"
+        "{% endif %}",
         name=name,
         spans=[
             _span(name, workload if len(workloads) > 1 else None, own)
@@ -148,7 +169,7 @@ def _furthest(cells: Sequence[Driven]) -> str:
 def _span(name: str, workload: str | None, cells: Sequence[Driven]) -> Message:
     times = [cell.median(name) or 0.0 for cell in cells]
     return message(
-        "service_load.span",
+        "{% if workload %}{workload} {% endif %}{least}{% if most %} to {most}{% endif %}",
         workload=workload,
         least=Amount(min(times), "ns"),
         most=Amount(max(times), "ns") if len(cells) > 1 else None,
@@ -164,10 +185,12 @@ def _shown(name: str, results: Results) -> Message | None:
     differing.sort(key=lambda one: -abs(math.log(one[1].ratio or 1)))
     margin = chosen(results.experiment.margin)
     return message(
-        "service_load.shown",
+        "{% if differing %}{differing | join(', ')}{% if more %} and {more} more{% endif %}"
+        "{% if others %}; no other difference was shown{% endif %}{% else %}no difference "
+        "was shown{% endif %}",
         differing=[
             message(
-                "service_load.differs",
+                "{at} {verdict} than {reference}, {ratio}",
                 at=at,
                 verdict=TIMES.of(c.verdict, margin),
                 reference=reference,
@@ -205,7 +228,8 @@ def _compared(
 def reached(cell: Driven) -> Message:
     """Write the load that was asked of a cell, and what it came to."""
     return message(
-        "service_load.load",
+        "{load}: {% if rate %}{rate} requests/s reached, {% endif %}{throughput} answered a "
+        "second, {% if errors %}{errors} errors{% else %}no errors{% endif %}",
         load=load(cell),
         rate=Amount(cell.median("rate"), "1") if cell.asked.is_open else None,
         throughput=Amount(cell.median("throughput"), "1"),
@@ -215,7 +239,8 @@ def reached(cell: Driven) -> Message:
 
 def _one(cell: Driven) -> Message:
     return message(
-        "service_load.one",
+        "{reached}; response time {times | join(', ')}{% if shared %} (load generator on the "
+        "services' CPUs){% endif %}",
         reached=reached(cell),
         shared=cell.shared,
         times=times(cell),
@@ -226,7 +251,7 @@ def times(cell: Driven) -> list[Message]:
     """Write the quantiles that a cell knows, and the longest where that is not all of them."""
     named = [*cell.quantiles, *([] if "p99" in cell.quantiles else ["longest"])]
     return [
-        message("service_load.time", name=name, time=_time(cell, name))
+        message("{name} {time}", name=name, time=_time(cell, name))
         for name in named
         if cell.median(name) is not None
     ]
@@ -240,7 +265,9 @@ def few(cells: Sequence[Driven]) -> Message | None:
     least = min(without, key=lambda cell: cell.requests)
     names = [name for name in USUAL if name not in least.quantiles]
     return message(
-        "service_load.few",
+        "{names | listing} need{% if not names[1:] %}s{% endif %} {needs | listing} requests "
+        "a trial: not shown{% if some %} in {some} of {cells} cells{% endif %}, where "
+        "{least} were made",
         names=names,
         needs=[requests_needed(name) for name in names],
         least=least.requests,
@@ -268,12 +295,19 @@ def _reached(cells: Sequence[Driven]) -> list[Message]:
     if shares:
         # More than was asked is a matter of how arrivals at random fell.
         least = Amount(min(shares), "share") if min(shares) < _WHOLE else None
-        said.append(message("service_load.reached", share=least))
+        said.append(
+            message(
+                "{% if share %}at least {share} of every rate{% else %}every rate{% endif %} "
+                "reached in the valid trials",
+                share=least,
+            )
+        )
     closed = [cell.median("throughput") or 0.0 for cell in cells if not cell.asked.is_open]
     if closed:
         said.append(
             message(
-                "service_load.throughput",
+                "{% if several %}{least} to {most}{% else %}{least}{% endif %} requests/s "
+                "answered",
                 least=Amount(min(closed), "1"), most=Amount(max(closed), "1"),
                 several=max(closed) * _WHOLE > min(closed),
             )
@@ -286,14 +320,22 @@ def _answer(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
     if said := backlog(cells, results):
         yield said
     if any(cell.asked.is_open for cell in cells):
-        yield message("service_load.open_means")
+        yield message(
+            "open load: requests come at their rate, whatever the answers take; response "
+            "times count from the intended start, so a backlog counts"
+        )
     if any(not cell.asked.is_open and cell.unbusy is None for cell in cells):
-        yield message("service_load.closed_means")
+        yield message(
+            "closed load: each user waits for the answer before the next request, so a slow "
+            "service gets fewer requests; compare requests answered a second first"
+        )
     known = [cell for cell in cells if cell.queueing_ns is not None]
     if known:
         slowest = max(known, key=lambda cell: cell.median("mean") or 0.0)
         yield message(
-            "service_load.little",
+            "at {users} {'user' if one else 'users'}, response time is mostly queueing: by "
+            "Little's law at most users ÷ throughput, {time} at {throughput} requests/s; "
+            "mean measured: {mean}{% if at %} ({at}){% endif %}",
             at=name_of(slowest, results) if len(cells) > 1 else None,
             users=Chosen(slowest.asked.amount or 0.0, "1"),
             one=slowest.asked.amount == 1,
@@ -306,7 +348,9 @@ def _answer(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
         most = max(idle, key=lambda cell: (cell.unbusy or 0.0) / (cell.asked.amount or 1.0))
         closed = [cell for cell in cells if not cell.asked.is_open]
         yield message(
-            "service_load.unbusy",
+            "{% if all %}not all users waited at once in every trial{% else %}at most {most} "
+            "of {users} users waited at once{% endif %}{% if at %} ({at | join('; ')})"
+            "{% endif %}: when users come sets the throughput as well; compare response times",
             at=[name_of(cell, results) for cell in idle] if len(idle) < len(closed) else None,
             most=Chosen(most.unbusy or 0.0, "1"),
             users=Chosen(most.asked.amount or 0.0, "1"),
@@ -321,7 +365,8 @@ def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
         driver = None if workload.application is None else workload.application.driver
         if driver is not None and driver.stands_for is not None:
             yield message(
-                "service_load.stands_for",
+                "the load generator of {workload} is {program}: its figures are not "
+                "comparable with {other}'s",
                 workload=workload.name,
                 program=PurePath(driver.command[0]).name,
                 other=driver.stands_for,
@@ -330,7 +375,8 @@ def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
     shared = [cell for cell in cells if cell.shared]
     if used:
         yield message(
-            "service_load.used",
+            "the load generator used {% if most != least %}{least} to {% endif %}{most} CPUs"
+            "{% if own %}, of its own{% endif %}",
             least=f"{min(used):.2f}",
             most=f"{max(used):.2f}",
             own=all(cell.own_cpus for cell in cells),
@@ -338,13 +384,19 @@ def _generator(cells: Sequence[Driven], results: Results) -> Iterator[Message]:
     if shared:
         some = len(shared) < len(cells)
         yield message(
-            "service_load.shared",
+            "the load generator shared CPUs with the services{% if at %} ({at | join('; ')})"
+            "{% endif %}: response times include its own waiting; for CPUs of its own, give "
+            "the services a smaller size (--size)",
             at=[name_of(cell, results) for cell in shared] if some else None,
         )
     busy = [cell for cell in cells if cell.busy]
     if busy:
         yield message(
-            "service_load.busy", at=[name_of(cell, results) for cell in busy], all=busy == [*cells]
+            "the load generator used more than 90 % of its CPUs{% if not all %} ("
+            "{at | join('; ')}){% endif %}: response times may be its own; give it more "
+            "(cpus in [driver])",
+            at=[name_of(cell, results) for cell in busy],
+            all=busy == [*cells],
         )
 
 
@@ -355,7 +407,9 @@ def backlog(cells: Sequence[Driven], results: Results | None = None) -> Message 
         return None
     worst = min(piled, key=lambda c: (c.median("throughput") or 0.0) / (c.median("rate") or 1.0))
     return message(
-        "service_load.backlog",
+        "requests piled up: {answered} of {rate} requests a second were answered{% if at %} ("
+        "{at}){% endif %}{% if others %}, in {others | counted('more cell')} likewise"
+        "{% endif %}; response times grow with the length of such a load: use a lower rate",
         answered=Amount(worst.median("throughput"), "1"),
         rate=Amount(worst.median("rate"), "1"),
         at=name_of(worst, results) if results and len(cells) > 1 else None,
@@ -375,7 +429,9 @@ def _late(cells: Sequence[Driven], results: Results) -> Message | None:
         return None
     most, cell = max(late, key=lambda one: one[0])
     return message(
-        "service_load.late",
+        "requests started up to {late} late, but for 1 % of a trial's{% if at %} ({at})"
+        "{% endif %}{% if others %}, in {others | counted('more cell')} likewise{% endif %}: "
+        "response times contain these delays of the load generator",
         late=Amount(most, "ns"),
         at=name_of(cell, results) if len(cells) > 1 else None,
         others=len(late) - 1,
@@ -391,9 +447,9 @@ def _caveats(
         yield said
     if requests.errors:
         yield message(
-            "service_load.reasons",
+            "failed requests: {reasons | join('; ')}",
             reasons=[
-                message("service_load.reason", why=why, times=times)
+                message("{why} ({times | counted('time')})", why=why, times=times)
                 for why, times in requests.errors.most_common(_MOST_REASONS)
             ],
         )
@@ -408,7 +464,8 @@ def unread(results: Results) -> Message | None:
     if not found:
         return None
     return message(
-        "service_load.lost",
+        "the requests of {lost} of {trials | counted('trial')} are left out of labels and "
+        "charts: {why}",
         lost=len(found),
         trials=sum(cell.n for cell in driven(results)),
         why=next(iter(found.values())),
@@ -480,7 +537,7 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
 
     return Table(
         id="service_load",
-        title=message("service_load.table.title"),
+        title=message("Load and response times"),
         columns=(
             *level_columns(factors),
             _LOAD,
@@ -492,7 +549,15 @@ def table(cells: Sequence[Driven], results: Results) -> Table:
         ),
         rows=tuple(row(cell) for cell in cells),
         note=message(
-            "service_load.table.note",
+            "Medians of the trials' values; errors are a share of all requests"
+            "{% if longest %}, longest is that of all trials{% endif %}. load: requests a "
+            "second that were started, of those asked, or users of a closed load. "
+            "answered/s: requests without errors, until the last answer. Response times "
+            "include failed requests. pN: N % of a trial's requests took no longer; absent "
+            "where fewer than 10 are expected beyond. {% if little %}users ÷ answered/s: the "
+            "mean response time, by Little's law, if all users wait all the time. {% endif %}"
+            "driver: CPUs that the load generator used, of how many of its own; shared: it "
+            "ran on the services'",
             little=any(cell.queueing_ns is not None for cell in cells),
             longest=longest,
         ),
@@ -512,7 +577,7 @@ def _by_label(
     factors = [f for f in _named(cells, results) if f != "workload" or f in results.varied]
     yield Table(
         id="service_labels",
-        title=message("service_load.labels.title"),
+        title=message("Response times by label"),
         columns=(
             *level_columns(factors),
             Column(key="request_label", title="label"),
@@ -540,7 +605,13 @@ def _by_label(
             )
         ),
         note=message(
-            "service_load.labels.note",
+            "Medians of the trials' values; load is that of all labels; share: of all "
+            "requests. min and max are those of all trials; SD is that of the requests of a "
+            "trial, around their mean. requests/s counts failed requests, from the first "
+            "start of a label to its last end. received: with the answers, headers as well; "
+            "absent where the load generator does not count it. A quantile is shown where at "
+            "least {beyond} requests of the label are expected beyond it in a trial"
+            "{% if more %}. Only the {shown} most frequent labels are shown{% endif %}",
             more=len(labels) > _MOST_LABELS or requests.more_labels,
             shown=_MOST_LABELS,
             beyond=BEYOND,

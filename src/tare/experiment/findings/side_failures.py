@@ -117,7 +117,7 @@ class SideFailures:
         sides = (self.reference, self.candidate)
         if not all(side.exceeded for side in sides):
             return None
-        return message("difference.exceeded_both", sides=[exceeded(side) for side in sides])
+        return message("{sides | join('; ')}", sides=[exceeded(side) for side in sides])
 
     @property
     def reason(self) -> Message:
@@ -125,7 +125,9 @@ class SideFailures:
         first, second = self.reference, self.candidate
         if self.gate == "fail":
             return message(
-                "difference.gate.crashes",
+                "{second} failed in {failed} of {trials | counted('trial')}, {first} in "
+                "{% if others %}{others} of {of}{% else %}none{% endif %}: {reason}"
+                "{% if more %}, and {more | counted('other reason')}{% endif %}",
                 second=second.name,
                 failed=second.crashed,
                 trials=second.trials,
@@ -143,7 +145,8 @@ class SideFailures:
         first, second = self.reference, self.candidate
         slow, other = (second, first) if second.killed else (first, second)
         return message(
-            "difference.gate.kills",
+            "{killed} of {trials | counted('trial')} of {name} were killed at the time "
+            "limit, none of {other}",
             name=slow.name,
             killed=slow.killed,
             trials=slow.trials,
@@ -154,7 +157,7 @@ class SideFailures:
 def exceeded(side: Side) -> Message:
     """Count the trials of a side that were killed at a limit: "54 of 254 runs … exceeded 98 ms"."""
     return message(
-        "difference.exceeded",
+        "{killed} of {trials | counted('run')} of {name} exceeded {limit}",
         killed=side.exceeded,
         trials=side.trials,
         name=side.name,
@@ -178,7 +181,7 @@ class LostCandidate:
         """The same with its evidence."""
         side = self.failures.candidate
         return message(
-            "difference.gate.lost",
+            "{all}: {reasons}",
             all=all_failed(side.trials, [side.name]),
             reasons=reasons(side.failures),
         )

@@ -39,7 +39,7 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
-        question=message("single.question", name=first.name),
+        question=message("What is the {name}?", name=first.name),
         answer=(_figure(first), *_range(first, results), said(disturbance(results))),
         verdict="inconclusive" if first.interval.low is None else "none",
         settle=first.interval.refusal,
@@ -48,9 +48,7 @@ def find(results: Results) -> Finding | None:
         estimates=tuple(_estimate(one) for one in found),
         tables=(_table(found),),
         caveats=tuple(
-            message("single.refused", name=one.name, why=one.refusal)
-            for one in found
-            if one.refusal
+            message("{name}: {why}", name=one.name, why=one.refusal) for one in found if one.refusal
         ),
     )
 
@@ -74,7 +72,9 @@ def known(results: Results) -> list[Known]:
 def _figure(one: Known) -> Message:
     i = one.interval
     return message(
-        "single.figure",
+        "{name}: {figure}{% if interval %} (95 %{% if early %}, in this session{% endif %})"
+        "{% else %}, no interval{% endif %}, {n | counted('trial')}"
+        "{% if exceeded is defined %}; {exceeded}{% endif %}",
         name=one.name,
         figure=amount(unit_of(one.metric), i),
         interval=i.low is not None,
@@ -93,7 +93,11 @@ def _range(one: Known, results: Results) -> list[Message]:
     ends = p10_and_p90(values) if several else (float(values.min()), float(values.max()))
     # Both ends in one unit, with as many decimals as they need to differ.
     told = span(unit_of(one.metric), *ends, one.interval.above)
-    return [message(f"single.{'range' if several else 'ends'}", span=told)]
+    return [
+        message(
+            "spread: {span} (p10–p90)" if several else "spread: {span} (least to most)", span=told
+        )
+    ]
 
 
 def _estimate(one: Known) -> Estimate:
@@ -118,7 +122,7 @@ def _table(found: list[Known]) -> Table:
         return "–" if width is None else f"±{percent(width)}"
 
     return Table(
-        title="Requested quantiles",
+        title=message("Requested quantiles"),
         columns=(
             Column(key="what", title="quantity"),
             Column(key="figure", title="value (95 %)"),

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import UNSET
 
+from tare.experiment.findings import phrases as findings_phrases
 from tare.experiment.findings.cells import Basis, Cell, Cells, Pair, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import (
     Compared,
@@ -35,6 +36,7 @@ from tare.experiment.findings.network_cells import applies
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS
+from tare.results import phrases as results_phrases
 from tare.results.finding import Estimate, Finding, Table, Unsettled
 from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import (
@@ -49,6 +51,11 @@ from tare.results.verdict import (
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.units import factor
+
+_STABILITY_TEXTS = {
+    "one": "the p10–p90 range is {range} of the median for {where} (n = {n})",
+    "least_stable": "the least stable cell: {range} for {where} (n = {n})",
+}
 
 _DESCRIPTION = Description(
     name="stability",
@@ -84,7 +91,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         closed=False,
         question=message(
-            "stability.question",
+            "Is {platforms | listing('or')} less stable than {reference} (margin {margin})?",
             platforms=list(overall),
             reference=reference,
             margin=Chosen(margin, "growth"),
@@ -92,7 +99,7 @@ def find(results: Results) -> Finding | None:
         answer=(
             summary,
             *_by_cell(compared, overall, cells),
-            message("cells.blocks", n=least),
+            message(findings_phrases.BLOCKS, n=least),
             *detectable,
         ),
         **judged(_verdict(compared, overall), SPREADS, Chosen(margin, "growth")),
@@ -149,14 +156,19 @@ def _by_cell(
             margin = factor(overall[platform].margin)
             clauses = Telling(SPREADS, margin, "p10–p90 range", cells.varied).clauses(some)
             yield message(
-                "stability.cells", platform=platform, reference=reference, clauses=[*clauses]
+                "{platform} vs. {reference}, by cell: {clauses | listing}",
+                platform=platform,
+                reference=reference,
+                clauses=[*clauses],
             )
 
 
 def _word(overall: SpreadComparison) -> str | Message:
     """Name the verdict; where only a bound of the spread is shown, that."""
     if _is_bounded(overall):
-        return message("stability.bounded", margin=Chosen(overall.margin, "growth"))
+        return message(
+            "inconclusive, but at most {margin} as wide", margin=Chosen(overall.margin, "growth")
+        )
     return SPREADS.of(overall.verdict, factor(overall.margin))
 
 
@@ -185,7 +197,7 @@ def _summary(
             alike.setdefault((c.verdict, _is_bounded(c)), []).append(platform)
     parts = [
         message(
-            "stability.part",
+            "{platforms | listing} {verdict}, {ratios | listing}",
             platforms=platforms,
             verdict=_word(overall[platforms[0]]),
             ratios=[_ratio(overall[x]) for x in platforms],
@@ -196,14 +208,19 @@ def _summary(
     if few:
         parts.append(
             message(
-                "stability.part_few",
+                "{platforms | listing} inconclusive, at least {least} trials per cell are "
+                "needed, {trials} were measured{% if more %} ({more}){% endif %}",
                 platforms=[*few],
                 least=FEWEST_FOR_RANGE,
                 trials=min(c.n for p, c in compared if p.level in few),
                 more=more,
             )
         )
-    return message("stability.summary", reference=compared[0][0].reference, parts=[*parts])
+    return message(
+        "spread vs. {reference}: {parts | join('; ')}",
+        reference=compared[0][0].reference,
+        parts=[*parts],
+    )
 
 
 def _ratio(c: SpreadComparison) -> Ratio:
@@ -219,10 +236,12 @@ def _overall_estimate(name: str, c: SpreadComparison, compared: Compared) -> Est
 def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
     reference = compared[0][0].reference
     return Table(
-        title=message("stability.table.title", reference=reference, basis=str(cells.basis)),
+        title=message(
+            "Spread vs. {reference}, {basis}", reference=reference, basis=str(cells.basis)
+        ),
         columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
         rows=tuple(comparison_row(p, c, cells.varied, spread_kind(margin)) for p, c in compared),
-        note=message("stability.table.note", margin=Chosen(margin, "growth")),
+        note=message(findings_phrases.TABLE_NOTE, margin=Chosen(margin, "growth")),
     )
 
 
@@ -235,14 +254,21 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         answer += [_range("least_stable", cell, cells) for cell in ordered[1:][-1:]]
     else:
         most = max(c.n for c in cells.all)
-        answer = [message("stability.too_few", least=FEWEST_FOR_RANGE, most=most)]
+        answer = [
+            message(
+                "inconclusive: a spread needs at least {least} trials per cell, {most} were "
+                "measured at most",
+                least=FEWEST_FOR_RANGE,
+                most=most,
+            )
+        ]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
-        question=message("stability.question_of_one", platform=platform),
+        question=message("How much do values vary on {platform}?", platform=platform),
         answer=tuple(answer),
         verdict="none" if ordered else "inconclusive",
-        settle=None if ordered else message("settle.trials", trials=FEWEST_FOR_RANGE),
+        settle=None if ordered else message(results_phrases.SETTLE_TRIALS, trials=FEWEST_FOR_RANGE),
         # Of the network's levels, and of a single cell, there is more to say elsewhere.
         summary=None if applies(cells.results) or len(cells.all) == 1 else tuple(answer),
         basis=str(basis),
@@ -253,7 +279,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
 
 def _range(name: Literal["one", "least_stable"], cell: Cell, cells: Cells) -> Message:
     return message(
-        f"stability.{name}",
+        _STABILITY_TEXTS[name],
         range=Amount(relative_spread(cell), "share"),
         where=where(cell.levels, cells.varied),
         n=cell.n,

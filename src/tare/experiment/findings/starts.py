@@ -46,7 +46,12 @@ def find(results: Results) -> Finding | None:
         summary=_medians(by_time, intervals=False) if anew else None,
         estimates=tuple(_estimate(row) for row in enough),
         tables=(_table(rows),),
-        caveats=(message("starts.measured"),),
+        caveats=(
+            message(
+                "a start is the time from the call that starts an instance to the agent's first "
+                "answer in it. Instances that start concurrently share the CPUs"
+            ),
+        ),
     )
 
 
@@ -80,8 +85,10 @@ def _medians(rows: list[dict[str, Any]], *, intervals: bool) -> Message:
         return Amount(row["start"], "ns", *ends)
 
     return message(
-        "starts.medians",
-        starts=[message("starts.start", time=time(r), platform=r["platform"]) for r in rows],
+        "starting one more instance takes {starts | listing} (medians)",
+        starts=[
+            message("{time} on {platform}", time=time(r), platform=r["platform"]) for r in rows
+        ],
     )
 
 
@@ -101,7 +108,7 @@ def _estimate(row: dict[str, Any]) -> Estimate:
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     return Table(
-        title="Starts and ends of instances",
+        title=message("Starts and ends of instances"),
         columns=(
             Column(key="platform", title="platform"),
             Column(key="n", title="n"),

@@ -42,6 +42,26 @@ from tare.statistics.time_of_day import (
 )
 from tare.units import p_value
 
+_TIME_OF_DAY_TEXTS_OF_NAME = {
+    "coarse": (
+        "{% if name %}{name}: {% endif %}a {cycle} cycle cannot be tested: units of time of "
+        "more than 4 h do not resolve it"
+    ),
+    "equal": (
+        "{% if name %}{name}: {% endif %}a {cycle} cycle cannot be tested: all medians are equal"
+    ),
+}
+_SETTLE_TEXTS = {
+    "days": "measure for 3 days or longer",
+    "weeks": "measure for 3 weeks or longer",
+    "units": "measure in more units of time",
+    "coarse": "take medians of 4 h or less",
+}
+_TIME_OF_DAY_TEXTS = {
+    "hours": "Median by time of day, with its interval over days",
+    "weekdays": "Median by day of the week, with its interval over weeks",
+}
+
 #: Series that have rows by hour, and lines in the charts.
 _MOST_SERIES = 6
 #: Series with a sentence each after the one on all series, and rows in the table of levels.
@@ -164,7 +184,14 @@ def _finding(
         verdict="yes" if shown[0] else "inconclusive" if None in shown else "no",
         settle=None if shown[0] else settle,
         summary=answer[:1] if shown[0] else None,
-        caveats=(message("time_of_day.left_out", n=sum(left_out), series=len(left_out)),)
+        caveats=(
+            message(
+                "left out, with fewer than half as many values as usual: {n | counted('unit')} "
+                "of time{% if series > 1 %} in {series} series{% endif %}",
+                n=sum(left_out),
+                series=len(left_out),
+            ),
+        )
         if left_out
         else (),
         tables=tables,
@@ -176,11 +203,13 @@ def _settle(test: CycleTest, period: _Period) -> Message | None:
     """Return which more data would show whether there is a cycle; None: no amount would."""
     cycle = test.cycle
     if isinstance(cycle, str):
-        return None if cycle == "equal" else message(f"time_of_day.settle.{cycle}")
+        return None if cycle == "equal" else message(_SETTLE_TEXTS[cycle])
     if test.share(cycle.amplitude) is None:
         return None
     return message(
-        "time_of_day.settle.precision", cycle=_ADJECTIVES[period], precision=Chosen(test.precision)
+        "measure for longer, until a {cycle} cycle of ± {precision} would be found",
+        cycle=_ADJECTIVES[period],
+        precision=Chosen(test.precision),
     )
 
 
@@ -202,7 +231,8 @@ def sentences(some: Sequence[Timed]) -> tuple[Message, ...]:
     if samples.dependence > 1 and samples.median.half_width and medians.median.half_width:
         said.append(
             message(
-                "time_of_day.samples",
+                "the interval of the median of all {n} samples, ± {half}, is too narrow: "
+                "they are autocorrelated and count as about {effective} independent ones",
                 n=len(samples.values),
                 effective=round(len(samples.values) / samples.dependence),
                 half=Amount(samples.median.half_width, "share"),
@@ -224,14 +254,16 @@ def _cycles(some: Sequence[Timed], period: _Period) -> tuple[Message, ...]:
     more = len(some) - _MOST_SENTENCES
     return (
         message(
-            "time_of_day.several",
+            "a {cycle} cycle {% if tested %}is shown in {shown or 'none'} of {n} series ("
+            "{tested | counted('test')}, corrected for their number){% else %}can be tested "
+            "in none of {n} series{% endif %}",
             cycle=_ADJECTIVES[period],
             shown=sum(test.is_shown is True for test in tests),
             n=len(some),
             tested=sum(not isinstance(test.cycle, str) for test in tests),
         ),
         *(_cycle(one, period) for one in some[:_MOST_SENTENCES]),
-        *([message("time_of_day.more", n=more)] if more > 0 else ()),
+        *([message("{n} more series are not described here", n=more)] if more > 0 else ()),
     )
 
 
@@ -240,20 +272,37 @@ def _cycle(one: Timed, period: _Period = "day") -> Message:
     units, test, kind = one.analysis.units, one.test(period), _ADJECTIVES[period]
     cycle, length = test.cycle, Duration(units.days * DAY_S)
     if cycle == "days":
-        return message("time_of_day.days", name=one.name, length=length)
+        return message(
+            "{% if name %}{name}: {% endif %}a daily cycle cannot be tested: {length} are "
+            "less than 3 days",
+            name=one.name,
+            length=length,
+        )
     if cycle == "weeks":
         # Rounded down: 2.99 weeks are not 3.
         weeks = f"{math.floor(10 * units.days / 7) / 10:g}"
-        return message("time_of_day.weeks", name=one.name, n=weeks, needed=FEWEST_PERIODS)
+        return message(
+            "{% if name %}{name}: {% endif %}a weekly cycle cannot be tested: {n} weeks, "
+            "{needed} needed",
+            name=one.name,
+            n=weeks,
+            needed=FEWEST_PERIODS,
+        )
     if cycle == "units":
         return message(
-            "time_of_day.units", name=one.name, cycle=kind, n=len(units), needed=FEWEST_UNITS
+            "{% if name %}{name}: {% endif %}a {cycle} cycle cannot be tested: {n} units of "
+            "time have values, {needed} are needed",
+            name=one.name,
+            cycle=kind,
+            n=len(units),
+            needed=FEWEST_UNITS,
         )
     if isinstance(cycle, str):
-        return message(f"time_of_day.{cycle}", name=one.name, cycle=kind)
+        return message(_TIME_OF_DAY_TEXTS_OF_NAME[cycle], name=one.name, cycle=kind)
     if not test.is_shown:
         return message(
-            "time_of_day.none",
+            "{% if name %}{name}: {% endif %}no {cycle} cycle is shown over {length}; one of "
+            "± {detectable} would have been found in 90 % of cases",
             name=one.name,
             cycle=kind,
             length=length,
@@ -264,7 +313,15 @@ def _cycle(one: Timed, period: _Period = "day") -> Message:
         for hour in (cycle.lowest, cycle.highest)
     )
     return message(
-        "time_of_day.cycle" if period == "day" else "time_of_day.week",
+        (
+            "{% if name %}{name}: {% endif %}the {unit} medians follow the time of day by ± "
+            "{amplitude}: lowest at {lowest}, highest at {highest} UTC ({p})"
+        )
+        if period == "day"
+        else (
+            "{% if name %}{name}: {% endif %}the {unit} medians follow the day of the week "
+            "by ± {amplitude}: lowest on {lowest}, highest on {highest} (UTC; {p})"
+        ),
         name=one.name,
         unit=_unit(one),
         amplitude=_relative(one, cycle.amplitude),
@@ -284,13 +341,15 @@ def _stationary(one: Timed) -> Message:
     found, units = one.analysis, one.analysis.units
     days = Duration(units.days * DAY_S)
     if found.is_whole:
-        return message("time_of_day.stationary", length=days)
+        return message("no level shift or drift is shown in {length}", length=days)
     if found.stretch is None:
-        return message("time_of_day.drift", said=found.changes.sentence)
+        return message("{said}; no stretch is stationary", said=found.changes.sentence)
     first, last = found.stretch[0], found.stretch[1] - 1
     stable = found.stable
     return message(
-        "time_of_day.stretch",
+        "the level shifts{% if n > 1 %} {n} times{% endif %}; the longest stationary stretch "
+        "lasts {length}, from {begin} to {end} UTC{% if median %}, with a median of {median}"
+        "{% endif %}",
         n=len(found.changes.points),
         length=Duration(float(units.start_s[last] + units.unit_s - units.start_s[first])),
         begin=_moment(units.start_s[first]),
@@ -302,7 +361,10 @@ def _stationary(one: Timed) -> Message:
 def _level(one: Timed) -> Message:
     medians = one.analysis.medians
     return message(
-        "time_of_day.level",
+        "the median of {n} {unit} medians is {median}{% if effective %}; they are "
+        "autocorrelated and count as about {effective} independent ones, by which the "
+        "interval is widened{% endif %}{% if needed %}. CONFIRM: {needed} of them for ± "
+        "{precision}{% elif whole %}. CONFIRM: ± {precision} is not reached{% endif %}",
         unit=_unit(one),
         n=len(medians.values),
         median=_amount(medians, one.unit),
@@ -336,7 +398,7 @@ def _levels(some: Sequence[Timed]) -> Table:
     unit = some[0].unit
     return Table(
         id="levels",
-        title=message("time_of_day.levels"),
+        title=message("Samples and medians: assumptions of the intervals"),
         columns=(
             *((Column(key="series", title="series"),) if len(some) > 1 else ()),
             Column(key="of", title="values"),
@@ -370,7 +432,11 @@ def _levels(some: Sequence[Timed]) -> Table:
             )
             if level is not None
         ),
-        note=message("time_of_day.note", precision=Chosen(some[0].analysis.medians.precision)),
+        note=message(
+            "CONFIRM: number of values for ± {precision}, times the dependence. The interval "
+            "of the samples is the one of independent values",
+            precision=Chosen(some[0].analysis.medians.precision),
+        ),
     )
 
 
@@ -388,7 +454,7 @@ def _medians_table(
     """Put the medians at each time of a day or week into a table; ``columns`` name the time."""
     return Table(
         id=name,
-        title=message(f"time_of_day.{name}"),
+        title=message(_TIME_OF_DAY_TEXTS[name]),
         columns=(
             *((Column(key="series", title="series"),) if len(some) > 1 else ()),
             *columns,
@@ -487,13 +553,16 @@ def week_figures(some: Sequence[Timed], suffix: str = "") -> tuple[Figure, ...]:
 
 def day_described(some: Sequence[Timed]) -> tuple[Message, ...]:
     """Say in words what :func:`day_chart` shows."""
-    return (message("time_of_day.chart.day"), *map(_cycle, some[:_MOST_SERIES]))
+    return (
+        message("Median over days at each time of day; the band is its interval over days"),
+        *map(_cycle, some[:_MOST_SERIES]),
+    )
 
 
 def week_described(some: Sequence[Timed]) -> tuple[Message, ...]:
     """Say in words what :func:`week_chart` shows."""
     return (
-        message("time_of_day.chart.week"),
+        message("Median over weeks at each time of the week"),
         *(_cycle(one, "week") for one in some[:_MOST_SERIES]),
     )
 

@@ -114,7 +114,11 @@ def line(results: Results) -> Message | None:
     if doubt is None:
         return None
     blocks = judged(results).total > 1 and results.experiment.order == "blocks"
-    return message("trusted.line", doubt=doubt, blocks=blocks)
+    return message(
+        "DOUBT: {doubt}{% if blocks %}. Comparisons are within blocks and hold{% endif %}",
+        doubt=doubt,
+        blocks=blocks,
+    )
 
 
 def note(results: Results) -> Message | None:
@@ -127,7 +131,7 @@ def note(results: Results) -> Message | None:
     if doubtful is not None or found is None or not is_small:
         return doubtful
     return message(
-        "trusted.note",
+        "{verdict}{% if several %}: medians{% endif %} {said}",
         verdict=found.verdict,
         several=judged(results).total > 1,
         said=found.claim if found.verdict == "TRUST" else why(found.grounds[0], 0),
@@ -141,7 +145,8 @@ def said(results: Results) -> Message | None:
         return None
     cell, reason = found.doubted[0]
     return message(
-        "trusted.doubt",
+        "{% if several %}the medians of {share} are doubtful, e.g. {where}: {% else %}"
+        "doubtful median, {% endif %}{why}",
         share=share(len(found.doubted), found.total),
         several=found.total > 1,
         where=where(cell.levels, found.varied),
@@ -154,7 +159,7 @@ def doubt(results: Results) -> Message | None:
     found = whole(results)
     if found is None or found.verdict == "TRUST":
         return None
-    return said(results) or message("trusted.imprecise", why=why(found.grounds[0], 0))
+    return said(results) or message("medians {why}", why=why(found.grounds[0], 0))
 
 
 def each(results: Results) -> list[Message]:
@@ -162,7 +167,8 @@ def each(results: Results) -> list[Message]:
     found = judged(results)
     named = [
         message(
-            "trusted.cell",
+            "the median for {where} is doubtful: {reason}{% if chance %}. Chance explains as "
+            "many of such cells{% endif %}",
             where=where(cell.levels, found.varied),
             reason=reason.said,
             chance=found.by_chance,
@@ -170,4 +176,17 @@ def each(results: Results) -> list[Message]:
         for cell, reason in found.doubted[:_NAMED]
     ]
     others = len(found.doubted[_NAMED:])
-    return [*named, *([message("trusted.others", others=others)] if others else [])]
+    return [
+        *named,
+        *(
+            [
+                message(
+                    "so {% if others == 1 %}is the median{% else %}are the medians{% endif %} of "
+                    "{others | counted('other cell')}",
+                    others=others,
+                )
+            ]
+            if others
+            else []
+        ),
+    ]

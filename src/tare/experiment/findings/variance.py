@@ -125,13 +125,27 @@ def finding(v: Explained) -> Finding:
     d = v.decomposition
     caveats = []
     if d.spread_ratio is not None and d.spread_ratio > _MOST_SPREAD_RATIO:
-        caveats.append(message("variance.spread", times=round(d.spread_ratio)))
+        caveats.append(
+            message(
+                "the SD of one cell is {times} times that of another: read the shares of the ranks",
+                times=round(d.spread_ratio),
+            )
+        )
     if d.left_out:
-        caveats.append(message("variance.left_out", factors=d.left_out))
+        caveats.append(
+            message("left out, with one level or too many: {factors | listing}", factors=d.left_out)
+        )
     if not d.crossed:
-        caveats.append(message("variance.main", n=d.cells))
+        caveats.append(
+            message(
+                "interactions are left out: with {n | counted('cell')} their model is too large",
+                n=d.cells,
+            )
+        )
     if v.relative:
-        caveats.append(message("variance.relative"))
+        caveats.append(
+            message("each value is relative to the median of its workload: workload has no share")
+        )
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -154,7 +168,9 @@ def _largest(v: Explained) -> Message:
     if first[1] < _LEAST_SHARE:
         return sentences(v)[0]
     return message(
-        "variance.largest",
+        "of the variance{% if by_rank %} of the ranks{% endif %}, {effect} explains {share}"
+        "{% if others %}, {others | listing}{% endif %}{% if within %}; {within} is between "
+        "trials of the same cell{% endif %}",
         by_rank=by_rank,
         effect=effect_name(first[0]),
         share=Amount(first[1], "share"),
@@ -167,13 +183,17 @@ def sentences(v: Explained) -> tuple[Message, ...]:
     """Say what explains the variance, largest share first, and the same of the ranks."""
     d = v.decomposition
     worth = sorted((e for e in d.effects if e.share >= _LEAST_SHARE), key=lambda e: -e.share)
-    within = message("variance.within", share=Amount(d.within, "share"))
+    within = message("{share} is between trials of the same cell", share=Amount(d.within, "share"))
     # Interactions of fewer factors are effects with a share each; the others have one in common.
     order = 3 if d.crossed else 2
     higher = Amount(d.higher, "share") if d.higher >= _LEAST_SHARE else None
     if not worth:
         nothing = message(
-            "variance.nothing", factors=v.factors, metric=v.metric, higher=higher, order=order,
+            "{% if factors | length > 1 %}none of {factors | listing} explains{% else %}"
+            "{factors[0]} does not explain{% endif %} 1 % of the variance of {metric}"
+            "{% if relative %}, relative to the median of its workload{% endif %}"
+            "{% if higher %} alone; {higher} is explained by interactions of {order} or more "
+            "of them{% endif %}", factors=v.factors, metric=v.metric, higher=higher, order=order,
             relative=v.relative,
         )  # fmt: skip
         return nothing, within
@@ -181,20 +201,38 @@ def sentences(v: Explained) -> tuple[Message, ...]:
     small = [e for e in d.effects if e.share < _LEAST_SHARE]
     return (
         message(
-            "variance.explains",
+            "of the variance, {effect} explains {share}{% if others %}, {others | listing}"
+            "{% endif %}",
             effect=effect_name(worth[0]),
             share=Amount(worth[0].share, "share"),
             others=[_share(e, e.share) for e in worth[1:]],
         ),
-        *([message("variance.small", effects=[*map(effect_name, small)])] if small else []),
-        *([message("variance.higher", share=higher, order=order)] if higher else []),
+        *(
+            [
+                message(
+                    "{effects | listing}: less than 1 %{% if effects | length > 1 %} each"
+                    "{% endif %}",
+                    effects=[*map(effect_name, small)],
+                )
+            ]
+            if small
+            else []
+        ),
+        *(
+            [message("interactions of {order} or more factors: {share}", share=higher, order=order)]
+            if higher
+            else []
+        ),
         within,
-        message("variance.ranks", effects=[_share(e, e.rank_share) for e in by_rank]),
+        message(
+            "of the ranks, in which extremes do not dominate: {effects | listing}",
+            effects=[_share(e, e.rank_share) for e in by_rank],
+        ),
     )
 
 
 def _share(effect: Effect, share: float) -> Message:
-    return message("variance.share", effect=effect_name(effect), share=Amount(share, "share"))
+    return message("{effect} {share}", effect=effect_name(effect), share=Amount(share, "share"))
 
 
 def effect_name(effect: Effect) -> str:
@@ -236,10 +274,17 @@ def _shares(v: Explained) -> Table:
         for name, share in _others(d)
     )
     return Table(
-        title=message("variance.table", trials=d.n, cells=d.cells),
+        title=message(
+            "Shares of the variance, {trials | counted('trial')} in {cells | counted('cell')}",
+            trials=d.n,
+            cells=d.cells,
+        ),
         columns=columns,
         rows=(*rows, *others),
-        note=message("variance.note"),
+        note=message(
+            "Type II: each effect after all others that do not contain it. p of the ranks by "
+            "permutation, without a normal distribution"
+        ),
     )
 
 
@@ -256,7 +301,10 @@ def drawn(v: Explained) -> Chart:
 
 def described(v: Explained) -> tuple[Message, ...]:
     """Say in words what :func:`drawn` shows."""
-    return (message("variance.chart"), *sentences(v))
+    return (
+        message("Shares of the variance (bars) and of the variance of the ranks (ticks)"),
+        *sentences(v),
+    )
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=85, find=find, of_rates=True)

@@ -17,6 +17,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.findings.trusted import BY_CHANCE, beyond_chance
 from tare.experiment.results import Results
 from tare.registry import Description
+from tare.results import phrases
 from tare.results.finding import Answer, Column, Finding, Table
 from tare.results.message import Amount, Change, Chosen, Message, message
 from tare.statistics.statistic import FloatArray
@@ -38,14 +39,15 @@ def find(results: Results) -> Finding | None:
     cells = cells_of(results, basis)
     iterations = results.experiment.iterations
     by_iteration = iterations >= FEWEST
-    what = message("warmup.iterations" if by_iteration else "warmup.trials")
+    what = message("iterations of a worker" if by_iteration else "trials")
     rows = [_row(c, series(cells, c), cells) for c in cells.all]
     known = [r for r in rows if r["shape"] != "too short"]
     if not known:
         return uncompared(
             _DESCRIPTION,
             message(
-                "warmup.too_short",
+                "nothing to compare: {least | counted('value')} are needed, a series of "
+                "{what} has at most {most}",
                 what=what,
                 least=FEWEST,
                 most=max((r["values"] for r in rows), default=0),
@@ -56,12 +58,22 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=tuple(_answer(known, what, cells, by_iteration=by_iteration)),
         verdict=_verdict(known),
-        settle=message("settle.more") if _verdict(known) == "inconclusive" else None,
+        settle=message(phrases.SETTLE_MORE) if _verdict(known) == "inconclusive" else None,
         basis=str(basis),
         tables=(_table(rows, what, cells),),
         caveats=(
             *_shifted(known, results),
-            *(() if by_iteration else (message("warmup.inside", iterations=iterations),)),
+            *(
+                ()
+                if by_iteration
+                else (
+                    message(
+                        "with {iterations | counted('iteration')} per trial, a warm-up inside a "
+                        "trial cannot be seen. The series are those of trials",
+                        iterations=iterations,
+                    ),
+                )
+            ),
         ),
         charts=("warmup", "warmup_sd"),
     )
@@ -109,17 +121,22 @@ def _answer(
 ) -> Iterator[Message]:
     counts = Counter(r["shape"] for r in rows)
     yield message(
-        "warmup.shapes",
+        "series of {what}: {shapes | listing}",
         what=what,
         shapes=[
-            message("warmup.shape", shape=shape, share=share(n, len(rows)))
+            message(
+                "{% if shape == 'flat' %}no level shift{% else %}{shape}{% endif %} in {share}",
+                shape=shape,
+                share=share(n, len(rows)),
+            )
             for shape, n in counts.most_common()
         ],
     )
     shifted = len(rows) - counts["flat"]
     if shifted:
         yield message(
-            "warmup.chance",
+            "level shifts in {shifted}: {% if more %}more{% else %}no more{% endif %} than "
+            "chance explains. Up to {chance} of steady series show one",
             shifted=share(shifted, len(rows)),
             more=beyond_chance(shifted, len(rows)),
             chance=Chosen(BY_CHANCE),
@@ -131,7 +148,9 @@ def _answer(
     if moved:
         largest = max(moved, key=lambda r: abs(r["begins"] - 1))
         yield message(
-            "warmup.largest",
+            "the largest shift is for {where}: the first level is {change} {% if above %}"
+            "above{% else %}below{% endif %} the last, which holds from value {steady_from} "
+            "on",
             where=where({f: largest[f] for f in cells.factors}, cells.varied),
             change=Amount(abs(largest["begins"] - 1), "share"),
             above=largest["begins"] > 1,
@@ -142,7 +161,7 @@ def _answer(
 def _cold(rows: list[dict[str, Any]]) -> Message | None:
     """Say that the first trial alone took longer, of the cell where it took longest."""
     first = [r["begins"] for r in rows if r["steady_from"] == 2 and (r["begins"] or 0) > 1]
-    return message("series.warmup.cold", times=Change(max(first))) if first else None
+    return message(phrases.SERIES_WARMUP_COLD, times=Change(max(first))) if first else None
 
 
 def _shifted(rows: list[dict[str, Any]], results: Results) -> Iterator[Message]:
@@ -152,7 +171,9 @@ def _shifted(rows: list[dict[str, Any]], results: Results) -> Iterator[Message]:
     shifted = sum(r["shape"] != "flat" for r in rows)
     if shifted:
         yield message(
-            "warmup.shifted",
+            "level shifts in {shifted} are no warm-up: values do not settle at their lowest "
+            "level{% if doubted %}. They make medians doubtful: see “Trust” at the top"
+            "{% endif %}",
             shifted=share(shifted, len(rows)),
             doubted=trusted.line(results) is not None,
         )
@@ -182,10 +203,15 @@ def _table(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Table:
         Column(key="largest_window", title=f"largest SD of {WINDOW}", unit=u),
     )
     return Table(
-        title=message("warmup.table.title", what=what, basis=str(cells.basis)),
+        title=message("Series of {what}, {basis}", what=what, basis=str(cells.basis)),
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
-        note=message("warmup.table.note", chance=Chosen(BY_CHANCE)),
+        note=message(
+            "Change points by penalised least squares, the penalty scaled by the "
+            "autocorrelation time. Levels closer than 1 % count as one. Up to {chance} of "
+            "steady series show a level shift by chance",
+            chance=Chosen(BY_CHANCE),
+        ),
     )
 
 

@@ -72,7 +72,9 @@ def stop_table(results: Results) -> Table:
             }
         )
     return Table(
-        title=message("backing.stops.title", quantile=asked),
+        title=message(
+            "All cells: trials, stop reason, precision of the {quantile}", quantile=asked
+        ),
         columns=(
             *level_columns(factors),
             *(
@@ -82,7 +84,9 @@ def stop_table(results: Results) -> Table:
             ),
         ),
         rows=tuple(rows),
-        note=message("backing.stops.note", quantile=asked),
+        note=message(
+            "Longer side of the 95 % interval of the {quantile}, relative to it", quantile=asked
+        ),
     )
 
 
@@ -145,7 +149,11 @@ def doubts(results: Results) -> tuple[Message, ...]:
     What was left out stands at the head of the page already.
     """
     found = [
-        message("backing.unfinished", session=session["session"])
+        message(
+            "session {session} has no end: it is still running, or was killed. Its finished "
+            "trials are used, the trial in progress is not",
+            session=session["session"],
+        )
         for session in results.sessions.records()
         if session["ended"] is None
     ]
@@ -157,11 +165,12 @@ def doubts(results: Results) -> tuple[Message, ...]:
         cells = Counter(zip(some["workload"], some["platform"], strict=True))
         found.append(
             message(
-                "backing.failed",
+                "{trials | counted('trial')} failed ({cells | listing}{% if others %}, "
+                "{others} more{% endif %}): {reasons}",
                 trials=len(some),
                 cells=[
                     message(
-                        "backing.of",
+                        "{trials} of {where}",
                         trials=n,
                         where=Levels({"workload": workload, "platform": platform}),
                     )
@@ -176,7 +185,7 @@ def doubts(results: Results) -> tuple[Message, ...]:
     return (
         *found,
         *(
-            message("backing.warning", warning=warning, times=n)
+            message("{warning} ({times | counted('time')})", warning=warning, times=n)
             for warning, n in warnings.most_common(20)
         ),
     )
@@ -196,7 +205,14 @@ def _captured(trials: Columns) -> list[Message]:
     n = len(good.where(error_captured=True))
     if not n or n == len(good):
         return []
-    return [message("backing.captured", trials=n, good=len(good))]
+    return [
+        message(
+            "standard error was a pipe instead of /dev/null in {trials | counted('good trial')} "
+            "of {good}: captured as requested, or read to explain an earlier failure",
+            trials=n,
+            good=len(good),
+        )
+    ]
 
 
 def machine_tables(results: Results) -> list[Table]:
@@ -212,7 +228,7 @@ def machine_tables(results: Results) -> list[Table]:
     if own:
         tables.append(
             Table(
-                title="Facts of the machine",
+                title=message("Facts of the machine"),
                 columns=(
                     Column(key="name", title="fact"),
                     Column(key="value", title="value"),
@@ -220,7 +236,10 @@ def machine_tables(results: Results) -> list[Table]:
                 ),
                 rows=tuple(map(_fact, own)),
                 note=(
-                    own_error(results.fact) or message("instrument.unknown"),
+                    own_error(results.fact)
+                    or message(
+                        "Measurement error of tare on this machine is unknown: tare selftest"
+                    ),
                     *filter(None, [cpu_scaling(results.fact), _changed(results)]),
                 ),
             )
@@ -237,7 +256,7 @@ def machine_tables(results: Results) -> list[Table]:
             rows.append({"name": _spoken(name), **by_platform})
         tables.append(
             Table(
-                title="The instrument on each platform",
+                title=message("The instrument on each platform"),
                 columns=(
                     Column(key="name", title="fact"),
                     *(Column(key=f"on {p}", title=p) for p in platforms),
@@ -269,4 +288,8 @@ def _changed(results: Results) -> Message | None:
         and not name.startswith(("selftest_", "calibration_"))
         and len({str(value) for value in some["value"]}) > 1
     ]
-    return message("backing.changed", facts=differing) if differing else None
+    return (
+        message("changed between sessions: {facts | join(', ')}", facts=differing)
+        if differing
+        else None
+    )

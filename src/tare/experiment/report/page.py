@@ -23,6 +23,17 @@ from tare.results.message import message
 from tare.results.report import Figure, Origin, Report, Section
 from tare.units import counted, duration
 
+_CHART_TEXTS = {
+    "at_limit": (
+        "{killed | counted('run')} that exceeded the time limit {% if killed == 1 %}is"
+        "{% else %}are{% endif %} drawn at the limit"
+    ),
+    "killed": (
+        "{killed | counted('run')} that exceeded the time limit {% if killed == 1 %}is"
+        "{% else %}are{% endif %} not drawn"
+    ),
+}
+
 #: Charts of all cells, which no single question owns.
 _OVERVIEW = ("medians",)
 
@@ -104,7 +115,7 @@ def _figures(
             told = unit.alternative(shown, findings)
             if killed:
                 drawn_at = "at_limit" if unit.takes_killed else "killed"
-                told = (*told, message(f"chart.{drawn_at}", killed=killed))
+                told = (*told, message(_CHART_TEXTS[drawn_at], killed=killed))
             alternative = paragraph(told)
             drawn.append(Figure(unit.description.name, unit.description.title, chart, alternative))
     return tuple(drawn)

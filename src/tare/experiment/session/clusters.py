@@ -23,7 +23,7 @@ from tare.decoding import DecodeError
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.metrics import OF_HOSTS
 from tare.experiment.plan import instances
-from tare.experiment.session import single_execution
+from tare.experiment.session import phrases, single_execution
 from tare.experiment.session.control import Control
 from tare.experiment.session.failing import Why
 from tare.experiment.session.files import seen_inside
@@ -178,11 +178,11 @@ class Member:
             return
         if isinstance(got, record.Fault) and got.kind not in ("exit", "signal"):
             raise TrialError(self._here(got.message))
-        raise AgentError(self._here(message("serving.gone", who=message("serving.who.supervise"))))
+        raise AgentError(self._here(message(phrases.GONE, who=message("what starts the services"))))
 
     def _here(self, why: Message | str) -> str:
         """Return what went wrong, with where."""
-        return text(message("serving.on_host", host=self.number, why=why))
+        return text(message("on host {host}: {why}", host=self.number, why=why))
 
     def _next(self, timeout_s: float) -> record.Record | None:
         """Return what the agent says next of what started the services; None: that was all."""
@@ -196,7 +196,7 @@ class Member:
         try:
             while (got := self._next(END_S)) is not None:
                 if isinstance(got, record.Fault) and got.kind == "out_of_memory":
-                    self._control.fail(Why.of(Refusal("serving.memory", message("serving.memory"))))
+                    self._control.fail(Why.of(Refusal("serving.memory", message(phrases.MEMORY))))
         except TareError:
             return
 
@@ -422,7 +422,13 @@ class Clusters:
         def show(ready: int) -> None:
             self.stage(
                 text(
-                    message("serving.starting", name=workload.name, ready=ready, hosts=len(members))
+                    message(
+                        "starting the services of {name}: {ready} of "
+                        "{hosts | counted('host')} ready",
+                        name=workload.name,
+                        ready=ready,
+                        hosts=len(members),
+                    )
                 )
             )
 
@@ -478,7 +484,7 @@ class Clusters:
             if (name, stop_s, hosts) not in self._killed:
                 self._killed.add((name, stop_s, hosts))
                 self.note(
-                    message("serving.killed", service=name, hosts=hosts, limit=Duration(stop_s))
+                    message(phrases.KILLED, service=name, hosts=hosts, limit=Duration(stop_s))
                 )
 
 

@@ -22,6 +22,7 @@ from tare.agent.client import ProcessChannel, SilenceError
 from tare.applications.refusal import Refusal
 from tare.decoding import Decoder
 from tare.errors import AgentError
+from tare.experiment.session import phrases
 from tare.experiment.session.answers import nothing
 from tare.experiment.session.failing import Why
 from tare.platforms import processes
@@ -31,6 +32,13 @@ from tare.workloads.application import Service
 
 if TYPE_CHECKING:
     from tare.networks.emulator import Emulator
+
+_WHO_TEXTS = {
+    "supervise": "what starts the services",
+    "attend": "what passes on the reports of the services",
+    "serve": "the agent of the services' instance",
+    "driver": "the load generator's agent",
+}
 
 #: How long what passes reports on may take to start.
 START_S = 60.0
@@ -166,7 +174,13 @@ class Control:
                 meanwhile()
                 if time.monotonic() > deadline:
                     what = "ready" if kind is record.ServicesReady else "reset"
-                    said = message("serving.unreported", what=what, limit=Duration(limit_s))
+                    said = message(
+                        "what starts the services did not report within {limit} that "
+                        '{% if what == "ready" %}all services are ready{% else %}their '
+                        "reset is done{% endif %}",
+                        what=what,
+                        limit=Duration(limit_s),
+                    )
                     raise Why.of(Refusal(f"serving.unreported {what}", said)).error from error
         if isinstance(report, kind):
             return report
@@ -180,7 +194,7 @@ class Control:
             self._take(report)
             if report is None:
                 self.fail(
-                    Why.of(Refusal("serving.gone", message("serving.gone", who=_named(self._last))))
+                    Why.of(Refusal("serving.gone", message(phrases.GONE, who=_named(self._last))))
                 )
         return self.failure is None
 
@@ -264,7 +278,11 @@ def _said(report: record.ServicesFailed) -> Why:
         Refusal(
             f"serving.failed {report.service} {report.what}",
             message(
-                "serving.failed", service=report.service, what=report.what, log=last(report.log)
+                "{% if service %}service {service} {what}{% else %}reset: {what}{% endif %}"
+                '{% if log %}; its last lines: {log | join(" | ")}{% endif %}',
+                service=report.service,
+                what=report.what,
+                log=last(report.log),
             ),
         )
     )
@@ -275,13 +293,15 @@ def unanswered(who: _Who, limit_s: float) -> Why:
     return Why.of(
         Refusal(
             "serving.unanswered",
-            message("serving.unanswered", who=_named(who), limit=Duration(limit_s)),
+            message(
+                "{who} did not answer within {limit}", who=_named(who), limit=Duration(limit_s)
+            ),
         )
     )
 
 
 def _named(who: _Who) -> Message:
-    return message(f"serving.who.{who}")
+    return message(_WHO_TEXTS[who])
 
 
 def last(printed: str) -> list[str]:

@@ -22,7 +22,7 @@ from tare.agent.client import Answer, SilenceError
 from tare.applications.refusal import Refusal
 from tare.decoding import DecodeError
 from tare.errors import AgentError, TareError
-from tare.experiment.session import control, single_execution
+from tare.experiment.session import control, phrases, single_execution
 from tare.experiment.session.control import Control
 from tare.experiment.session.failing import Why
 from tare.experiment.session.resident import Cpus
@@ -243,7 +243,7 @@ class Driving:
         for service in self.application.services:
             if service.name in self.killed:
                 said = message(
-                    "serving.killed", service=service.name, hosts=None,
+                    phrases.KILLED, service=service.name, hosts=None,
                     limit=Duration(service.stop_s),
                 )  # fmt: skip
                 yield record.Fault(id=0, trial=self.trial, kind="warning", message=text(said))
@@ -290,7 +290,11 @@ class Driving:
                 if time.monotonic() > deadline:
                     raise Why.of(
                         Refusal(
-                            "serving.silent", message("serving.silent", limit=Duration(limit_s))
+                            "serving.silent",
+                            message(
+                                "the load generator did not end within {limit}",
+                                limit=Duration(limit_s),
+                            ),
                         )
                     ).error
         self.whole = True
@@ -301,7 +305,12 @@ class Driving:
                     Why.of(
                         Refusal(
                             f"serving.driver {got.message}",
-                            message("serving.driver", what=got.message, log=last),
+                            message(
+                                "the load generator failed: {what}{% for line in log %}; "
+                                "{line}{% endfor %}",
+                                what=got.message,
+                                log=last,
+                            ),
                         )
                     )
                 )

@@ -139,7 +139,8 @@ class Hosts:
         began = time.monotonic()
         while (left := began + seconds - time.monotonic()) > 0:
             idle = message(
-                "execute.idle",
+                "network {level}: idle{% if refill %} until every bucket is full{% endif %}, "
+                "{left} left",
                 level=level,
                 refill=self._experiment.network.rest == "refill",
                 left=Duration(math.ceil(left)),

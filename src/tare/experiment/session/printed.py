@@ -83,7 +83,13 @@ class Printed:
             if stream in read and len(kept) >= self._limit_bytes:
                 limit = Chosen(self._limit_bytes, "bytes")
                 return Refusal(
-                    "application.cut", message("application.cut", stream=stream, limit=limit)
+                    "application.cut",
+                    message(
+                        "it printed {limit} or more to {stream}, which is not read further: "
+                        "its last value is not known",
+                        stream=stream,
+                        limit=limit,
+                    ),
                 )
         return None
 

@@ -66,7 +66,11 @@ def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> Why
             return Why.of(
                 Refusal(
                     "application.check.command",
-                    message("application.check.command", command=" ".join(argv), why=why),
+                    message(
+                        "the check {command} failed{% if why %}: {why}{% endif %}",
+                        command=" ".join(argv),
+                        why=why,
+                    ),
                 )
             )
     return None

@@ -91,7 +91,13 @@ class Judging:
         fill = partial(placeholders.fill, levels=self._values)
         counted, pattern = self._counted(), self._driver.count
         if pattern is not None and counted is None:
-            return Refusal("serving.uncounted", message("serving.uncounted", pattern=pattern))
+            return Refusal(
+                "serving.uncounted",
+                message(
+                    "the load generator printed no number of requests by count = {pattern}",
+                    pattern=pattern,
+                ),
+            )
         asked = self._driving.asked
         refused = requests.refusal(asked, self._load, self._rows, counted)
         return (
@@ -123,7 +129,9 @@ class Judging:
         return Refusal(
             "serving.results.units",
             message(
-                "serving.results.units",
+                "the load generator's file spans {span}, though it ran for {wall}: its times "
+                "are not those of the load, or not in {% if jmeter %}milliseconds{% else %}"
+                "nanoseconds{% endif %}",
                 span=Amount(1e9 * span_s, "ns"),
                 wall=Amount(1e9 * wall_s, "ns"),
                 jmeter=self._driver.format == "jmeter",
@@ -193,10 +201,17 @@ def _fetched(driving: Driving) -> bytes:
             driving.resident.ask(("sh", "-c", PLAIN, name), MOST_BYTES), MOST_BYTES
         )
     except trial_rows.LargeError:
-        large = message("serving.results.large", file=name, most=Amount(MOST_BYTES, "bytes"))
+        large = message(
+            "the load generator's file {file} has more than {most}",
+            file=name,
+            most=Amount(MOST_BYTES, "bytes"),
+        )
         raise Why.of(Refusal("serving.results.large", large)).error from None
     if found is None:
         raise Why.of(
-            Refusal("serving.results.missing", message("serving.results.missing", file=name))
+            Refusal(
+                "serving.results.missing",
+                message("the load generator left no plain file {file}", file=name),
+            )
         ).error
     return found

@@ -73,7 +73,7 @@ def disk(asked: Path | None, file_bytes: int) -> tuple[Path | None, int, Message
             if room >= min(file_bytes, LEAST_FILE_BYTES):
                 return folder, room, None
             free = Amount(_free(folder), "bytes")
-            refusal = message("execute.disk.full", folder=str(folder), free=free)
+            refusal = message("{folder} has only {free} free", folder=str(folder), free=free)
         why = why or refusal
     return None, file_bytes, why
 
@@ -107,10 +107,14 @@ def for_instances() -> tuple[Path, str]:
 
 def _refusal(folder: Path, *, memory_too: bool) -> Message | None:
     if not os.access(folder, os.W_OK | os.X_OK):
-        return message("execute.disk.unwritable", folder=str(folder))
+        return message("{folder} is not writable", folder=str(folder))
     found = hardware.read(folder).disk
     if not memory_too and found is not None and found.kind in ("memory", "remote"):
-        return message("execute.disk.foreign", folder=str(folder), file_system=found.file_system)
+        return message(
+            "{folder} is on {file_system}, not on a disk of this machine",
+            folder=str(folder),
+            file_system=found.file_system,
+        )
     return None
 
 

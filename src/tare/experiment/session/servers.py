@@ -53,7 +53,14 @@ class Servers:
             self.close()
             raise
         if silent:
-            note(message("execute.silent", limit=Duration(LISTENS_S), hosts=silent))
+            note(
+                message(
+                    "serve: after {limit}, some commands do not listen yet on host"
+                    "{% if hosts | length > 1 %}s{% endif %} {hosts | listing}; the trials begin",
+                    limit=Duration(LISTENS_S),
+                    hosts=silent,
+                )
+            )
 
     def _silent(self, each: int) -> list[int]:
         """Wait until every server listens; return the hosts where that is not so after a while."""

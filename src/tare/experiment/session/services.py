@@ -17,6 +17,7 @@ from tare.applications.refusal import Refusal
 from tare.errors import TrialError
 from tare.experiment import placement
 from tare.experiment.placement import Machine
+from tare.experiment.session import phrases
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.failing import Why
 from tare.experiment.session.output import Outputs
@@ -144,10 +145,16 @@ class Services:
         limit_s = timeout_s(cell)
         if kind == "timeout" and limit_s is not None:
             return Why.of(
-                Refusal("serving.timeout", message("serving.timeout", limit=Duration(limit_s)))
+                Refusal(
+                    "serving.timeout",
+                    message(
+                        "the services and their load did not end within {limit}",
+                        limit=Duration(limit_s),
+                    ),
+                )
             )
         if values.out_of_memory or kind == "out_of_memory":
-            why = Why.of(Refusal("serving.memory", message("serving.memory")))
+            why = Why.of(Refusal("serving.memory", message(phrases.MEMORY)))
             return why if driving.failure is None else why.followed_by(driving.failure)
         # What ended a service says more than that all services were ended.
         if driving.failure or not failure:

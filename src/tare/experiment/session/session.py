@@ -38,6 +38,7 @@ from tare.experiment.specification import Cell, Experiment
 from tare.host import lease
 from tare.platforms import session_folder
 from tare.render.words import sentence, text
+from tare.results import phrases
 from tare.results.message import Duration, Message, message
 
 if TYPE_CHECKING:
@@ -181,7 +182,13 @@ class _Session:
         stack.callback(observer.close)
         writer.write(*observer.facts)
         if observer.refusal is not None:
-            self._note(message("execute.unobserved", why=observer.refusal))
+            self._note(
+                message(
+                    "the kernel does not permit observing the CPUs; each agent observes its own "
+                    "process, or times it from outside: {why}",
+                    why=observer.refusal,
+                )
+            )
         self.hosts = hosts = network(request, name, shared, self._note)
         if hosts is not None:
             stack.callback(hosts.close)
@@ -236,10 +243,22 @@ class _Session:
                 continue
             if (fact.name, fact.platform) == ("cgroup", "bare") and self._grouped:
                 if str(fact.value).startswith("none"):
-                    self._note(message("execute.no_cgroup", why=str(fact.value)))
+                    self._note(
+                        message(
+                            "CPU time and memory are from rusage, which counts processes that "
+                            "have ended; no control group can be made: {why}",
+                            why=str(fact.value),
+                        )
+                    )
                 self._grouped = False
             if fact.name == "emulated" and fact.value is True:
-                self._note(message("execute.emulated", platform=fact.platform))
+                self._note(
+                    message(
+                        "{platform} is EMULATED: such times do not hold on hardware, and no "
+                        "overhead is derived from them",
+                        platform=fact.platform,
+                    )
+                )
 
     def conduct(self) -> Generator[None, None, str]:
         self._find_repetitions()
@@ -266,7 +285,7 @@ class _Session:
                 ended = "budget"
         if not self.tally.good:
             raise TrialError(
-                text(message("failures.all", trials=self.tally.done, levels=[], on="of"))
+                text(message(phrases.FAILURES_ALL, trials=self.tally.done, levels=[], on="of"))
                 + (f": {self.tally.last_failure}" if self.tally.last_failure else ""),
                 f"what was seen is in {self.request.folder / 'journal'}",
             )
@@ -522,7 +541,12 @@ def network(
     request.progress.stage("making the network")
     hosts = Hosts(name, experiment, folder, request.user, request.progress.stage, note)
     if request.past.trials and experiment.network.budget == "carry":
-        note(message("net.session.resumed"))
+        note(
+            message(
+                "budgets are carried from trial to trial, but this session continues an earlier "
+                "one: in it, every level began with its initial budget again"
+            )
+        )
     return hosts
 
 
@@ -534,13 +558,21 @@ def weigh(request: Request, writer: journal.Writer, moment: journal.Moment) -> N
     if request.weigh is None:
         return
     running = message(
-        "execute.probes.running", moment=moment, time=Duration(request.probing.seconds)
+        "probing the machine {moment} the trials, {time}",
+        moment=moment,
+        time=Duration(request.probing.seconds),
     )
     request.progress.stage(text(running))
     try:
         writer.write(*request.weigh(moment))
     except TareError as error:
-        note = sentence(message("execute.probes.failed", moment=moment, why=error.message))
+        note = sentence(
+            message(
+                "the machine could not be probed {moment} the trials: {why}",
+                moment=moment,
+                why=error.message,
+            )
+        )
         writer.write(journal.Note(message=note))
         request.progress.note(note)
     writer.sync()

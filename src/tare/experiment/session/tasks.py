@@ -84,9 +84,23 @@ class LeftTasks:
             found = trial_rows.output(asked, MOST_BYTES)
         except trial_rows.LargeError:
             most = Amount(MOST_BYTES, "bytes")
-            return Why.of(Refusal("tasks.large", message("tasks.large", file=name, most=most)))
+            return Why.of(
+                Refusal(
+                    "tasks.large",
+                    message(
+                        "what the job left in {file} has more than {most}", file=name, most=most
+                    ),
+                )
+            )
         if found is None:
-            return Why.of(Refusal("tasks.missing", message("tasks.missing", file=name)))
+            return Why.of(
+                Refusal(
+                    "tasks.missing",
+                    message(
+                        "the job left no plain file or directory {file} that can be read", file=name
+                    ),
+                )
+            )
         hosts = tasks.names_of(self.addresses) or dict.fromkeys((*ALONE, "1", "host1"), 1)
         try:
             rows = tasks.read(found, self.tasks.format, hosts, self._offset_ns(), whole_ns)
@@ -101,7 +115,14 @@ class LeftTasks:
         name = placeholders.fill(self.tasks.results, self.levels)
         parts = name.removeprefix(f"{SCRATCH}/").split("/")
         if not name.startswith(f"{SCRATCH}/") or {"", ".", ".."} & {*parts} or "\0" in name:
-            raise Why.of(Refusal("tasks.name", message("tasks.name", file=name))).error
+            raise Why.of(
+                Refusal(
+                    "tasks.name",
+                    message(
+                        "{file} is no path in /tmp, so tasks cannot be read from it", file=name
+                    ),
+                )
+            ).error
         return name
 
     def _offset_ns(self) -> int:

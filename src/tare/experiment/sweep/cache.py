@@ -181,7 +181,7 @@ def facts(here: Iterable[MachineFact], platforms: Sequence[Any] = ("bare",)) -> 
 def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
     unit = unit_of(one.work)
     speed = message(
-        "calibration.remembered.speed",
+        "{slope} per CPU, {most} at most",
         slope=Amount(one.slope, unit),
         most=Amount(one.maximum, unit),
     )
@@ -206,13 +206,13 @@ def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
 
 def _changed(then: Mapping[str, str], now: Mapping[str, str], names: Iterable[str]) -> str | None:
     found = changes(then, now, names)
-    return text(message("calibration.remembered.changes", changes=found)) if found else None
+    return text(message("{changes | join(', ')}", changes=found)) if found else None
 
 
 def changes(then: Mapping[str, str], now: Mapping[str, str], names: Iterable[str]) -> list[Message]:
     """Say what of a machine is not as it was: "governor from performance to powersave"."""
     return [
-        message("calibration.remembered.change", name=name, then=then[name], now=current)
+        message("{name} from {then} to {now}", name=name, then=then[name], now=current)
         for name in names
         if name in then and then[name] != (current := _plain(now.get(name, "unknown")))
     ]

@@ -21,6 +21,15 @@ from tare.render.words import sentence
 from tare.results.message import Chosen, Message, message
 from tare.statistics.scaling import Scaling, Segment
 
+_RANGE_TEXTS_OF_THERE = {
+    "chain": "the clock (chains of additions) was {here}, there {there}",
+    "cpufreq": "the frequency (cpufreq) was {here}, there {there}",
+}
+_RANGE_TEXTS_OF_NAME = {
+    "governor": "governor {name}",
+    "turbo": "turbo {name}",
+}
+
 #: A range that is slower than the fastest by less is as fast [the rule for lines with breaks
 #: lets a single line err by as much].
 AS_FAST = 0.03
@@ -153,11 +162,16 @@ def _at(place: float, within: _Range) -> float:
 def _as_fast(one: _Range, fastest: _Range, ranges: int) -> Message:
     clock_hz = _clock(one)
     if ranges == 1:
-        return message("calibration.range.line", clock=clock_hz)
+        return message(
+            "one line holds throughout{% if clock %}; {clock}{% endif %}", clock=clock_hz
+        )
     if one is fastest:
-        return message("calibration.range.fastest", clock=clock_hz)
+        return message("the fastest range{% if clock %}; {clock}{% endif %}", clock=clock_hz)
     return message(
-        "calibration.range.as_fast", fastest=fastest.span, within=Chosen(AS_FAST), clock=clock_hz
+        "as fast as {fastest}, within {within}{% if clock %}; {clock}{% endif %}",
+        fastest=fastest.span,
+        within=Chosen(AS_FAST),
+        clock=clock_hz,
     )
 
 
@@ -166,7 +180,7 @@ def _slower(
 ) -> tuple[Cause, Message]:
     """Find what explains at least half of the loss."""
     slower = message(
-        "calibration.range.slower",
+        "each {per} does {loss} less than from {fastest}",
         per=AXES[one.axis].per,
         loss=share(1 - relative),
         fastest=fastest.span,
@@ -174,7 +188,8 @@ def _slower(
     stolen = (one.steal or 0) - (fastest.steal or 0)
     if stolen >= max(_LEAST_STEAL, _EXPLAINS * (1 - relative)):
         return "steal", message(
-            "calibration.range.steal",
+            "{slower}: the hypervisor gave {here} of the requested CPU time to others, there "
+            "{there}",
             slower=slower,
             here=share(one.steal or 0),
             there=share(fastest.steal or 0),
@@ -186,16 +201,16 @@ def _slower(
         (one.frequency_hz, fastest.frequency_hz, "cpufreq"),
     ):
         if here is not None and there is not None and _explains(here, there, relative):
-            seen = message(f"calibration.range.{source}", here=clock(here), there=clock(there))
+            seen = message(_RANGE_TEXTS_OF_THERE[source], here=clock(here), there=clock(there))
             if one.heat is not None and one.heat > (fastest.heat or 0):
                 return "heat", message(
-                    "calibration.range.heat",
+                    "{slower}: {clock}; the processor throttled for heat {times} times per trial",
                     slower=slower,
                     clock=seen,
                     times=Chosen(float(f"{one.heat:.3g}"), "1"),
                 )
             return "frequency", message(
-                "calibration.range.slow_clock",
+                "{slower}: {clock}{governed}",
                 slower=slower,
                 clock=seen,
                 governed=_governed(machine),
@@ -213,7 +228,9 @@ def _undelivered(slower: Message, one: _Range, fastest: _Range) -> Message:
     throttled = one._mean(lambda p: p.throttled_share)
     unstopped = throttled is not None and throttled < _STOPPED
     return message(
-        "calibration.range.quota",
+        "{slower}: {here} of the requested CPU time was delivered, there {there}"
+        "{% if unstopped %}, although the quota throttled no worker{% elif throttled %}; the "
+        "quota throttled the workers in {throttled} of its periods{% endif %}",
         slower=slower,
         here=share(one.arrived or 0),
         there=share(fastest.arrived or 0),
@@ -225,19 +242,27 @@ def _undelivered(slower: Message, one: _Range, fastest: _Range) -> Message:
 def _governed(machine: Machine) -> Message:
     """Name what decides on the frequency, as far as the machine reports it."""
     if machine.driver is None and machine.governor is None:
-        return message("calibration.range.unknown_governor", virtual=_virtual(machine))
+        return message(
+            "; what set it is not visible{% if virtual %} in a virtual machine{% endif %}",
+            virtual=_virtual(machine),
+        )
     held = []
     if machine.driver:
         modes = [machine.driver_mode, "HWP" if machine.hwp == "on" else None]
         held.append(
-            message("calibration.range.driver", name=machine.driver, modes=[*filter(None, modes)])
+            message(
+                "driver {name}{% if modes %} ({modes | join(', ')}){% endif %}",
+                name=machine.driver,
+                modes=[*filter(None, modes)],
+            )
         )
     for name in ("governor", "turbo"):
         if (value := getattr(machine, name)) is not None:
-            held.append(message(f"calibration.range.{name}", name=value))
+            held.append(message(_RANGE_TEXTS_OF_NAME[name], name=value))
     by_load = machine.governor in ("powersave", "schedutil", "ondemand", "conservative")
     return message(
-        "calibration.range.governed",
+        ", under {held | join(', ')}{% if by_load %}: the frequency follows the load"
+        "{% endif %}{% if h90 %}, as CALIBRATE saw it on H90{% endif %}",
         held=held,
         by_load=by_load,
         h90=by_load and machine.driver == "intel_pstate",
@@ -250,18 +275,33 @@ def _unseen(slower: Message, one: _Range, fastest: _Range, machine: Machine) -> 
     if one.arrived is not None and fastest.arrived is not None:
         known.append(
             message(
-                "calibration.range.arrived", here=share(one.arrived), there=share(fastest.arrived)
+                "{here} of the CPU time was delivered, there {there}",
+                here=share(one.arrived),
+                there=share(fastest.arrived),
             )
         )
     left = None
     if one.clock_hz is None or fastest.clock_hz is None:
-        known.append(message("calibration.range.no_clock", no_frequency=one.frequency_hz is None))
+        known.append(
+            message(
+                "the clock was not measured{% if no_frequency %}, and the machine reports no "
+                "frequency{% endif %}",
+                no_frequency=one.frequency_hz is None,
+            )
+        )
     else:
         here, there = clock(one.clock_hz), clock(fastest.clock_hz)
-        known.append(message("calibration.range.same_clock", here=here, there=there))
-        left = message("calibration.range.left", smt=machine.smt == "on", virtual=_virtual(machine))
+        known.append(message("clock {here}, there {there}", here=here, there=there))
+        left = message(
+            "Possible: caches, memory, {% if not virtual %}or {% endif %}the other thread of "
+            "a core{% if smt %} (SMT is on){% endif %}{% if virtual %}, or other virtual "
+            "machines{% endif %}",
+            smt=machine.smt == "on",
+            virtual=_virtual(machine),
+        )
     return message(
-        "calibration.range.unseen",
+        "{slower}: cause not visible{% if virtual %} in this virtual machine{% endif %} ("
+        "{known | join('; ')}){% if left %}. {left}{% endif %}",
         slower=slower,
         virtual=_virtual(machine),
         known=known,
@@ -275,7 +315,7 @@ def _virtual(machine: Machine) -> bool:
 
 def _clock(one: _Range) -> Message | None:
     if one.clock_hz is not None:
-        return message("calibration.range.clock", hertz=clock(one.clock_hz))
+        return message("clock {hertz}", hertz=clock(one.clock_hz))
     if one.frequency_hz is not None:
-        return message("calibration.range.frequency", hertz=clock(one.frequency_hz))
+        return message("frequency {hertz}", hertz=clock(one.frequency_hz))
     return None

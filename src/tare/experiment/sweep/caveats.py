@@ -15,6 +15,21 @@ from tare.experiment.sweep.trials import Sweep
 from tare.results.message import Message, message
 from tare.statistics.scaling import Scaling
 
+_CAVEAT_TEXTS = {
+    "failed": (
+        "{trials | counted('trial')} failed and {% if trials == 1 %}is{% else %}are"
+        "{% endif %} left out"
+    ),
+    "no_limit": (
+        "{trials | counted('trial')} had no limit and {% if trials == 1 %}is{% else %}are"
+        "{% endif %} left out"
+    ),
+    "no_rate": (
+        "{trials | counted('trial')} had no rate and {% if trials == 1 %}is{% else %}are"
+        "{% endif %} left out"
+    ),
+}
+
 #: More CPU time than was asked for, by this share, is more than a window's edges explain.
 _TOO_MUCH = 0.05
 #: Less of the CPU time asked for, by this share, is reported.
@@ -37,36 +52,41 @@ def caveats(
     wrong = results.faults.where(kind="check")
     for fault in wrong.rows(range(min(1, len(wrong)))).records():
         yield message(
-            "calibration.caveat.wrong",
+            "stopped at trial {trial}, because its result was wrong: {why}. Earlier trials "
+            "are used",
             trial=int(fault["trial"]),
             why=str(fault["message"]).rstrip("."),
         )
     yield from _left_out(sweep, points)
     single = [place_of(p, sweep.axis) for p in points if p.n == 1]
     if single:
-        yield message("calibration.caveat.no_interval", steps=_named(single, sweep.axis))
+        yield message("no interval at {steps}: only one trial", steps=_named(single, sweep.axis))
     yield from _sessions(sweep)
     yield from _delivery(points, usable, sweep.axis)
     if asked.reason != "disturbed":
         yield from _missing(points, usable, lost_share)
     steal = [p.steal_cpus / p.cpus for p in points if p.steal_cpus is not None]
     if steal and np.mean(steal) > _STEAL:
-        yield message("calibration.caveat.steal", steal=share(float(np.mean(steal))))
+        yield message(
+            "the hypervisor gave {steal} of the requested CPU time to others. The machine is "
+            "shared, and may differ on another day",
+            steal=share(float(np.mean(steal))),
+        )
 
 
 def _left_out(sweep: Sweep, points: Sequence[Point]) -> Iterator[Message]:
     for why, trials in sweep.left_out.items():
-        yield message(f"calibration.caveat.{why}", trials=trials)
+        yield message(_CAVEAT_TEXTS[why], trials=trials)
     missing = sorted(set(sweep.asked) - {place_of(p, sweep.axis) for p in points})
     if missing:
-        yield message("calibration.caveat.no_trial", steps=_named(missing, sweep.axis))
+        yield message("no trial ended well at {steps}", steps=_named(missing, sweep.axis))
 
 
 def _named(steps: Sequence[float], axis: AxisName) -> Message:
     if len(steps) == 1:
         return place(steps[0], axis)
     return message(
-        "calibration.caveat.steps",
+        "{steps | join(', ')}{% if others %} and {others} more steps of{% endif %} {unit}",
         steps=[step(one) for one in steps[:_MOST_NAMED]],
         others=max(0, len(steps) - _MOST_NAMED),
         unit=AXES[axis].unit,
@@ -90,19 +110,26 @@ def _sessions(sweep: Sweep) -> Iterator[Message]:
     apart = float(means[fast] - means[slow])
     if apart > 4 * error and apart > 0.01:
         yield message(
-            "calibration.caveat.sessions_differ",
+            "session {slow} was {slower} slower than session {fast} (of {sessions}). "
+            "Intervals are over all trials, and too narrow for another session",
             slow=slow,
             slower=share(1 - float(np.exp(-apart))),
             fast=fast,
             sessions=len(means),
         )
     else:
-        yield message("calibration.caveat.sessions", sessions=len(means))
+        yield message(
+            "the trials come from {sessions} sessions; means are over all of them",
+            sessions=len(means),
+        )
 
 
 def _delivery(points: Sequence[Point], usable: Usable, axis: AxisName) -> Iterator[Message]:
     if any(p.delivered is None for p in points):
-        yield message("calibration.caveat.unmeasured")
+        yield message(
+            "delivered CPU time was not measured at every step. An undelivered quota and a "
+            "slower CPU cannot be distinguished"
+        )
     over = [
         place_of(p, axis)
         for p in points
@@ -111,7 +138,11 @@ def _delivery(points: Sequence[Point], usable: Usable, axis: AxisName) -> Iterat
         and usable.of(p) == p.cpus
     ]
     if over:
-        yield message("calibration.caveat.too_much", steps=_named(over, axis))
+        yield message(
+            "more CPU time was delivered than requested at {steps}. Check for bursts "
+            "(cpu.max.burst, cpu.cfs_burst_us), or a quota that did not hold",
+            steps=_named(over, axis),
+        )
 
 
 def _missing(
@@ -121,7 +152,8 @@ def _missing(
     shares = [p.delivered.value / usable.of(p) for p in points if p.delivered is not None]
     if usable.threads is not None and shares and np.mean(shares) < 1 - _SHORT:
         yield message(
-            "calibration.caveat.missing",
+            "{missing} of the requested, usable CPU time was not delivered: {% if others %}"
+            "others used {others}{% else %}the cause is unknown{% endif %}",
             missing=share(1 - float(np.mean(shares))),
             others=None if lost_share is None else share(lost_share),
         )

@@ -75,29 +75,50 @@ def found(
     """
     at = asked.saturates_at or 0.0
     place = message(
-        "calibration.ceiling.place",
+        "more {resource} gives no more speed from {place} on",
         place=Amount(at, AXES[axis].unit, asked.saturates_low, asked.saturates_high),
         resource=AXES[axis].resource,
     )
     most = usable.most
     if most is None:
-        return "saturated", None, message("calibration.ceiling.unknown", place=place)
+        return "saturated", None, message("{place}; how many could be used is unknown", place=place)
     low = min(asked.saturates_low or at, (1 - _NEAR) * at)
     high = max(asked.saturates_high or at, (1 + _NEAR) * at)
     can = (
-        message("calibration.ceiling.threads", threads=most, cpus=cpus(most))
+        message("{threads | counted('thread')} can use {cpus}", threads=most, cpus=cpus(most))
         if most == usable.threads
-        else message("calibration.ceiling.machine", cpus=cpus(most))
+        else message("tare may use {cpus} here", cpus=cpus(most))
     )
     end = most * place_of(points[-1], axis) / points[-1].cpus
     if low <= end <= high:
-        return "saturated", True, message("calibration.ceiling.expected", place=place, usable=can)
+        return "saturated", True, message("{place}, as expected: {usable}", place=place, usable=can)
     if at >= end:
-        return "saturated", False, message("calibration.ceiling.late", place=place, usable=can)
+        return (
+            "saturated",
+            False,
+            message(
+                "{place}, although {usable} and no more. Check whether the quota held",
+                place=place,
+                usable=can,
+            ),
+        )
     if (short := shortage(points, usable)) is not None:
         cause, why = short
-        return cause, False, message("calibration.ceiling.short", place=place, usable=can, why=why)
-    return "saturated", False, message("calibration.ceiling.early", place=place, usable=can)
+        return (
+            cause,
+            False,
+            message("{place}, although {usable}: {why}", place=place, usable=can, why=why),
+        )
+    return (
+        "saturated",
+        False,
+        message(
+            "{place}, although {usable}. Possible: workers wait for each other, or for memory, "
+            "or the CPUs are shared",
+            place=place,
+            usable=can,
+        ),
+    )
 
 
 def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, Message] | None:
@@ -109,13 +130,21 @@ def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, Message] |
     got = float(np.mean([arrived for _, arrived in known]))
     if got > _ARRIVES * could:
         return None
-    arrived = message("calibration.ceiling.arrived", got=Amount(got, "1"), could=Amount(could, "1"))
+    arrived = message(
+        "only {got} of the usable {could} CPUs were delivered",
+        got=Amount(got, "1"),
+        could=Amount(could, "1"),
+    )
     steal = [p.steal_cpus for p in points if p.steal_cpus is not None]
     if steal and np.mean(steal) >= (could - got) / 2:
         stolen = Amount(float(np.mean(steal)), "1")
-        return "steal", message("calibration.ceiling.stolen", arrived=arrived, stolen=stolen)
+        return "steal", message(
+            "{arrived}, and the hypervisor gave {stolen} to others", arrived=arrived, stolen=stolen
+        )
     if stopped(points) is False:
-        return "quota", message("calibration.ceiling.unstopped", arrived=arrived)
+        return "quota", message(
+            "{arrived}, although the quota throttled no worker", arrived=arrived
+        )
     return "quota", arrived
 
 

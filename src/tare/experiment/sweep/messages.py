@@ -13,6 +13,16 @@ from tare.experiment.sweep.trials import PERIOD
 from tare.results.message import Amount, Chosen, Levels, Message, Said, message
 from tare.statistics.scaling import FEWEST, besides
 
+_DELIVERY_TEXTS = {
+    "constant": "all requested CPU time was delivered, at a constant speed",
+    "arrived": "all requested CPU time was delivered",
+    "slower": "all requested CPU time was delivered, hence the CPU is slower where the line bends",
+    "differs": "delivery does not explain the speed, hence the speed of the CPU differs",
+    "ceiling": "above the ceiling no more is delivered, because no more can be used",
+    "short": "the CPU has a constant speed, but not all requested CPU time was delivered",
+    "partly": "some of the requested CPU time was not delivered",
+}
+
 #: Half the CPU is called half the speed where it is within this.
 FAIR = 0.03
 #: CALIBRATE calls this nearly ideal, and it can be several lines all the same.
@@ -58,20 +68,32 @@ def verdict(found: Calibration) -> Said:
     ranges = [span(s.start, s.end, axis) for s in rising if s.start < s.end]
     best = fastest(found)
     most = message(
-        "calibration.scales.most",
+        "at most {rate} at {place}",
         rate=rate(best.rate.value, found.work),
         place=place(found.place(best), axis),
     )
     if not ranges:
-        return message("calibration.scales.flat", most=most, resource=resource)
+        return message(
+            "saturating: more {resource} gives no more speed at any step ({most})",
+            most=most,
+            resource=resource,
+        )
     if asked.verdict == "falling":
-        return message("calibration.scales.falling", most=most, resource=resource, span=ranges[0])
+        return message(
+            "falling: more {resource} gives less speed from {span} ({most})",
+            most=most,
+            resource=resource,
+            span=ranges[0],
+        )
     apart = [place(s.start, axis) for s in rising if s.start == s.end]
     top = None if asked.saturates_at is None else place(asked.saturates_at, axis)
     r2 = asked.line.r2
     if len(ranges) < 2:
         return message(
-            "calibration.scales.one",
+            "{% if ceiling %}saturating{% elif apart %}piecewise{% else %}linear{% endif %}: "
+            "one line from {span}{% if apart %}, without {apart | listing}{% endif %}"
+            "{% if ceiling %}; from {ceiling} on, more {resource} gives no more speed"
+            "{% endif %} ({% if r2 is not none %}R² = {r2 | r_squared}, {% endif %}{most})",
             resource=resource,
             span=ranges[0],
             apart=apart,
@@ -81,9 +103,21 @@ def verdict(found: Calibration) -> Said:
         )
     high = r2 is not None and r2 > _HIGH
     if asked.curved:
-        return message("calibration.scales.curved", ranges=ranges, r2=r2, high=high, most=most)
+        return message(
+            "piecewise: the speed bends gradually, near one line each from "
+            "{ranges | listing} ({% if r2 is not none %}{% if high %}although {% endif %}R² "
+            "= {r2 | r_squared}, {% endif %}{most})",
+            ranges=ranges,
+            r2=r2,
+            high=high,
+            most=most,
+        )
     return message(
-        "calibration.scales.several",
+        "piecewise: {ranges | length} lines, {ranges | join(', ')}; breaks at "
+        "{breaks | listing}{% if apart %}; without {apart | listing}{% endif %}"
+        "{% if ceiling %}; from {ceiling} on, more {resource} gives no more speed{% endif %} "
+        "({% if r2 is not none %}{% if high %}although {% endif %}R² = {r2 | r_squared}, "
+        "{% endif %}{most})",
         resource=resource,
         ranges=ranges,
         breaks=[step(at) for at in asked.breaks],
@@ -109,7 +143,9 @@ def comparability(found: Calibration) -> Message | None:
     worst = max(sure or pairs, key=lambda pair: abs(pair.error))
     if not sure:
         return message(
-            "calibration.half.fair",
+            "{% if ceiling %}up to {ceiling}, {% endif %}half of the {resource} is half of "
+            "the speed within {error} ({pairs | counted('pair')} of steps{% if wide %}, too "
+            "noisy for a closer limit{% endif %})",
             resource=resource,
             ceiling=top,
             error=share(abs(worst.error)),
@@ -117,7 +153,10 @@ def comparability(found: Calibration) -> Message | None:
             wide=abs(worst.error) > FAIR,
         )
     return message(
-        "calibration.half.unfair",
+        "{% if ceiling %}up to {ceiling}, {% endif %}half of the {resource} is not half of "
+        "the speed: {half} gave {speed} of the speed of {whole}{% if offset %}. The line "
+        "misses zero{% endif %}. Values at different shares of this machine are not "
+        "comparable",
         resource=resource,
         ceiling=top,
         half=place(worst.place / 2, axis),
@@ -163,10 +202,11 @@ def parted(found: Calibration) -> Message | None:
     if asked is None or delivered is None:
         return None
     return message(
-        "calibration.delivery.fits",
+        "R² = {asked | r_squared} for CPU time requested, {delivered | r_squared} for CPU "
+        "time delivered: {meaning}",
         asked=asked,
         delivered=delivered,
-        meaning=message(f"calibration.delivery.{_parting(found, asked, delivered)}"),
+        meaning=message(_DELIVERY_TEXTS[_parting(found, asked, delivered)]),
     )
 
 
@@ -185,7 +225,11 @@ def _parting(found: Calibration, asked: float, delivered: float) -> str:
 
 def disturbed(lost_share: float) -> Message:
     """Say that others had too much of the CPU time due for a verdict."""
-    return message("calibration.scales.disturbed", lost=share(lost_share))
+    return message(
+        "inconclusive: others used {lost} of the CPU time due (mean over the steps). Measure "
+        "again when the machine is quiet",
+        lost=share(lost_share),
+    )
 
 
 def slowest(found: Calibration) -> Regime | None:
@@ -203,7 +247,8 @@ def subject(found: Calibration) -> Message:
     """Name what was calibrated: "linpack (size 1000), 2 workers, on docker, quota period 5 ms"."""
     levels = {name: value for name, value in found.levels.items() if name != PERIOD}
     return message(
-        "calibration.subject.one",
+        "{workload}, {workers | counted('worker')}, on {platform}{% if levels %}, {levels}"
+        "{% endif %}, quota period {period}",
         workload=found.workload,
         workers=found.workers,
         platform=found.platform,
@@ -222,7 +267,7 @@ def because(slow: Regime, axis: AxisName) -> Said:
     if slow.expected is not None:
         return slow.evidence  # of a ceiling, which says its place itself
     return message(
-        "calibration.range.because", span=span(slow.start, slow.end, axis), evidence=slow.evidence
+        "{span}: {evidence}", span=span(slow.start, slow.end, axis), evidence=slow.evidence
     )
 
 
@@ -244,21 +289,30 @@ def of_fit(fit: Fit, unit: str) -> Said:
     if found.verdict == "falling":
         slope = Amount(found.segments[0].slope * along.places_per, unit)
         return message(
-            "calibration.fit.falling",
+            "more {resource} gives less speed ({slope} per {per}): {said}",
             said=said,
             resource=along.resource,
             slope=slope,
             per=along.per,
         )
     if found.verdict == "linear":
-        return message("calibration.fit.yes", said=said, resource=along.resource)
+        return message(
+            "the speed follows the {resource}{% if resource == 'memory' %} (in MB)"
+            "{% endif %} along one line: {said}",
+            said=said,
+            resource=along.resource,
+        )
     parts = besides(found) if isinstance(said, Message) else None
     if parts is None:
-        return message("calibration.fit.no", said=said, resource=along.resource)
+        return message(
+            "the speed does not follow the {resource} along one line: {said}",
+            said=said,
+            resource=along.resource,
+        )
     rising = found.segments if found.saturates_at is None else found.segments[:-1]
     pieces = [
         message(
-            "calibration.fit.piece",
+            "from {span} ({slope} {unit} per {per})",
             span=span(one.start, one.end, axis),
             slope=one.slope * along.places_per,
             unit=unit,
@@ -268,4 +322,12 @@ def of_fit(fit: Fit, unit: str) -> Said:
         if one.start < one.end
     ]
     resource = along.resource
-    return message("calibration.fit.pieces", pieces=pieces, resource=resource, **parts._asdict())
+    return message(
+        "the speed does not follow the {resource} along one line: "
+        "{% if pieces | length == 1 %}one line{% else %}{pieces | length} lines{% endif %}, "
+        "{pieces | listing}{% if ceiling %}; {ceiling}{% endif %}{% if apart %}; without "
+        "{apart | listing}{% endif %}. {error}",
+        pieces=pieces,
+        resource=resource,
+        **parts._asdict(),
+    )

@@ -36,7 +36,11 @@ def cpus(value: float) -> Message:
 def place(value: float, axis: AxisName, *, exact: bool = False) -> Message:
     """Return a place on an axis, written "0.7 CPUs", "1,769 MB"; ``exact``: as it was typed."""
     written = Chosen(value, "1") if exact else step(value)
-    return message("calibration.amount.place", value=written, unit=AXES[axis].unit)
+    return message(
+        "{value} {% if unit == 'CPUs' and value.value == 1 %}CPU{% else %}{unit}{% endif %}",
+        value=written,
+        unit=AXES[axis].unit,
+    )
 
 
 def span(start: float, end: float, axis: AxisName = "cpu") -> Message:
@@ -44,4 +48,4 @@ def span(start: float, end: float, axis: AxisName = "cpu") -> Message:
     if start == end:
         return place(start, axis)
     unit = AXES[axis].unit
-    return message("calibration.amount.span", start=step(start), end=step(end), unit=unit)
+    return message("{start} to {end} {unit}", start=step(start), end=step(end), unit=unit)

@@ -86,16 +86,20 @@ def fewest_steps(by: By) -> int:
 def why_not(results: Results) -> Message | None:
     """Say why an experiment is no calibration; None where it is one."""
     if results.experiment.window is None:
-        return message("calibration.refusal.windows")
+        return message("trials are executions, not windows: add a [window] table to the experiment")
     found = _swept(results)
     if found is None:
-        return message("calibration.refusal.steps")
+        return message("no steps of CPU: add a factor quota, or sizes with cores or cpuset")
     most = max((len(one.table.distinct("cpus")) for one in sweeps(results)), default=0)
     if most == 0:
-        return message("calibration.refusal.failed")
+        return message("no trial ended well")
     fewest = fewest_steps(found[1])
     if most < fewest:
-        return message("calibration.refusal.few", steps=most, fewest=fewest)
+        return message(
+            "only {steps | counted('step')} of CPU with good trials, a line needs {fewest}",
+            steps=most,
+            fewest=fewest,
+        )
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from tare.experiment.task_sets import phrases
 from tare.experiment.task_sets.outcomes import (
     MIXED,
     RESULTS,
@@ -23,6 +24,15 @@ from tare.results.message import Amount, Message, Ratio, Said, message
 from tare.statistics.intervals import Interval
 from tare.statistics.scores import IntArray, penalised_mean, share_solved
 from tare.units import p_value
+
+_BEST_TEXTS = {
+    "ahead": "{name} {leads}; {measured}",
+    "faster": (
+        "{name} is {% if is_time %}faster{% else %}better{% endif %} than {other}: {measured}"
+        "; it {leads}"
+    ),
+    "alike": "{name} and {other} cannot be distinguished: {name} {leads}; {measured}",
+}
 
 #: Configurations and pairs that have sentences of their own; the tables have all.
 _MOST_SAID = 4
@@ -70,13 +80,22 @@ def best(ranking: Ranking) -> Finding:
     answer = headline(ranking)
     return Finding(
         name="best",
-        question=message("tasks.question.best"),
+        question=message("Which is best?"),
         closed=False,
         verdict="yes" if clear else "inconclusive",
         answer=answer,
         summary=answer,
-        settle=None if clear else message("tasks.best.settle"),
-        caveats=(message("tasks.note.best", n=len(ranking.versus), scores=ranking.by_score),),
+        settle=None if clear else message("more tasks of the same kind"),
+        caveats=(
+            message(
+                "Best: {% if scores %}scores more{% else %}solves more{% endif %}, else is "
+                "faster on tasks that both solve and does not {% if scores %}score{% else %}solve"
+                "{% endif %} less. At 5 %{% if n > 1 %} of all {n} pairs together (Holm)"
+                "{% endif %}",
+                n=len(ranking.versus),
+                scores=ranking.by_score,
+            ),
+        ),
     )
 
 
@@ -88,13 +107,26 @@ def headline(ranking: Ranking) -> tuple[Message, ...]:
     if len(ranking.versus) < count * (count - 1) // 2:
         order = sorted(ranking.versus, key=lambda one: (one.better is None, one.p_solved))
         more = len(order) - _MOST_SAID
-        further = [message("tasks.best.more_pairs", n=more)] if more > 0 else []
+        further = (
+            [
+                message(
+                    "{n | counted('more pair')} {% if n == 1 %}is{% else %}are{% endif %} in the "
+                    "table of pairs",
+                    n=more,
+                )
+            ]
+            if more > 0
+            else []
+        )
         return (*map(between, order[:_MOST_SAID]), *further)
     first, *others = ranking.tiers
     if len(first) > 1:
         leading = [_with_number(one, by_score=ranking.by_score) for one in first[:_MOST_SAID]]
         said = message(
-            "tasks.best.several",
+            "which is best is inconclusive over {of | counted('task')}: "
+            "{% for one in leading %}{one}{% if not loop.last %}, {% endif %}{% endfor %}"
+            "{% if more %} and {more} others{% endif %}{% if n > leading | length + more %}; "
+            "the others are worse{% endif %}",
             leading=leading,
             more=len(first) - len(leading),
             of=_tasks(first[0]),
@@ -102,18 +134,37 @@ def headline(ranking: Ranking) -> tuple[Message, ...]:
         )
     else:
         said = message(
-            "tasks.best.one", name=first[0].label, n=count, versus=between(_next(ranking), "it")
+            "{name} is the best of {n}: {versus}",
+            name=first[0].label,
+            n=count,
+            versus=between(_next(ranking), "it"),
         )
     tiers = [
         message(
-            "tasks.best.tier",
+            "{% if names | length + more > 1 %}{names | listing}{% if more %} and {more} more"
+            "{% endif %} (not distinguished){% else %}{names[0]}{% endif %}",
             names=[_with_number(one, by_score=ranking.by_score) for one in tier[:_MOST_SAID]],
             more=max(0, len(tier) - _MOST_SAID),
         )
         for tier in others[:_MOST_SAID]
     ]
     left = sum(map(len, others[_MOST_SAID:]))
-    return (said, *([message("tasks.best.others", tiers=tiers, more=left)] if tiers else []))
+    return (
+        said,
+        *(
+            [
+                message(
+                    "then {% for tier in tiers %}{tier}{% if not loop.last %}; {% endif %}"
+                    "{% endfor %}"
+                    "{% if more %}; {more | counted('more configuration')}{% endif %}",
+                    tiers=tiers,
+                    more=left,
+                )
+            ]
+            if tiers
+            else []
+        ),
+    )
 
 
 def _next(ranking: Ranking) -> Versus:
@@ -122,7 +173,12 @@ def _next(ranking: Ranking) -> Versus:
 
 def _with_number(one: Scored, *, by_score: bool) -> Message:
     points = score(one.score) if by_score and one.score is not None else None
-    return message("tasks.best.number", name=one.label, solved=_solved(one), score=points)
+    return message(
+        "{name} ({solved} solved{% if score %}, score {score}{% endif %})",
+        name=one.label,
+        solved=_solved(one),
+        score=points,
+    )
 
 
 def _solved(one: Scored) -> int:
@@ -140,7 +196,11 @@ def between(one: Versus, subject: str | None = None) -> Message:
     """
     first, second = one.pair.first, one.pair.second
     if not one.tasks:
-        return message("tasks.best.apart", name=first.label, other=second.label)
+        return message(
+            "{name} and {other} have no task in common: nothing can be compared",
+            name=first.label,
+            other=second.label,
+        )
     ratio = one.ratio.ratio.like_these
     ahead = one.better or (first if one.lead < 0 else second)
     turned = ahead is first
@@ -150,28 +210,37 @@ def between(one: Versus, subject: str | None = None) -> Message:
     p = None if one.p is None else p_value(one.p)
     if one.scores is not None:
         scores = [score(points) for points in (one.scores if turned else one.scores[::-1])]
-        leads = message("tasks.best.scores", scores=scores, other=other, p=p)
+        leads = message(
+            "scores {scores[0]}, {other} {scores[1]}{% if p %} ({p}){% endif %}",
+            scores=scores,
+            other=other,
+            p=p,
+        )
     else:
         net = one.gained - one.lost
         leads = message(
-            "tasks.best.solves",
+            "solves {% if more > 0 %}{more} more{% elif more < 0 %}{-more} fewer{% else %}as "
+            "many{% endif %}{% if often %} more often{% endif %}{% if tasks %} of "
+            "{tasks | counted('task')}{% endif %}{% if other %} {% if more %}than{% else %}as"
+            "{% endif %} {other}{% endif %}{% if p %} ({p}){% endif %}",
             more=-net if turned else net,
             often=max(first.trials, second.trials) > 1,
             tasks=None if by_time else tasks,
             other=other if one.better is not None and not by_time else None,
             p=p,
         )
-    measured = message("tasks.best.unmeasured")
+    measured = message("no task is solved by both")
     if not np.isnan(ratio.estimate):
         measured = message(
-            "tasks.best.measured",
+            "{time} {ratio} on the {n}{% if tasks %} of {tasks | counted('task')}{% endif %} "
+            "that both solve",
             time=first.time.title,
             ratio=_turned(ratio) if turned else Ratio(ratio.estimate, ratio.low, ratio.high),
             n=ratio.n,
             tasks=tasks if by_time else None,
         )
     return message(
-        f"tasks.best.{'alike' if one.better is None else 'faster' if by_time else 'ahead'}",
+        _BEST_TEXTS["alike" if one.better is None else "faster" if by_time else "ahead"],
         name=subject or ahead.label,
         other=other,
         leads=leads,
@@ -194,11 +263,25 @@ def solved(some: Sequence[Scored]) -> Finding:
     """Say how many tasks each configuration solves, and how the others end."""
     said = [_says(one, named=len(some) > 1) for one in some[:_MOST_SAID]]
     more = len(some) - len(said)
-    answer = (*said, *([message("tasks.more", n=more)] if more > 0 else []))
+    answer = (
+        *said,
+        *(
+            [
+                message(
+                    "{n | counted('more configuration')} {% if n == 1 %}is{% else %}are"
+                    "{% endif %} in "
+                    "the table",
+                    n=more,
+                )
+            ]
+            if more > 0
+            else []
+        ),
+    )
     kinds = any(one.kinds for one in some)
     return Finding(
         name="solved",
-        question=message("tasks.question.solved"),
+        question=message("How many tasks are solved?"),
         closed=False,
         verdict="none",
         answer=answer,
@@ -221,7 +304,9 @@ def configurations(some: Sequence[Scored]) -> Table:
     ]
     return Table(
         id="configurations",
-        title=message("tasks.table.configurations", several=several(some)),
+        title=message(
+            "Configurations{% if several %}, runs of all trials{% endif %}", several=several(some)
+        ),
         columns=(
             Column(key="name", title="configuration"),
             *([Column(key="tasks", title="tasks", unit="1")] if len(tasks) > 1 else []),
@@ -237,7 +322,17 @@ def configurations(some: Sequence[Scored]) -> Table:
             ),
         ),
         rows=tuple(rows),
-        note=(message("tasks.note.par2", known=known), message("tasks.note.unseen")),
+        note=(
+            message(
+                "{% if known %}PAR2: mean time, where a task that is not solved counts as twice "
+                "its limit{% else %}No PAR2: no time limit is known{% endif %}",
+                known=known,
+            ),
+            message(
+                "Intervals are for inputs like these: also where all of these are solved, others "
+                "may not be"
+            ),
+        ),
     )
 
 
@@ -249,7 +344,9 @@ def _says(one: Scored, *, named: bool) -> Message:
     outcomes = one.outcomes
     tasks = _tasks(one)
     return message(
-        "tasks.solved",
+        "{% if name %}{name}: {% endif %}{solved} of {of} {% if runs %}runs are solved"
+        "{% else %}tasks are solved{% endif %}{% if share %} ({share}){% endif %}"
+        "{% if others %}; {others | listing}{% endif %}",
         name=one.label if named else None,
         solved=_solved(one),
         of=tasks,
@@ -270,7 +367,7 @@ def _others(one: Scored) -> dict[Result, int]:
 
 def _counted(ends: Mapping[Result, int]) -> list[Message]:
     return [
-        message("tasks.count", n=n, result=message(f"tasks.result.{name}"))
+        message("{n} {result}", n=n, result=message(phrases.RESULT_TEXTS[name]))
         for name, n in ends.items()
     ]
 
@@ -279,7 +376,15 @@ def _in_short(ends: Mapping[Result, int]) -> Message | None:
     """Name the most frequent ways to end, and count the other runs."""
     most = dict(sorted(ends.items(), key=lambda one: -one[1])[:_MOST_KINDS])
     left = sum(ends.values()) - sum(most.values())
-    return message("tasks.others", counts=_counted(most), more=left) if most else None
+    return (
+        message(
+            "{counts | join(', ')}{% if more %}, {more} otherwise{% endif %}",
+            counts=_counted(most),
+            more=left,
+        )
+        if most
+        else None
+    )
 
 
 def _row(one: Scored) -> dict[str, object]:
@@ -317,7 +422,7 @@ def _kinds(some: Sequence[Scored]) -> Table:
     """Return a row for each configuration: answers by what was expected."""
     return Table(
         id="answers",
-        title=message("tasks.table.answers"),
+        title=message("Answers by what is right"),
         columns=(
             Column(key="name", title="configuration"),
             *(Column(key=kind, title=kind, unit="1") for kind in KINDS),
@@ -325,7 +430,10 @@ def _kinds(some: Sequence[Scored]) -> Table:
         rows=tuple(
             {"name": one.label, **{kind: one.kinds.get(kind, 0) for kind in KINDS}} for one in some
         ),
-        note=message("tasks.note.answers"),
+        note=message(
+            "Wrong true: the property does not hold. Score, by SV-COMP's rules: 2, 1, −32 "
+            "and −16 points, 0 for others"
+        ),
     )
 
 
@@ -339,10 +447,16 @@ def _changed(versus: Sequence[Versus], tasks: Sequence[str]) -> Finding:
     answer: list[Said] = [_differs(versus[i]) for i in shown]
     differing = np.flatnonzero(np.any([one.pair.different for one in versus], axis=0))
     if len(versus) > len(answer):
-        answer.append(message("tasks.changed.more", n=len(versus) - len(answer)))
+        answer.append(
+            message(
+                "{n | counted('more pair')} that differ{% if n == 1 %}s{% endif %} no more than "
+                "these in the table of pairs",
+                n=len(versus) - len(answer),
+            )
+        )
     return Finding(
         name="changed",
-        question=message("tasks.question.changed"),
+        question=message("Which tasks end differently?"),
         closed=False,
         verdict="yes" if len(differing) else "no",
         answer=tuple(answer),
@@ -362,7 +476,15 @@ def _said_of(sizes: Sequence[float]) -> list[int]:
 def _differs(one: Versus) -> Message:
     first, second = one.pair.first, one.pair.second
     return message(
-        "tasks.changed.pair",
+        "{n or 'none'} of {of | counted('task')} end{% if n <= 1 %}s{% endif %} differently "
+        "with {second} than with {first}{% if n %}: {% if gained or lost %}{second} solves "
+        "{gained or 'none'} {% if often %}more often{% else %}more{% endif %} and "
+        "{lost or 'none'} less{% if often %} often{% endif %} ({p}){% else %}none is solved "
+        "{% if often %}more often {% endif %}by one of them{% if not often %} alone"
+        "{% endif %}{% endif %}{% if believed is not none %}; {% if believed %}{believed} of "
+        "them can be believed to differ{% else %}of none of them alone can it be believed"
+        "{% endif %}{% endif %}{% endif %}{% if missing %}; {missing} ran with one of them "
+        "only{% endif %}",
         first=first.label,
         second=second.label,
         n=one.differ,
@@ -381,7 +503,7 @@ def _pairs(versus: Sequence[Versus]) -> Table:
     apart = any(one.pair.apart for one in versus)
     return Table(
         id="pairs",
-        title=message("tasks.table.pairs"),
+        title=message("What is compared with what"),
         columns=(
             Column(key="name", title="configuration"),
             Column(key="to", title="relative to"),
@@ -405,7 +527,14 @@ def _pairs(versus: Sequence[Versus]) -> Table:
             }
             for one in versus
         ),
-        note=message("tasks.note.p", apart=apart, scores=versus[0].scores is not None),
+        note=message(
+            "p: how often chance alone makes such a difference in {% if scores %}scores"
+            "{% else %}what is solved{% endif %}. {% if apart %}Tasks are a sample: the "
+            "exact test in which either may be ahead in each, weighted by how much{% else %}"
+            "With several trials, on these inputs; with one, on inputs like these{% endif %}",
+            apart=apart,
+            scores=versus[0].scores is not None,
+        ),
     )
 
 
@@ -413,15 +542,27 @@ def _different_tasks(versus: Sequence[Versus], tasks: Sequence[str], differing: 
     compared = [one.pair for one in versus]
     shown = {one.number: one for pair in compared for one in (pair.first, pair.second)}
     believed = any(not p.apart and min(p.first.trials, p.second.trials) > 1 for p in compared)
-    notes = [message("tasks.note.chance")] if believed else []
+    notes = (
+        [
+            message(
+                "Can be believed: the runs of all tasks together say so; of tasks that are "
+                "believed "
+                "to differ, 5 % do not"
+            )
+        ]
+        if believed
+        else []
+    )
     if len(differing) > _MOST_TASKS:
-        notes.insert(0, message("tasks.note.changed", shown=_MOST_TASKS))
+        notes.insert(
+            0, message("{shown} tasks are shown here, all of them below", shown=_MOST_TASKS)
+        )
     # Where more pairs differ, more is to be seen.
     pairs_that_differ = np.sum([pair.different for pair in compared], axis=0)[differing]
     order = differing[np.argsort(-pairs_that_differ, kind="stable")]
     return Table(
         id="changed",
-        title=message("tasks.table.changed"),
+        title=message("Tasks that end differently"),
         columns=(
             Column(key="task", title="task"),
             *(Column(key=f"c{i}", title=shown[i].label) for i in sorted(shown)),
@@ -445,9 +586,10 @@ def _told(one: Scored, task: int) -> Message | None:
         return None
     names, counts = np.unique(own, return_counts=True)
     order = np.argsort(-counts)
-    results = [message(f"tasks.result.{RESULTS[names[i]]}") for i in order]
+    results = [message(phrases.RESULT_TEXTS[RESULTS[names[i]]]) for i in order]
     return message(
-        "tasks.told",
+        "{% for result in results %}{% if counts %}{counts[loop.index0]} × {% endif %}"
+        "{result}{% if not loop.last %}, {% endif %}{% endfor %}",
         results=results,
         counts=[int(counts[i]) for i in order] if len(own) > 1 else [],
     )
@@ -465,7 +607,9 @@ def _faster(versus: Sequence[Versus]) -> Finding:
         sizes.append(abs(math.log(ratio.estimate)) if known else -1.0)
         answer.append(
             message(
-                "tasks.faster",
+                "{% if ratio %}{second}: {time} {ratio} relative to {first}, geometric mean "
+                "over {n | counted('task')} that both solve, of {of}{% else %}none of "
+                "{of | counted('task')} is solved by both {first} and {second}{% endif %}",
                 first=first.label,
                 second=second.label,
                 time=second.time.title,
@@ -480,7 +624,7 @@ def _faster(versus: Sequence[Versus]) -> Finding:
     told = (*(answer[i] for i in chosen), *killed)
     table = Table(
         id="ratios",
-        title=message("tasks.table.ratios"),
+        title=message("Tasks that both solve, geometric mean of ratios"),
         columns=(
             Column(key="name", title="configuration"),
             Column(key="to", title="relative to"),
@@ -497,11 +641,14 @@ def _faster(versus: Sequence[Versus]) -> Finding:
             ),
         ),
         rows=tuple(rows),
-        note=message("tasks.note.ratios"),
+        note=message(
+            "On inputs like these: tasks are a sample. On these inputs: only trials vary, of "
+            "which two a task are needed"
+        ),
     )
     return Finding(
         name="faster",
-        question=message("tasks.question.faster"),
+        question=message("Which configuration is faster?"),
         closed=False,
         verdict="none",
         answer=told,
@@ -517,7 +664,9 @@ def _with_killed(one: Versus) -> Message | None:
     if found is None:
         return None
     return message(
-        "tasks.with_killed",
+        "{second} relative to {first}, the {killed} that {% if killed == 1 %}is{% else %}are"
+        "{% endif %} out of time counted as longer: {time} {ratio}, Hodges–Lehmann median of "
+        "{n | counted('task')}",
         first=one.pair.first.label,
         second=one.pair.second.label,
         time=one.pair.second.time.title,
@@ -557,11 +706,16 @@ def _unsteady(some: Sequence[Scored], tasks: Sequence[str]) -> Finding:
     rows = list(_flaky(some, tasks))
     count = len({row["task"] for row in rows})
     ran = np.any([one.judged >= 0 for one in some], axis=0)
-    said = message("tasks.unsteady", n=count, of=int(np.sum(ran)))
+    said = message(
+        "{% if n %}{n} of {of} tasks end{% if n == 1 %}s{% endif %} differently from trial "
+        "to trial{% else %}each task ends alike in all of its trials{% endif %}",
+        n=count,
+        of=int(np.sum(ran)),
+    )
     verdict: Answer = "yes" if rows else "no"
     return Finding(
         name="unsteady",
-        question=message("tasks.question.unsteady"),
+        question=message("Do tasks end differently from trial to trial?"),
         closed=True,
         verdict=verdict,
         answer=said,
@@ -569,7 +723,7 @@ def _unsteady(some: Sequence[Scored], tasks: Sequence[str]) -> Finding:
         tables=(
             Table(
                 id="unsteady",
-                title=message("tasks.table.unsteady"),
+                title=message("Tasks with several results"),
                 columns=(
                     Column(key="task", title="task"),
                     Column(key="name", title="configuration"),

@@ -54,10 +54,13 @@ def quantiles(some: Sequence[Scored], compared: Sequence[Pair]) -> Figure | None
         marks=False,
     )
     alternative = message(
-        "tasks.chart.quantile.alternative", time=time.title, names=[line.name for line in drawn]
+        "Number of tasks solved within a {time}, of {names | listing}. Further right is "
+        "more, lower is faster",
+        time=time.title,
+        names=[line.name for line in drawn],
     )
     title = message(
-        "tasks.chart.quantile.title",
+        "Tasks solved within a time{% if of %}: the first {n} of {of} configurations{% endif %}",
         n=_MOST_LINES,
         of=len(some) if len(some) > _MOST_LINES else None,
     )
@@ -119,12 +122,18 @@ def _scatter(pair: Pair, number: int, of: int | None) -> Figure | None:
     )  # fmt: skip
     solved = known & first.outcomes.always_solved & second.outcomes.always_solved
     alternative = message(
-        "tasks.chart.scatter.alternative",
+        "{time} of each task with {second}, over that with {first}: of {n | counted('task')} "
+        "that both solve, {below} {% if below == 1 %}is{% else %}are{% endif %} faster with "
+        "{second}",
         time=first.time.title, first=first.label, second=second.label, n=int(solved.sum()),
         below=int((y[solved] < x[solved]).sum()),
     )  # fmt: skip
     title = message(
-        "tasks.chart.scatter.title", first=first.label, second=second.label, number=number, of=of
+        "{first} and {second}, task by task{% if of %}: {number} of {of} pairs{% endif %}",
+        first=first.label,
+        second=second.label,
+        number=number,
+        of=of,
     )
     spec = styled(chart, gutter=_GUTTER, most=_HEIGHT)
     return Figure(f"scatter-{number}", text(title), spec, sentence(alternative))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tare.experiment.task_sets import phrases
 from tare.experiment.task_sets.outcomes import (
     LIMITED,
     MIXED,
@@ -37,7 +38,7 @@ def every_task(
     ``note``: where more is, if of many configurations not everything is shown.
     """
     columns = [LargeColumn("task", "task", "text", tasks)]
-    words = [text(message(f"tasks.result.{one}")) for one in (*RESULTS, "mixed")]
+    words = [text(message(phrases.RESULT_TEXTS[one])) for one in (*RESULTS, "mixed")]
     looks = {words[i]: _LOOKS[one] for i, one in enumerate(RESULTS)} | {words[MIXED]: "unknown"}
     full = len(some) <= _MOST_FULL
     for one in some:
@@ -54,7 +55,10 @@ def every_task(
             columns.append(LargeColumn(key, "reason", "text", one.why, group=group))
     return LargeTable(
         RUNS,
-        message("tasks.table.runs", several=several(some)),
+        message(
+            "{% if several %}Every task, medians over its trials{% else %}Every task{% endif %}",
+            several=several(some),
+        ),
         tuple(columns),
         tuple((f"result_{one.first.number}", f"result_{one.second.number}") for one in compared),
         note=None if full else note,

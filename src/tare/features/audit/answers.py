@@ -12,6 +12,7 @@ from tare.experiment.findings.assumptions import PARTS
 from tare.experiment.findings.variance import Explained
 from tare.experiment.task_sets import answers as task_sets
 from tare.features.audit import messages as words
+from tare.features.audit import phrases
 from tare.features.audit.audit import CRITERIA, Audit
 from tare.features.audit.cold import ColdStart, begins, item_name
 from tare.features.audit.comparison_answers import comparison_finding
@@ -23,6 +24,24 @@ from tare.results.finding import Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, Said, message
 from tare.statistics.intervals import trials_needed
 from tare.units import percent, quantile_name
+
+_SPECIFICATION_TEXTS = {
+    "repetitions": (
+        "repetitions: state how often each was measured. Otherwise, chance cannot be "
+        "separated from an effect"
+    ),
+    "statistic": (
+        "statistic: state whether numbers are means, medians or others. Otherwise, they "
+        "cannot be compared"
+    ),
+    "spread": (
+        "spread: keep all values, or state SD or intervals. Otherwise, no difference can be judged"
+    ),
+    "environment": (
+        "environment: state CPU, memory, kernel and versions with the file. Otherwise, the "
+        "measurement cannot be repeated"
+    ),
+}
 
 #: Sentences on several series at once.
 _MOST_CAVEATS = 12
@@ -63,10 +82,15 @@ def _cold(audit: Audit, cold: ColdStart) -> Finding:
     what = item_name(audit.question)
     later: tuple[Message, ...] = ()
     if cold.later is None and audit.question.columns.block is not None:
-        later = (message("audit.cold.same", what=what),)
+        later = (
+            message(
+                "the same {what} always comes first: a slow {what} and a cold start look alike",
+                what=what,
+            ),
+        )
     return Finding(
         name="cold-start",
-        question=message("audit.cold.question", what=what),
+        question=message("Is the first {what} of a series a cold start?", what=what),
         answer=begins(cold, what),
         summary=begins(cold, what),
         verdict="yes",
@@ -91,7 +115,7 @@ def _firsts(cold: ColdStart, what: str) -> Table:
         for f in cold.firsts
     )
     return Table(
-        title="First values",
+        title=message("First values"),
         columns=(
             Column(key="series", title="series"),
             Column(key="first", title="first", unit=unit),
@@ -101,7 +125,11 @@ def _firsts(cold: ColdStart, what: str) -> Table:
             Column(key="largest", title="the largest"),
         ),
         rows=rows,
-        note=message("audit.cold.note", what=what),
+        note=message(
+            "Expected: the time of the same {what} in series where it comes later, relative "
+            "to the others there",
+            what=what,
+        ),
     )
 
 
@@ -122,7 +150,7 @@ def _trust(audit: Audit) -> Finding:
     if audit.tasks is not None and audit.is_of_tasks:
         return Finding(
             name="trust",
-            question="Can these numbers be trusted?",
+            question=message("Can these numbers be trusted?"),
             answer=tuple(words.task_caveats(audit.tasks)),
             verdict=audit.verdict,
         )
@@ -130,13 +158,13 @@ def _trust(audit: Audit) -> Finding:
     first = [words.named_headline(audit), *words.precision(audit)]
     return Finding(
         name="trust",
-        question="Can these numbers be trusted?",
+        question=message("Can these numbers be trusted?"),
         answer=(*first, *(reason for _, reason in reasons[:1])),
         verdict=audit.verdict,
         summary=(*first, *(reason for _, reason in reasons[:2])),
         tables=tuple(_series_table(audit, *kind) for kind in kinds(audit)),
         caveats=tuple(
-            message("audit.trust.reason", verdict=verdict, said=reason)
+            message("{verdict}: {said}", verdict=verdict, said=reason)
             for verdict, reason in reasons[1 : 1 + _MOST_CAVEATS]
         ),
     )
@@ -162,18 +190,25 @@ def _series_table(
     short = [q for q, _ in some[0].quantiles if any(dict(s.quantiles)[q].refusal for s in some)]
     needs = [
         message(
-            "audit.trust.needs",
+            "{quantile} ≥ {trials}",
             quantile=quantile_name(q),
             trials=trials_needed(q, audit.question.confidence),
         )
         for q in short
     ]
     return Table(
-        title=message("audit.trust.table", metric=metric),
+        title=message(phrases.TRUST_TABLE, metric=metric),
         columns=tuple(columns),
         rows=tuple(_series_row(s) for s in some),
         confidence=audit.question.confidence,
-        note=message("audit.trust.note", confidence=Chosen(audit.question.confidence), needs=needs),
+        note=message(
+            "{confidence} intervals. Quantiles: exact order statistics, adjusted for "
+            "autocorrelation. Mean and SD: percentile bootstrap, with its simulated coverage "
+            "for values like these{% if needs %}. An interval needs that many independent "
+            "trials: {needs | listing}{% endif %}",
+            confidence=Chosen(audit.question.confidence),
+            needs=needs,
+        ),
     )
 
 
@@ -196,7 +231,7 @@ def series_overview(some: Sequence[SeriesAudit], quantiles: Sequence[float]) -> 
         )
     target = shown(Chosen(some[0].question.precision))
     return Table(
-        title="Series",
+        title=message("Series"),
         columns=(
             Column(key="series", title="series"),
             Column(key="n", title="n"),
@@ -228,11 +263,19 @@ def _runs(audit: Audit) -> Finding:
     needed = [n for s in audit.series if s.reached and (n := s.runs_needed) is not None]
     is_known = any(s.reached for s in audit.series)
     answer = words.missed(audit.series) or message(
-        "audit.runs.unsteady" if is_known else "audit.runs.none", target=target
+        (
+            "these runs reach ± {target}; how many are enough is unknown, because values "
+            "change over time"
+        )
+        if is_known
+        else "no series has an interval of its median",
+        target=target,
     )
     if needed:
         answer = message(
-            "audit.runs.enough",
+            "{least}{% if most > least %} to {most}{% endif %} runs are enough for ± {target}"
+            "{% if total > 1 %} in {% if enough == total %}all {total}{% else %}{enough} of "
+            "{total}{% endif %} series{% endif %}",
             least=min(needed),
             most=max(needed),
             target=target,
@@ -242,11 +285,17 @@ def _runs(audit: Audit) -> Finding:
     return Finding(
         name="repetitions",
         closed=False,
-        question="How many runs are enough?",
+        question=message("How many runs are enough?"),
         answer=answer,
         verdict="none",
         tables=(_runs_table(audit, target),),
-        caveats=(*words.restless(audit), message("audit.runs.expected")),
+        caveats=(
+            *words.restless(audit),
+            message(
+                "With the expected number of runs, well under half of samples reach the target. "
+                "With the assured number, 90 % do. Neither is a rule for when to stop"
+            ),
+        ),
     )
 
 
@@ -263,7 +312,7 @@ def _runs_table(audit: Audit, target: Chosen) -> Table:
         for s in _arranged(audit)
     )
     return Table(
-        title=message("audit.runs.table", target=target),
+        title=message("Runs for ± {target} of the median", target=target),
         columns=(
             Column(key="series", title="series"),
             Column(key="n", title="n"),
@@ -273,7 +322,12 @@ def _runs_table(audit: Audit, target: Chosen) -> Table:
             Column(key="converges", title="intervals narrow"),
         ),
         rows=rows,
-        note=message("audit.runs.note"),
+        note=message(
+            "Reached: the longer side of the interval. CONFIRM in closed form: the expected "
+            "interval of every number of these runs. Where the precision was missed: as if "
+            "widths fell as the root of the number of runs, to two digits. –: too far beyond "
+            "the data, or more runs do not help"
+        ),
     )
 
 
@@ -293,7 +347,7 @@ def _assumptions(audit: Audit) -> Finding:
     return Finding(
         name="assumptions",
         closed=False,
-        question="Are the values independent, stationary and normal?",
+        question=message("Are the values independent, stationary and normal?"),
         answer=answer,
         verdict="none",
         caveats=tuple(caveats[:_MOST_CAVEATS]),
@@ -306,7 +360,7 @@ def _variance(v: Explained) -> Finding:
     return msgspec.structs.replace(
         variance.finding(v),
         name=f"variance of {v.metric}",
-        question=message("variance.question", metric=v.metric),
+        question=message("What explains the variance of {metric}?", metric=v.metric),
         summary=variance.sentences(v)[0],
         charts=(),
     )
@@ -328,20 +382,24 @@ def _specification(audit: Audit) -> Finding:
     more = sum(number(one.args["n"]) for one in stated[_MOST_FILES:])
     return Finding(
         name="specification",
-        question=message("audit.specification.question", files=len(audit.files)),
+        question=message(
+            "{% if files == 1 %}Does the file{% else %}Do the files{% endif %} state how the "
+            "numbers were measured?",
+            files=len(audit.files),
+        ),
         answer=(
             *stated[:_MOST_FILES],
-            *([message("audit.specification.more", n=int(more))] if more > 0 else []),
+            *([message("{n} more files", n=int(more))] if more > 0 else []),
         ),
         verdict="yes" if full else "no",
         caveats=tuple(
-            message(f"audit.specification.{name}")
+            message(_SPECIFICATION_TEXTS[name])
             for name in CRITERIA
             if any(name in f.missing for f in audit.files)
         ),
         tables=(
             Table(
-                title="Criteria of CLOUDNET's survey, and the environment",
+                title=message("Criteria of CLOUDNET's survey, and the environment"),
                 columns=(
                     Column(key="file", title="file"),
                     *(Column(key=name, title=f"{name}: {what}") for name, what in CRITERIA.items()),

@@ -119,7 +119,19 @@ class Audit:
     def doubts(self) -> tuple[Message, ...]:
         """Reasons to doubt the whole that are not those of one series."""
         failed = [on_one_line(str(f.path)) for f in self.files if not f.imported.series]
-        runs = (message("audit.headline.runs", names=failed),) if failed else ()
+        runs = (
+            (
+                message(
+                    "{% if names | length > 3 %}{names | length} files{% else %}{names | listing}"
+                    "{% endif %} {% if names | length == 1 %}is a failed run{% else %}are "
+                    "failed runs"
+                    "{% endif %}",
+                    names=failed,
+                ),
+            )
+            if failed
+            else ()
+        )
         return (*runs, *(said for c in self.comparisons if (said := c.unit_doubt) is not None))
 
     @property
@@ -269,7 +281,7 @@ def _read_all(
             imported.append(read(file, columns, format))
         except FailedRunError as error:
             failed.append(error)
-            note = message("interop.failed_run", why=error.why)
+            note = message("the run failed and is left out: {why}", why=error.why)
             of = recognise(file, format)
             imported.append(Imported(file, (), notes=(note,), is_complete=False, format=of))
     if len(failed) == len(imported):

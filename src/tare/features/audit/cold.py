@@ -154,7 +154,10 @@ def begins(cold: ColdStart, what: str) -> Message:
     low, high = np.quantile(ratios, [0.1, 0.9])
     several = len(ratios) > 4
     return message(
-        "audit.cold.start",
+        "the first {what} of a series is a cold start: {ratio} vs. the median of the others"
+        "{% if low %} (p10–p90 {low} to {high}){% endif %}, the longest in {largest} of "
+        "{series} series{% if later %}. The same {what} later in a series: {later} vs. the "
+        "others there{% endif %}",
         what=what,
         ratio=change(cold.ratio),
         low=change(float(low)) if several else None,

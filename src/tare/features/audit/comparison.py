@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from tare.errors import InputError
+from tare.features.audit import phrases
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import Matched, match
 from tare.features.audit.question import Question, Tell, silent
@@ -134,7 +135,12 @@ class ComparisonAudit:
         ratio = max(one, other) / min(one, other) if known else 1.0
         if not any(unit / _CLOSE <= ratio <= unit * _CLOSE for unit in _UNITS):
             return None
-        return message("audit.headline.units", first=self.a, second=self.b, times=round(ratio))
+        return message(
+            "{second} and {first} differ by a factor of about {times}: are they in the same unit?",
+            first=self.a,
+            second=self.b,
+            times=round(ratio),
+        )
 
     @property
     def words(self) -> Words:
@@ -308,11 +314,20 @@ def _compare(
 def _confounded(a: SeriesAudit, b: SeriesAudit, columns: Sequence[str]) -> Iterator[Message]:
     """Say which other conditions may make the difference."""
     if a.machine and b.machine and a.machine != b.machine:
-        yield message("audit.paired.machines", first=a.machine, second=b.machine)
+        yield message(
+            "the files name different machines ({first}, {second}): the difference may be theirs",
+            first=a.machine,
+            second=b.machine,
+        )
     left_out = {FILE, FOLDER, COMMAND, *columns}
     for key in sorted((a.key.keys() & b.key.keys()) - left_out):
         if a.key[key] != b.key[key]:
-            yield message("audit.paired.confounded", key=key, first=a.key[key], second=b.key[key])
+            yield message(
+                "{key} differs as well ({first}, {second}): the difference may be its effect",
+                key=key,
+                first=a.key[key],
+                second=b.key[key],
+            )
 
 
 def _unlike_inside(a: SeriesAudit, b: SeriesAudit, question: Question) -> Message | None:
@@ -323,7 +338,13 @@ def _unlike_inside(a: SeriesAudit, b: SeriesAudit, question: Question) -> Messag
     if abs(shifts[1] - shifts[0]) <= _UNLIKE * question.margin:
         return None
     name, timeline = next((s.name, t) for s in (b, a) if (t := s.timeline) is not None)
-    return message("audit.paired.timeline", name=name, said=timeline.sentence, kind=timeline.kind)
+    return message(
+        "the two differ inside their executions. {name}: {said}{% if kind == 'warm-up' %}. "
+        "Compare the steady parts (--steady){% endif %}",
+        name=name,
+        said=timeline.sentence,
+        kind=timeline.kind,
+    )
 
 
 def _common(a: Mapping[str, str], b: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
@@ -343,7 +364,10 @@ def _of_processes(matched: Matched) -> Matched:
     one, two = (np.array([values.mean()]) for values in matched.limits)
     return replace(
         matched, first=first, second=second, limits=(one, two), paired=False, dependence=1.0,
-        how="not", because=(message("audit.paired.process"),),
+        how="not", because=(
+            message("each is one process, and processes of one program differ: there is no "
+                "interval"),
+        ),
     )  # fmt: skip
 
 
@@ -357,16 +381,16 @@ def _difference(a: SeriesAudit, b: SeriesAudit, matched: Matched, level: float) 
 def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> Message | None:
     """Say why two series have no ratio."""
     if failed := [s.name for s in (a, b) if s.failed]:
-        return message("audit.refusal.failed", names=failed)
+        return message("every run of {names | listing} failed", names=failed)
     if min(len(matched.first), len(matched.second)) == 0:
-        return message("audit.refusal.empty")
+        return message(phrases.REFUSAL_EMPTY)
     if unsteady := [s.name for s in (a, b) if s.steady is not None and s.steady.refusal]:
-        return message("audit.refusal.unsteady", names=unsteady)
+        return message("{names | listing}: no part of the iterations is steady", names=unsteady)
     unfit = [s.name for s in (a, b) if s.series.defects]
     if unfit:
-        return message("audit.refusal.corrupt", names=unfit)
+        return message("{names | listing}: corrupt values are not compared", names=unfit)
     if min(float(matched.first.min()), float(matched.second.min())) <= 0:
-        return message("audit.refusal.zero")
+        return message("values of zero or below have no ratio")
     return None
 
 

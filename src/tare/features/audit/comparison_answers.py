@@ -25,13 +25,23 @@ def comparison_finding(audit: Audit) -> Finding:
     refused = words.shared(some, lambda c: (c.refusal,) if c.refusal else (), name)
     caveats: list[Said] = [r.of("comparisons", len(some)) for r in (*because, *refused)][:8]
     caveats += [*words.chance_of_family(some), *words.doubtful(some)]
-    caveats.append(message("audit.comparison.family", n=len(some)))
+    caveats.append(
+        message(
+            "{% if n == 1 %}the only comparison: p is not adjusted{% else %}all {n} are one "
+            "family (Holm), ratios and spreads separately{% endif %}",
+            n=len(some),
+        )
+    )
     if any(len(s.trials.values) > MAX_VALUES for c in some for s in (c.first, c.second)):
-        caveats.append(message("audit.comparison.thinned", n=MAX_VALUES))
+        caveats.append(
+            message("of longer series, {n} evenly spaced trials are compared", n=MAX_VALUES)
+        )
     return Finding(
         name="difference",
         closed=False,
-        question=message("audit.comparison.question", columns=audit.question.columns.compare),
+        question=message(
+            "What differs by {columns | listing}?", columns=audit.question.columns.compare
+        ),
         answer=words.verdicts(some),
         summary=words.verdicts(some),
         verdict="none",
@@ -49,7 +59,7 @@ def overview(some: Sequence[ComparisonAudit]) -> Table:
     """Lay out comparisons in a terminal's columns."""
     metrics = {c.metric for c in some}
     return Table(
-        title="Comparisons",
+        title=message("Comparisons"),
         columns=(
             Column(key="pair", title="pair"),
             Column(key="change", title="change"),
@@ -92,20 +102,23 @@ def _ratios(audit: Audit) -> Table:
         cells = comparison_cells(found, (c.words, chosen(c.margin)))
         rows.append({**_pair(c), **cells, "delta": found.cliffs_delta})
     return Table(
-        title="Ratios",
+        title=message("Ratios"),
         columns=(
             *_columns(audit, "ratio"),
             Column(key="delta", title="Cliff's delta", unit="1"),
         ),
         rows=tuple(rows),
         confidence=audit.question.confidence,
-        note=message("audit.comparison.note"),
+        note=message(
+            "Hodges–Lehmann median of the log-ratios: of pairs where trials are paired, "
+            "otherwise of all differences"
+        ),
     )
 
 
 def _spreads(audit: Audit) -> Table:
     return Table(
-        title="Spreads",
+        title=message("Spreads"),
         columns=_columns(audit, "ratio of the p10–p90 ranges"),
         rows=tuple(
             {**_pair(c), **comparison_cells(c.spread, spread_kind(c.spread.margin))}
@@ -113,5 +126,7 @@ def _spreads(audit: Audit) -> Table:
             if c.spread is not None
         ),
         confidence=audit.question.confidence,
-        note=message("audit.comparison.spread"),
+        note=message(
+            "A spread differs where it grows by more than half. Below 20 trials there is no verdict"
+        ),
     )

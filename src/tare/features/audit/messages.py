@@ -19,11 +19,32 @@ from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import TaskSets
 from tare.readers.series import Timeline
 from tare.render.escaping import on_one_line
+from tare.results import phrases
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, each, message
 from tare.statistics.changes import changes
 from tare.statistics.intervals import Interval
 from tare.statistics.trust import ReasonKind
 from tare.units import percent, quantity
+
+_COMPARISON_NAME = "{second} vs. {first}{% if where %} ({where}){% endif %}"
+_MEDIAN_INTERVAL = "{value}"
+_SHARED_TEXTS = {
+    "series": (
+        "{% if n == 1 %}{name}{% elif n < total %}{n} of {total} series{% elif n == 2 %}both "
+        "series{% else %}all {n} series{% endif %}{% if n > 1 and varies %}, e.g. {name}"
+        "{% endif %}: {said}"
+    ),
+    "files": (
+        "{% if n == 1 %}{name}{% elif n < total %}{n} of {total} files{% elif n == 2 %}both "
+        "files{% else %}all {n} files{% endif %}{% if n > 1 and varies %}, e.g. {name}"
+        "{% endif %}: {said}"
+    ),
+    "comparisons": (
+        "{% if n == 1 %}{name}{% elif n < total %}{n} of {total} comparisons{% elif n == 2 %}"
+        "both comparisons{% else %}all {n} comparisons{% endif %}{% if n > 1 and varies %}, "
+        "e.g. {name}{% endif %}: {said}"
+    ),
+}
 
 #: Half of an interval's width below which only that is said.
 _LEAST_HALF = 1e-4
@@ -42,7 +63,8 @@ def uncompared(c: ComparisonAudit) -> Message:
     """Say why there is no ratio, and the difference where there is one."""
     d, unit = c.difference, c.first.series.unit or "1"
     return message(
-        "audit.comparison.no_ratio",
+        "{% if difference %}{word}: difference {difference} ({why}){% else %}not compared: "
+        "{why}{% endif %}",
         word=c.word,
         difference=None if d is None else Amount(d.middle, unit, d.low, d.high),
         why=c.refusal,
@@ -56,7 +78,8 @@ def median(s: SeriesAudit) -> Message:
         stated = s.series.reported.get("median", s.series.reported.get("mean"))
         known = stated is not None and math.isfinite(stated)
         return message(
-            "audit.median.stated", value=quantity(stated, unit, _DIGITS) if known else None
+            "{% if value %}{value} (stated){% else %}no values{% endif %}",
+            value=quantity(stated, unit, _DIGITS) if known else None,
         )
     return estimate(s.median, unit)
 
@@ -66,11 +89,12 @@ def estimate(i: Interval, unit: str) -> Message:
     half = i.half_width
     if i.above is not None and (math.isinf(i.estimate) or i.high == math.inf):
         amount = Amount.of(i.estimate, unit, i.low, i.high, i.above)
-        return message("audit.median.interval", value=amount)
+        return message(_MEDIAN_INTERVAL, value=amount)
     if i.low is not None and (half is None or (i.is_asymmetric and half >= _LEAST_HALF)):
-        return message("audit.median.interval", value=Amount(i.estimate, unit, i.low, i.high))
+        return message(_MEDIAN_INTERVAL, value=Amount(i.estimate, unit, i.low, i.high))
     return message(
-        "audit.median.precision",
+        "{value}{% if half %} ± {% if below %}< {% endif %}{half}{% else %} (no interval)"
+        "{% endif %}",
         value=quantity(i.estimate, unit, _DIGITS),
         half=None if half is None else Amount(max(half, _LEAST_HALF), "share"),
         below=half is not None and half < _LEAST_HALF,
@@ -83,7 +107,10 @@ def runs(s: SeriesAudit) -> Message:
     CONFIRM counts independent runs; of autocorrelated ones it takes more.
     """
     return message(
-        "audit.runs.count",
+        "{% if not n %}{% if coarse %}none{% if counts %}, if ticks{% else %}: clock"
+        "{% endif %}{% elif unsteady %}none: unsteady{% else %}–{% endif %}"
+        "{% elif not reached %}≈ {n}{% else %}{n}{% if assured %} ({assured} assured)"
+        "{% endif %}{% endif %}",
         n=s.runs_needed,
         coarse=s.clock_too_coarse,
         counts=s.may_be_counts,
@@ -119,7 +146,7 @@ class Shared:
         if total == 1:
             return self.said
         return message(
-            f"audit.shared.{noun}",
+            _SHARED_TEXTS[noun],
             n=self.n,
             total=total,
             name=self.names[0],
@@ -183,7 +210,7 @@ def missed(some: Sequence[SeriesAudit]) -> Message | None:
     few = few and all(s.median.half_width is not None for s in worse)
     each = [
         message(
-            "audit.headline.each",
+            "{name} ± {half}{% if runs %} (≈ {runs} runs for ± {target}){% endif %}",
             name=s.name,
             half=Amount(s.median.half_width, "share"),
             runs=s.runs_needed,
@@ -192,7 +219,13 @@ def missed(some: Sequence[SeriesAudit]) -> Message | None:
         for s in worse
     ]
     return message(
-        "audit.headline.missed",
+        "precision: {% if each %}{each | listing}{% else %}{span}{% endif %}"
+        "{% if missed < total %} in {missed} of {total} series{% endif %}"
+        "{% if runs and not each %}; ≈ {runs} runs{% if several %} each{% endif %} give ± "
+        "{target}{% endif %}{% if counts %}; if these whole numbers are ticks of a clock, it "
+        "is too coarse for ± {target}{% elif coarse %}; the clock is too coarse for ± "
+        "{target}{% if coarse < missed %} of {coarse} of them{% endif %}, with any number of "
+        "runs{% endif %}",
         each=each if few else None,
         missed=len(worse),
         total=len(some),
@@ -208,7 +241,7 @@ def missed(some: Sequence[SeriesAudit]) -> Message | None:
 def _span(halves: Sequence[float]) -> Message:
     least, most = min(halves), max(halves)
     return message(
-        "audit.headline.span",
+        "± {least}{% if most %} {% if n == 2 %}and{% else %}to{% endif %} ± {most}{% endif %}",
         least=Amount(least, "share"),
         most=None if percent(least) == percent(most) else Amount(most, "share"),
         n=len(halves),
@@ -222,11 +255,15 @@ def headline(audit: Audit) -> Said:
     if audit.tasks is not None and audit.is_of_tasks:
         return best(audit.tasks)[0]
     if audit.doubts and audit.count("TRUST") == total:
-        return message("audit.headline.whole", doubts=audit.doubts[:_NAMED])
+        return message(
+            "these numbers are doubtful: {doubts | join('; ')}", doubts=audit.doubts[:_NAMED]
+        )
     if audit.verdict == "TRUST" and worst < total:
         doubtful = [s.name for s in audit.series if s.trust.verdict != "TRUST"]
         return message(
-            "audit.headline.chance",
+            "{claim}; {n} of {total} series {% if n == 1 %}is{% else %}are{% endif %} "
+            "doubtful, as many as chance gives: {% if others %}{names | join(', ')} and "
+            "{others} more{% else %}{names | listing}{% endif %}",
             n=len(doubtful),
             total=total,
             names=doubtful[:_NAMED],
@@ -236,18 +273,34 @@ def headline(audit: Audit) -> Said:
     if worst < total:
         counts = [(verdict, audit.count(verdict)) for verdict in VERDICTS]
         return message(
-            "audit.headline.some",
+            "{worst} of {total} series {% if verdict == 'DOUBT' %}{% if worst == 1 %}is"
+            "{% else %}are{% endif %} doubtful{% else %}{% if worst == 1 %}allows{% else %}"
+            "allow{% endif %} no conclusions{% endif %}: {counts | join(', ')}{% if failed %}"
+            ". Every run of {% if others %}{failed | join(', ')} and {others} more{% else %}"
+            "{failed | listing}{% endif %} failed{% endif %}{% if partly %}. "
+            "{partly | sentence}{% endif %}{% if missed %}. {missed | sentence}{% endif %}",
             verdict=audit.verdict,
             worst=worst,
             total=total,
-            counts=[message("audit.headline.count", verdict=v, n=n) for v, n in counts if n],
+            counts=[message("{verdict} {n}", verdict=v, n=n) for v, n in counts if n],
             failed=failed[:_NAMED],
             others=len(failed[_NAMED:]),
             partly=_partly_failed(audit),
             missed=missed(audit.series),
         )
     return message(
-        "audit.headline.all",
+        "{% if verdict == 'TRUST' %}{claim}{% elif imprecise %}{imprecise}"
+        "{% elif sound and missed %}{missed}{% elif verdict == 'DOUBT' %}these numbers are "
+        "doubtful{% else %}do not draw conclusions from these numbers{% endif %}"
+        "{% if missed %}{% if not sound %}. {missed | sentence}{% endif %}"
+        "{% elif failed and failed | length + others == total %}: every run failed"
+        "{% if total > 1 %} ({% if total == 2 %}both{% else %}all {total}{% endif %} series)"
+        "{% endif %}{% elif failed %}. Every run of {% if others %}{failed | join(', ')} and "
+        "{others} more{% else %}{failed | listing}{% endif %} failed{% elif total > 1 %} ("
+        "{% if total == 2 %}both{% else %}all {total}{% endif %} series){% elif n %}"
+        "{% if imprecise %};{% else %}:{% endif %} median {median}, n = {n}{% else %}: "
+        "{median}{% endif %}{% if partly %}{% if missed %} {% else %}. {% endif %}"
+        "{partly | sentence}{% endif %}",
         verdict=audit.verdict,
         claim=audit.trust.claim,
         imprecise=_only_imprecise(audit),
@@ -267,7 +320,7 @@ def named_headline(audit: Audit) -> Said:
     said = headline(audit)
     if not continues_verdict(audit) and audit.question.finding is None:
         return said
-    return message("audit.headline.named", verdict=audit.verdict, said=said)
+    return message("{verdict} {said}", verdict=audit.verdict, said=said)
 
 
 def continues_verdict(audit: Audit) -> bool:
@@ -304,20 +357,50 @@ def task_caveats(tasks: TaskSets) -> list[Message]:
     for one in tasks.broken:
         alike.setdefault(one.scored.broken or "", []).append(one.name)
     said = [
-        message("audit.tasks.broken", names=names, why=why or None) for why, names in alike.items()
+        message(
+            "{names | listing}: every run crashed alike{% if why %} ({why}){% endif %}, so "
+            "{% if names | length > 1 %}they are{% else %}it is{% endif %} compared with "
+            "nothing",
+            names=names,
+            why=why or None,
+        )
+        for why, names in alike.items()
     ]
     pairs = tasks.ranking.versus if tasks.ranking is not None else ()
     if any(one.pair.apart for one in pairs):
-        said.append(message("audit.tasks.apart"))
+        said.append(
+            message(
+                "configurations are of different files: what changed on the machine between them "
+                "counts as a difference"
+            )
+        )
     if len(machines := list(dict.fromkeys(one.machine for one in tasks.sets if one.machine))) > 1:
-        said.append(message("audit.tasks.machines", names=machines[:_NAMED]))
+        said.append(
+            message(
+                "the files name different machines ({names | listing}): differences may be theirs",
+                names=machines[:_NAMED],
+            )
+        )
     counts = sorted({len(one.tasks) for one in tasks.sets})
     if len(counts) > 1:
-        said.append(message("tasks.other_tasks", least=counts[0], most=counts[-1]))
+        said.append(message(phrases.TASKS_OTHER_TASKS, least=counts[0], most=counts[-1]))
     if len(tasks.limits) > 1:
-        said.append(message("audit.tasks.limits"))
+        said.append(
+            message(
+                "the time limits differ: who has less time solves less; PAR2 counts what is not "
+                "solved by each one's own"
+            )
+        )
     runs = max(int(one.outcomes.runs.max(initial=0)) for one in tasks.scored)
-    return [*said, message("audit.tasks.single", runs=runs, needs=FEWEST)]
+    return [
+        *said,
+        message(
+            "tasks are the replicates: {runs | counted('run')} of each say{% if runs == 1 %}s"
+            "{% endif %} nothing of a single task, for which {needs} are needed",
+            runs=runs,
+            needs=FEWEST,
+        ),
+    ]
 
 
 def _partly_failed(audit: Audit) -> Message | None:
@@ -328,7 +411,8 @@ def _partly_failed(audit: Audit) -> Message | None:
         return None
     names = [name for name, _ in known]
     return message(
-        "audit.headline.partly",
+        "{n} of {total | counted('run')} of {% if others %}{names | join(', ')} and {others} "
+        "more{% else %}{names | listing}{% endif %} failed",
         n=sum(failed.n for _, failed in known),
         total=sum(failed.total for _, failed in known),
         names=names[:_NAMED],
@@ -344,7 +428,8 @@ def precision(audit: Audit) -> list[Message]:
     if len(audit.series) == 1 or not known or said:
         return []
     found = message(
-        "audit.headline.precision",
+        "medians: {span}, {% if reached %}{reached} of {total}{% else %}none{% endif %} "
+        "within ± {target}{% if unknown %}, {unknown} without an interval{% endif %}",
         span=_span(known),
         reached=sum(h <= audit.question.precision for h in known),
         total=len(halves),
@@ -376,7 +461,10 @@ def _timeline(one: Timeline, precision: float) -> Message:
         at = found.points[largest] + 1
     start, end = (None if level is None else Amount(level, unit) for level in levels)
     return message(
-        "audit.inside",
+        "in {n | counted('interval')} of the run, {metric} was {least} to {most}"
+        "{% if change == 'drift' %}; it drifted from {start} to {end}"
+        "{% elif change == 'shift' %}; it shifted from {start} to {end} at interval {at}"
+        "{% elif change == 'none' %}; no drift or level shift is shown{% endif %}",
         metric=one.metric,
         n=len(values),
         least=Amount(float(values.min()), unit),
@@ -392,17 +480,28 @@ def restless(audit: Audit) -> list[Message]:
     """Name the series of which more runs do not help, as their intervals do not narrow."""
     names = [s.name for s in audit.series if not s.converges]
     others = max(0, len(names) - _NAMED)
-    return [message("audit.runs.restless", names=names[:_NAMED], others=others)] if names else []
+    return (
+        [
+            message(
+                "{names | listing}{% if others %} and {others} more{% endif %}: intervals do not "
+                "narrow as runs are added in their order. More such runs do not help",
+                names=names[:_NAMED],
+                others=others,
+            )
+        ]
+        if names
+        else []
+    )
 
 
 def name_of(c: ComparisonAudit) -> Message:
     """Name a comparison: "docker vs. bare (workers 1)"."""
-    return message("audit.comparison.name", first=c.a, second=c.b, where=c.where)
+    return message(_COMPARISON_NAME, first=c.a, second=c.b, where=c.where)
 
 
 def pair(c: ComparisonAudit) -> Message:
     """Name the two levels of a comparison: "docker vs. bare"."""
-    return message("audit.comparison.name", first=c.a, second=c.b, where="")
+    return message(_COMPARISON_NAME, first=c.a, second=c.b, where="")
 
 
 def ratio(c: ComparisonAudit) -> Ratio | None:
@@ -418,7 +517,7 @@ def verdict(c: ComparisonAudit) -> Said:
     more = c.location.more_pairs
     if c.location.verdict.conclusive or not more:
         return c.word
-    return message("audit.comparison.more", word=c.word, trials=more)
+    return message("{word} (≈ {trials | counted('more trial')} each)", word=c.word, trials=more)
 
 
 def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit]:
@@ -440,7 +539,9 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
         (c,) = some
         found = c.location
         return message(
-            "audit.comparison.one",
+            "{name} by {metric}: {word}{% if ratio %}, {ratio}{% endif %}{% if spread %}; "
+            "spread {spread}{% endif %}{% if more %} (≈ {more | counted('more trial')} each)"
+            "{% endif %}",
             name=name_of(c),
             metric=c.metric,
             word=c.word if found else uncompared(c),
@@ -451,11 +552,13 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
     metrics = {(c.metric, c.first.series.lower_is_better) for c in some}
     metric, lower_is_better = metrics.pop() if len(metrics) == 1 else (None, None)
     return message(
-        "audit.comparison.verdicts",
+        "{total} pairs{% if metric and lower_is_better is not none %} by {metric} ("
+        "{% if lower_is_better %}less{% else %}more{% endif %} is faster){% endif %}: "
+        "{counts | listing}",
         total=len(some),
         counts=[
             message(
-                "audit.comparison.count",
+                "{n} {word}{% if below %} by < {below}{% endif %}",
                 n=n,
                 word=word,
                 below=None if below is None else Chosen(below),
@@ -477,13 +580,39 @@ def _short(c: ComparisonAudit) -> tuple[str, float | None]:
 def doubtful(some: Sequence[ComparisonAudit]) -> list[Message]:
     """Say how many comparisons rest on a series that is not trusted."""
     n = sum(c.doubtful for c in some)
-    return [message("audit.comparison.doubtful", n=n, total=len(some))] if n else []
+    return (
+        [
+            message(
+                "{% if total == 1 %}the comparison uses{% elif n == total %}{% if n == 2 %}both"
+                "{% else %}all {n}{% endif %} comparisons use{% else %}{n} of {total} "
+                "comparisons use"
+                "{% endif %} series that are not trusted",
+                n=n,
+                total=len(some),
+            )
+        ]
+        if n
+        else []
+    )
 
 
 def chance_of_family(some: Sequence[ComparisonAudit]) -> list[Message]:
     """Say how many differ by their own interval, but not at the level of all comparisons."""
     n = sum(c.differs_alone for c in some) if len(some) > 1 else 0
-    return [message("audit.comparison.alone", n=n, total=len(some))] if n else []
+    return (
+        [
+            message(
+                "{n} of {total} comparisons {% if n == 1 %}is{% else %}are{% endif %} inconclusive "
+                "although {% if n == 1 %}its interval excludes{% else %}their intervals exclude"
+                "{% endif %} 0: at the level of the family of {total} (Holm), {% if n == 1 %}it"
+                "{% else %}they{% endif %} may be chance",
+                n=n,
+                total=len(some),
+            )
+        ]
+        if n
+        else []
+    )
 
 
 def specifications(files: Sequence[FileAudit]) -> list[Message]:
@@ -493,7 +622,11 @@ def specifications(files: Sequence[FileAudit]) -> list[Message]:
         alike.setdefault((file.imported.format, file.missing), []).append(file)
     return [
         message(
-            "audit.specification.file",
+            "{file or (n | counted('file'))} ({format}) {% if n == 1 %}states{% else %}state"
+            "{% endif %} {% if missing %}{points} of {of} things that a reader needs. "
+            "Missing: {missing | listing}. State {% if missing | length == 1 %}it{% else %}"
+            "them{% endif %} with the file{% if n > 1 %}s{% endif %}{% else %}all {of} "
+            "things that a reader needs{% endif %}",
             file=on_one_line(some[0].path.name) if len(some) == 1 else None,
             n=len(some),
             format=format_,

@@ -26,6 +26,39 @@ from tare.statistics.trust import CHANGING, ReasonKind
 from tare.statistics.warmup import warm_up
 from tare.units import chosen
 
+_NEXT_TEXTS = {
+    "requests": "the values that a trial has enough requests for",
+    "overhead": "what each platform costs, size by size",
+    "few": "measures as often as the answer needs",
+    "shape": "what shapes this bandwidth",
+    "moving": "interleaved: what changes over time affects both alike",
+    "steady": "the steady part of each execution alone",
+    "warm_up": "leaves out the warm-up of the first runs",
+    "grouped": "each group of rows as one execution",
+    "disturbed": "what disturbs this machine",
+    "cycles": "values depend on the time",
+    "dates": "whether values depend on the time of the day or the week",
+    "trials": "if each row is one execution, else the column that names it",
+    "executions": "more executions",
+    "failed": "shows why the runs fail",
+    "levels": "columns whose levels make series; none names them",
+    "rounds": "pairs the runs of a round, if each row is one execution",
+    "alternate": "measures two versions alternately, in folders old and new",
+    "sets": "compares two versions",
+    "paired": "measures both in pairs, interleaved",
+    "conclusive": "measures until the verdict is conclusive",
+    "precise": (
+        "{% if runs %}≈ {runs} runs give {% else %}until the median is known to {% endif %}± "
+        "{target}"
+    ),
+    "compare": "what differs?",
+    "tasks_paired": "compares in pairs, one per task",
+    "repeat": "6 runs of each task",
+    "limit": "how long the runs above it take",
+    "page": "the same as a page, with charts",
+    "fleet": "by how much hosts differ, and what holds on all of them",
+}
+
 #: Keys whose levels are different work: their times are not alternatives to compare.
 _UNLIKE = frozenset({
     "benchmark", "case", "dataset", "function", "group", "input", "instance", "problem", "query",
@@ -142,7 +175,7 @@ def _failed(audit: Audit, failed: Sequence[SeriesAudit]) -> Message:
     """Return what shows why runs fail: the command itself, where it is known."""
     commands = _commands(replace(audit, series=tuple(failed)))[:1]
     always = all(s.failed for s in failed)
-    output = message("audit.next.output")
+    output = message("look at what the failed runs printed")
     return _next("failed", _run(commands, *(["-n", "1"] if always else [])) if commands else output)
 
 
@@ -164,7 +197,13 @@ def _sets(audit: Audit) -> Message | None:
         return _next("compare", again("audit", {"--compare": FOLDER}))
     keys = [{k: v for k, v in s.key.items() if k != FILE} for s in audit.series]
     if len(audit.series) >= 2 * FEWEST and all(key == keys[0] for key in keys):
-        return _next("sets", message("audit.next.folders", command=_audit_of_folders(audit)))
+        return _next(
+            "sets",
+            message(
+                "put the files of each version into a folder of its own; {command}",
+                command=_audit_of_folders(audit),
+            ),
+        )
     return None
 
 
@@ -225,14 +264,16 @@ def _of_tasks(audit: Audit, *, has_page: bool) -> Message | None:
         return None
     if not has_page:
         return _next("page", again("audit", {"--report": "audit.html"}))
-    return _next("repeat", message("audit.next.tasks"))
+    return _next(
+        "repeat", message("repeat the <tasks> element of the benchmark definition 6 times")
+    )
 
 
 def _longer_limit(audit: Audit) -> Message | None:
     """Return what shows medians of which only a limit is known that they exceed."""
     if not any(s.median.high == math.inf for s in audit.series):
         return None
-    return _next("limit", message("audit.next.longer"))
+    return _next("limit", message("measure again with a longer time limit"))
 
 
 def _partly_failed(audit: Audit) -> Message | None:
@@ -290,7 +331,10 @@ def _moving(audit: Audit, found: Mapping[ReasonKind, SeriesAudit]) -> Message | 
         return _next("disturbed", "tare doctor")
     if cycles is None or cycles.covers_whole_periods:
         return None
-    periods = message("audit.next.periods", weekly=bool(cycles.week.is_shown))
+    periods = message(
+        "measure over whole {% if weekly %}weeks{% else %}days{% endif %}",
+        weekly=bool(cycles.week.is_shown),
+    )
     return _next("cycles", periods)
 
 
@@ -328,7 +372,9 @@ def _precise(audit: Audit, runs: int) -> Said:
         return _run(found, "--precision", precision)
     if runs and 1 < len(found) <= _MOST_COMMANDS:
         return _run(found, "--trials", str(runs))
-    return message("audit.next.measure", runs=runs or None)
+    return message(
+        "measure each with {% if runs %}≈ {runs}{% else %}more{% endif %} runs", runs=runs or None
+    )
 
 
 def _repeat(audit: Audit) -> Repeat | None:
@@ -338,9 +384,7 @@ def _repeat(audit: Audit) -> Repeat | None:
 
 
 def _next(why: str, command: Said, **values: Chosen | int | None) -> Message:
-    return message(
-        "audit.next.command", command=command, why=message(f"audit.next.{why}", **values)
-    )
+    return message("{command}   ({why})", command=command, why=message(_NEXT_TEXTS[why], **values))
 
 
 def _pairs(why: str, audit: Audit) -> Message:

@@ -13,6 +13,7 @@ from tare.experiment.task_sets.answers import configurations
 from tare.experiment.task_sets.charts import quantiles
 from tare.experiment.task_sets.every_task import RUNS, every_task
 from tare.features.audit import messages as words
+from tare.features.audit import phrases as audit_phrases
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Audit
 from tare.features.audit.messages import task_caveats
@@ -20,6 +21,7 @@ from tare.features.audit.page_figures import figures
 from tare.features.audit.task_sets import TaskSets
 from tare.render.large_table import LargeTable
 from tare.render.words import listing
+from tare.results import phrases as results_phrases
 from tare.results.finding import Finding
 from tare.results.message import Said, each, message
 from tare.results.report import Origin, Report, Section
@@ -61,10 +63,13 @@ def with_every_task(report: Report, audit: Audit) -> tuple[Report, dict[str, Lar
     tasks = audit.tasks
     if tasks is None or not audit.is_of_tasks:
         return report, {}
-    question = message("tasks.question.runs")
+    question = message(results_phrases.TASKS_QUESTION_RUNS)
     runs = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
     sections = (*report.sections, Section(runs))
-    note = message("audit.tasks.columns", time=tasks.scored[0].time.title)
+    note = message(
+        "Of so many configurations it has the result and the {time} alone",
+        time=tasks.scored[0].time.title,
+    )
     large = {RUNS: every_task(tasks.scored, tasks.names, tasks.compared, note)}
     return msgspec.structs.replace(report, sections=sections), large
 
@@ -108,7 +113,7 @@ def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
 
 def _noted(audit: Audit) -> tuple[Said, ...]:
     said: list[Said] = [
-        message("audit.trust.file", file=f.path.name, said=note)
+        message(audit_phrases.TRUST_FILE, file=f.path.name, said=note)
         for f in audit.files
         for note in f.imported.said
     ]
@@ -118,7 +123,9 @@ def _noted(audit: Audit) -> tuple[Said, ...]:
     if thin:
         said.append(
             message(
-                "audit.trust.thinned",
+                "{% if name %}{name}{% else %}{series} series{% endif %}: CONFIRM and the "
+                "intervals of mean and SD use {used} evenly spaced values. Quantiles, mean "
+                "and SD use all",
                 name=thin[0].name if len(thin) == 1 else None,
                 series=len(thin),
                 used=thin[0].used,

@@ -12,6 +12,7 @@ from tare.experiment.findings.time_of_day import day_figures, week_figures
 from tare.experiment.findings.variance import described, drawn
 from tare.experiment.task_sets.charts import scatters
 from tare.features.audit import messages as words
+from tare.features.audit import phrases
 from tare.features.audit.answers import kinds
 from tare.features.audit.audit import VERDICTS, Audit
 from tare.features.audit.comparison import ComparisonAudit
@@ -25,6 +26,9 @@ from tare.results.report import Figure
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import Interval
 from tare.units import scale_for
+
+_CHART_OF = "{value} ({name})"
+_CHART_WITH = "{name} {value}"
 
 T = TypeVar("T")
 #: Rows of the chart of all medians; the table has all.
@@ -90,11 +94,13 @@ def _medians_of(
         order=VERDICTS,
         logarithmic=min(low for low, _ in ranges) > 0 and max(medians) > _WIDE * min(medians),
     )
-    ends = [
-        message("audit.chart.of", name=s.name, value=words.median(s)) for s in _ends(shown, _middle)
-    ]
-    said = message("audit.chart.medians", ends=ends)
-    title = text(message("audit.trust.table", metric=metric))
+    ends = [message(_CHART_OF, name=s.name, value=words.median(s)) for s in _ends(shown, _middle)]
+    said = message(
+        "Median of each series with its interval (thick) and the p10–p90 range of its values "
+        "(thin): {ends | join(' to ')}",
+        ends=ends,
+    )
+    title = text(message(phrases.TRUST_TABLE, metric=metric))
     return _figure(name, title, chart, said, *_left_out(some, shown))
 
 
@@ -119,7 +125,7 @@ def _drawn(value: float, i: Interval) -> float:
 
 def _left_out(some: Sequence[SeriesAudit], shown: Sequence[SeriesAudit]) -> tuple[Message, ...]:
     left = len(some) - len(shown)
-    return (message("audit.chart.left_out", n=left),) if left else ()
+    return (message("{n} more series, none worse, are in the table", n=left),) if left else ()
 
 
 def _convergence(audit: Audit) -> tuple[Figure, ...]:
@@ -128,8 +134,13 @@ def _convergence(audit: Audit) -> tuple[Figure, ...]:
         return ()
     shown = worst(some, _MOST_PANELS)
     chart = charts.convergence(_named((s, s.repetitions) for s in shown))
-    needed = [message("audit.chart.with", name=s.name, value=words.runs(s)) for s in shown]
-    said = message("audit.chart.convergence", runs=needed)
+    needed = [message(_CHART_WITH, name=s.name, value=words.runs(s)) for s in shown]
+    said = message(
+        "Expected interval of the median by number of runs, relative to the median of all. "
+        "Band: the target. Dashes: from there on the interval stays inside. Runs needed: "
+        "{runs | listing}",
+        runs=needed,
+    )
     title = "How the interval narrows with more runs"
     return (_figure("convergence", title, chart, said, *_left_out(some, shown)),)
 
@@ -159,9 +170,13 @@ def _shapes(audit: Audit) -> tuple[Figure, ...]:
             _figure(f"{name}-{i}", f"{title}: {metric}", chart, said, *_left_out(known, shown))
             for name, title, chart, said in (
                 ("course", "In order", course, _course(shown)),
-                ("distribution", "Distribution", distribution, message("audit.chart.distribution")),
+                ("distribution", "Distribution", distribution,
+                 message("Number of values by size. Above: quantiles with intervals, for "
+                     "independent values. Rings: too few values for an interval")),
                 ("normal", "Normal plot", charts.normal_plot(values, unit),
-                 message("audit.chart.normal")),
+                 message("Values against the quantiles of a normal distribution. On the line: "
+                     "normal. A bend upwards at the right: a long tail of large values. "
+                     "Steps: modes")),
             )
         ]  # fmt: skip
     return tuple(drawn)
@@ -182,12 +197,19 @@ def _timelines(audit: Audit) -> Iterator[Figure]:
 
 def _course(shown: Sequence[SeriesAudit]) -> Message:
     shifts = [
-        message("audit.chart.with", name=s.name, value=len(s.changes.points))
+        message(_CHART_WITH, name=s.name, value=len(s.changes.points))
         for s in shown
         if s.changes.points
     ]
     thinned = [s.name for s in shown if s.used < s.n]
-    return message("audit.chart.course", shifts=shifts, thinned=thinned)
+    return message(
+        "Values in order, with the median of each level as a line and dashes at level "
+        "shifts. {% if shifts %}Level shifts: {shifts | listing}{% else %}No level shifts"
+        "{% endif %}{% if thinned %}. Evenly spaced values are drawn of {thinned | listing}"
+        "{% endif %}",
+        shifts=shifts,
+        thinned=thinned,
+    )
 
 
 def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...]:
@@ -207,10 +229,13 @@ def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...
         [found.n for _, found in shown],
     )
     said = message(
-        "audit.chart.comparisons",
+        "Ratios of {n | counted('comparison')}, {ends | join(' to ')}. Marks: estimates with "
+        "intervals. Band: ± {margin}. Rings: inconclusive. Circles: equivalent. Triangles: "
+        "towards the difference{% if drawn %}. The {drawn} clearest are drawn; the table has "
+        "all{% endif %}",
         n=len(known),
         ends=[
-            message("audit.chart.of", name=words.name_of(c), value=words.ratio(c))
+            message(_CHART_OF, name=words.name_of(c), value=words.ratio(c))
             for c, _ in _ends(known, lambda one: one[1].ratio)
         ],
         margin=Chosen(margin),

@@ -14,6 +14,8 @@ from tare.statistics.shift import pair_dependence, pairs_for_ranks
 from tare.statistics.sides import Sides
 from tare.statistics.statistic import FloatArray
 
+_PAIRED_SEPARATE = "the two were not interleaved trial by trial"
+
 #: Fewest common blocks for a paired interval.
 FEWEST = FEWEST_COMMON
 
@@ -64,7 +66,11 @@ def match(first: Trials, second: Trials) -> Matched:
         return _by_block(first, second)
     if first.position is not None and second.position is not None:
         return _by_order(first, second)
-    return _not(first, second, message("audit.paired.unknown"))
+    return _not(
+        first,
+        second,
+        message("the file does not state which trials belong together (--block, --order)"),
+    )
 
 
 def _not(first: Trials, second: Trials, why: Message) -> Matched:
@@ -75,7 +81,9 @@ def _not(first: Trials, second: Trials, why: Message) -> Matched:
         paired=False,
         dependence=1.0,
         how="not",
-        because=(message("audit.paired.not", why=why),),
+        because=(
+            message("{why}: a change between the two measurements counts as a difference", why=why),
+        ),
     )
 
 
@@ -84,14 +92,22 @@ def _by_block(first: Trials, second: Trials) -> Matched:
     assert second.block is not None
     common = np.intersect1d(first.block, second.block)
     if len(common) < FEWEST:
-        return _not(first, second, message("audit.paired.common", blocks=len(common)))
+        return _not(
+            first, second, message("only {blocks | counted('block')} in common", blocks=len(common))
+        )
     left_out = len(np.union1d(first.block, second.block)) - len(common)
     (x, least_x, one), (y, least_y, two) = (_of_blocks(t, common) for t in (first, second))
     # Neighbours in time are alike, whatever they are called; where the two had the blocks in
     # another order, either may be what makes the differences alike.
     orders = [one] if np.array_equal(one, two) else [one, two]
     dependence = max(pair_dependence(least_x[order], least_y[order]) for order in orders)
-    because = [message("audit.paired.block", left_out=left_out)]
+    because = [
+        message(
+            "paired by block{% if left_out %}; {left_out | counted('block')} that only one has "
+            "{% if left_out == 1 %}is{% else %}are{% endif %} left out{% endif %}",
+            left_out=left_out,
+        )
+    ]
     limits = least_x[one], least_y[one]
     return _paired((x[one], y[one]), limits, "by block", because, dependence)
 
@@ -117,17 +133,30 @@ def _by_order(first: Trials, second: Trials) -> Matched:
     assert second.position is not None
     a, b = first.position, second.position
     if len(np.intersect1d(a, b)):
-        return _not(first, second, message("audit.paired.anew"))
+        return _not(
+            first,
+            second,
+            message(
+                "the order restarts in each series and does not show which trials were neighbours"
+            ),
+        )
     if len(a) != len(b) or len(a) < FEWEST:
-        return _not(first, second, message("audit.paired.separate"))
+        return _not(first, second, message(_PAIRED_SEPARATE))
     one, two = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
     x, y = a[one], b[two]
     if np.any(np.maximum(x, y)[:-1] > np.minimum(x, y)[1:]):
-        return _not(first, second, message("audit.paired.separate"))
+        return _not(first, second, message(_PAIRED_SEPARATE))
     same = bool(np.all(x < y) or np.all(y < x))
     values = first.values[one], second.values[two]
     limits = first.least[one], second.least[two]
-    because = [message("audit.paired.order"), *([message("audit.paired.drift")] if same else [])]
+    because = [
+        message("paired with the neighbour in time"),
+        *(
+            [message("one always came before the other: a drift would look like a difference")]
+            if same
+            else []
+        ),
+    ]
     matched = _paired(values, limits, "by order", because, pair_dependence(*limits))
     return replace(matched, same_order=same)
 
@@ -143,7 +172,17 @@ def _paired(
     n, fewest = len(values[0]), pairs_for_ranks(dependence)
     if n < fewest:
         effective = round(n / dependence)
-        because.append(message("audit.paired.few", pairs=n, effective=effective, needed=fewest))
+        because.append(
+            message(
+                "{% if effective < pairs %}the differences are autocorrelated: {pairs} pairs "
+                "count as about {effective} independent ones{% else %}{pairs} pairs are too few "
+                "to exclude autocorrelation, so the interval is wide{% endif %}. {needed} pairs "
+                "are needed",
+                pairs=n,
+                effective=effective,
+                needed=fewest,
+            )
+        )
     first, second = values
     return Matched(
         first=first, second=second, limits=limits, dependence=dependence,

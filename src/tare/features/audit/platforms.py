@@ -108,11 +108,20 @@ class Study:
     @property
     def _caveats(self) -> Iterator[Said]:
         if not self.trials_known:
-            yield message("audit.platforms.one_run")
+            yield message(
+                "the execution of each value is unknown. If a series is one run, its "
+                "interval covers its items, not other runs"
+            )
         if self.design.size is not None and self.design.host_cores is None:
-            yield message("audit.platforms.host")
+            yield message(
+                "the host's cores are unknown: PSO is over cores, as if the largest size "
+                "were the whole host. --host-cores sets them"
+            )
         if self.cold:
-            yield message("audit.platforms.cold")
+            yield message(
+                "the first value of every series is left out of comparisons of platforms, as "
+                "it is cold"
+            )
 
 
 def study(

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import InputError
+from tare.features.audit import phrases
 from tare.features.audit.pairing import FEWEST
 from tare.readers import Imported, Series
 from tare.readers.single_runs import identity, is_single, join
@@ -150,7 +151,7 @@ def _pooled(group: Sequence[tuple[Imported, Series]]) -> Read:
         replace(
             series,
             defects=tuple(
-                replace(d, message=message("audit.trust.file", file=one.file.name, said=d.message))
+                replace(d, message=message(phrases.TRUST_FILE, file=one.file.name, said=d.message))
                 for d in series.defects
             ),
         )

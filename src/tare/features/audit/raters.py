@@ -42,9 +42,17 @@ class Agreement:
         k = self.kappa
         of: dict[str, Value] = {"column": self.column, "n": k.n, "left_out": self.left_out}
         if k.kappa is None:
-            return message("audit.kappa.none", why=k.refusal, **of)
+            return message(
+                "{column}: no kappa, {why} (n = {n}){% if left_out %}. Left out: {left_out} "
+                "items that only one has{% endif %}",
+                why=k.refusal,
+                **of,
+            )
         return message(
-            "audit.kappa.agreement",
+            "{column}: {word} agreement, kappa {kappa}{% if not interval %} (no interval)"
+            "{% endif %}. They agree on {observed} of {n} items; by chance it would be "
+            "{expected}{% if left_out %}. Left out: {left_out} items that only one has"
+            "{% endif %}",
             kappa=Amount(k.kappa, "1", k.low, k.high),
             interval=k.low is not None,
             word=k.word,

@@ -23,6 +23,11 @@ from tare.results.finding import Table
 from tare.results.message import Message, Said, each, message
 from tare.units import quantile_name
 
+_SCREEN_TEXTS = {
+    "series": "… and {n} more series, none worse ({whole})",
+    "comparisons": "… and {n} more, less clear ({whole})",
+}
+
 #: Lines that a screen holds besides the table; the page and the JSON have all.
 _MOST_FILES = 3
 _MOST_READ = 2
@@ -60,8 +65,8 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
     made, left = _overview(audit, whole)
     console.out.print()
     width = console.out.width if console.out.is_terminal else _PIPED_WIDTH
-    for line in table(made, width, of=of)[1:]:
-        console.out.print(line, soft_wrap=True)
+    for row in table(made, width, of=of)[1:]:
+        console.out.print(row, soft_wrap=True)
     if left is not None:
         console.out.print(text(left), style="dim")
     console.out.print()
@@ -88,7 +93,7 @@ def _overview(audit: Audit, whole: str) -> tuple[Table, Message | None]:
         made = series_overview(worst(audit.series, MOST_ROWS), _asked(audit))
         what, total = "series", len(audit.series)
     left = total - len(made.rows)
-    return made, message(f"audit.screen.{what}", n=left, whole=whole) if left else None
+    return made, message(_SCREEN_TEXTS[what], n=left, whole=whole) if left else None
 
 
 def _asked(audit: Audit) -> tuple[float, ...]:
@@ -121,7 +126,12 @@ def _evidence(audit: Audit, whole: str) -> Iterator[Entry]:
         return
     names = [quantile_name(q) for q in _asked(audit)]
     if names and len(audit.comparisons) > 1:
-        yield Entry("", sentence(message("audit.screen.quantiles", names=names, whole=whole)))
+        yield Entry(
+            "",
+            sentence(
+                message("{names | listing} of each series: {whole}", names=names, whole=whole)
+            ),
+        )
     yield from _reasons(audit, whole)
     yield from _caveats(audit)
     # Findings that experiments have as well: a line for each of the first metrics.
@@ -139,7 +149,7 @@ def _files(audit: Audit, whole: str) -> Iterator[Entry]:
     shown = stated[:_MOST_FILES]
     more = sum(number(one.args["n"]) for one in stated[_MOST_FILES:] if isinstance(one, Message))
     if more > 0:
-        shown.append(message("audit.screen.files", n=int(more), whole=whole))
+        shown.append(message("{n} more files ({whole})", n=int(more), whole=whole))
     # The table of a set counts its failed runs.
     notes = words.shared(
         audit.files,
@@ -155,7 +165,9 @@ def _reasons(audit: Audit, whole: str) -> Iterator[Entry]:
     for verdict, reason in found[:_MOST_REASONS]:
         yield Entry(verdict, sentence(reason.of("series", total)))
     if len(found) > _MOST_REASONS:
-        more = message("audit.screen.reasons", n=len(found) - _MOST_REASONS, whole=whole)
+        more = message(
+            "{n | counted('more reason')} ({whole})", n=len(found) - _MOST_REASONS, whole=whole
+        )
         yield Entry("", sentence(more), is_quiet=True)
     for said in (said for s in audit.series[:_MOST_NOTES] for _, said in words.inside(s)):
         yield Entry("Inside", sentence(said))

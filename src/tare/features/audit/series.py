@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tare.features.audit import phrases
 from tare.features.audit.naming import in_order
 from tare.features.audit.question import Question
 from tare.readers import Series
@@ -284,10 +285,21 @@ class SeriesAudit:
         begin = 0 if self.steady is None else self.steady.begin
         if self.series.trial is None or not has_iterations(self.series):
             # Trials of one iteration each may be what is left of several.
-            return message("audit.trust.steady", n=begin) if begin else None
+            return (
+                message(
+                    "the first {% if n == 1 %}value is{% else %}{n} values are{% endif %} left "
+                    "out (--steady)",
+                    n=begin,
+                )
+                if begin
+                else None
+            )
         counts = np.unique(self.series.trial, return_counts=True)[1]
         return message(
-            "audit.trust.means",
+            "{values} values of {trials | counted('trial')}: each trial counts as the mean "
+            "of {% if first > 1 %}iterations {first}{% if last %} to {last}{% else %} and "
+            "later{% endif %}{% else %}all{% if last %} {last}{% else %} its{% endif %} "
+            "iterations{% endif %}",
             values=len(self.series.values),
             trials=self.n,
             first=begin + 1,
@@ -413,7 +425,11 @@ class SeriesAudit:
         if n == 0:
             return self.median, self.median
         if self.trials.killed:
-            refusal = message("audit.refusal.killed", n=self.trials.killed)
+            refusal = message(
+                "{n | counted('value')} {% if n == 1 %}is{% else %}are{% endif %} only known "
+                "to exceed a limit",
+                n=self.trials.killed,
+            )
             unknown = Interval(math.nan, None, None, question.confidence, "none", n, refusal)
             return unknown, unknown
         found = mean_and_sd(part, question.confidence, question.seed, tick=self.tick)
@@ -591,7 +607,8 @@ def widened_quantiles(
         else replace(
             i,
             refusal=message(
-                "audit.trust.dependent",
+                "n = {n} is too small, as these are worth about {effective} independent "
+                "ones; needs ≥ {needed}",
                 n=n,
                 effective=round(n / dependence),
                 needed=math.ceil(trials_needed(q, confidence) * dependence),
@@ -655,7 +672,7 @@ def audit_series(
             values, wanted, question.confidence, dependence_of(left), tick, ordered, trials
         )
     else:
-        refusal = message("audit.refusal.empty")
+        refusal = message(phrases.REFUSAL_EMPTY)
         nothing = Interval(math.nan, None, None, question.confidence, "none", 0, refusal)
         intervals = [nothing] * len(wanted)
     made = SeriesAudit(

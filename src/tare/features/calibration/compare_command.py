@@ -15,6 +15,7 @@ from tare.cli import console
 from tare.errors import ExperimentError
 from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import Calibration, Fit
+from tare.features.calibration import phrases
 from tare.features.calibration.page_tables import equals
 from tare.render.screen import MOST_ROWS, table
 from tare.render.words import sentence, text
@@ -184,7 +185,13 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
     notes = [*found.caveats[:_MOST_NOTES]]
     if errors and max(errors) > 0:
         worst = Amount(max(errors), "share")
-        notes.append(sentence(message("calibration.screen.rounded", error=worst)))
+        notes.append(
+            sentence(
+                message(
+                    "flags are rounded, which changes the speed by at most {error}", error=worst
+                )
+            )
+        )
     for note in notes:
         out.print(f"Note    {note}", style="yellow", soft_wrap=True)
     out.print(f"Next    {_next(found, paths)}", soft_wrap=True)
@@ -194,11 +201,11 @@ def _side(side: Side) -> Message:
     from tare.features.calibration.mapping import linear
 
     return message(
-        "calibration.screen.side",
+        "{name}: {cpu}, {platform}, {date}; linear from {spans | listing}",
         name=side.name,
-        cpu=side.cpu or message("calibration.page.no_cpu"),
+        cpu=side.cpu or message(phrases.PAGE_NO_CPU),
         platform=side.platform,
-        date=(side.measured or "")[:10] or message("calibration.page.no_date"),
+        date=(side.measured or "")[:10] or message("unknown date"),
         spans=linear(side),
     )
 

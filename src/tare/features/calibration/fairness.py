@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special
 
 from tare.experiment.sweep.document import Calibration, Interval, Point
+from tare.features.calibration import phrases
 from tare.features.calibration.matrix import Combination, Matrix, Standing
 from tare.results.message import Amount, Message, message
 from tare.statistics.scaling import Verdict
@@ -130,7 +131,10 @@ def _share(mean: _Mean, best: _Mean) -> Interval:
 
 
 #: Caveat of a matrix: drift between its sweeps is not in its intervals.
-IN_ORDER = message("calibration.settings.order")
+IN_ORDER = message(
+    "settings are measured one after another, not interleaved: drift between them, such as "
+    "heat, counts as a difference"
+)
 
 
 def answer(matrix: Matrix) -> tuple[Message, ...]:
@@ -143,38 +147,55 @@ def answer(matrix: Matrix) -> tuple[Message, ...]:
     """
     rows = matrix.standings
     if not rows:
-        return (message("calibration.settings.none"),)
+        return (message(phrases.SETTINGS_NONE),)
     best = rows[0]
     fairest = [row for row in rows if row.fairest]
     if len(rows) == 1:
-        only = message("calibration.settings.single", setting=best.label, verdict=_verdict(best))
+        only = message(
+            "only {setting} was measured: {verdict}", setting=best.label, verdict=_verdict(best)
+        )
         return (only,)
     if best.verdict == "inconclusive":
-        return (message("calibration.settings.inconclusive"),)
+        return (message("no settings are the fairest: all are inconclusive"),)
     if len(fairest) == len(rows):
-        first = message("calibration.settings.tie_of_all", verdict=best.verdict)
+        first = message(
+            "no settings are fairer than the others: all are {verdict}", verdict=best.verdict
+        )
     elif len(fairest) > 1:
         labels = [row.label for row in fairest]
-        first = message("calibration.settings.tie", settings=labels, verdict=best.verdict)
+        first = message(
+            "{settings | listing} are the fairest, a tie: {verdict}",
+            settings=labels,
+            verdict=best.verdict,
+        )
     else:
-        first = message("calibration.settings.fairest", setting=best.label, verdict=_verdict(best))
+        first = message(
+            "{setting} is the fairest: {verdict}", setting=best.label, verdict=_verdict(best)
+        )
     return first, _cost(rows, fairest)
 
 
 def _verdict(row: Standing) -> Message:
     error = None if row.largest_error is None else Amount(row.largest_error, "share")
-    return message("calibration.settings.verdict", verdict=row.verdict, error=error)
+    return message(
+        "{verdict}{% if error %}, one line errs by at most {error}{% endif %}",
+        verdict=row.verdict,
+        error=error,
+    )
 
 
 def _cost(rows: Sequence[Standing], fairest: Sequence[Standing]) -> Message:
     cheapest = max(fairest, key=lambda row: row.maximum_share.value)
     share = cheapest.maximum_share
     if share.value >= 1:
-        return message("calibration.settings.fastest", setting=cheapest.label)
+        return message("{setting} has the highest maximum speed", setting=cheapest.label)
     if share.low is not None and share.high is not None and share.high >= 1:
-        return message("calibration.settings.as_fast", setting=cheapest.label)
+        return message(
+            "the maximum speed of {setting} is not significantly lower than the highest",
+            setting=cheapest.label,
+        )
     return message(
-        "calibration.settings.slower",
+        "the maximum speed of {setting} is {slower} lower than that of {fastest}",
         setting=cheapest.label,
         slower=Amount(
             1 - share.value,

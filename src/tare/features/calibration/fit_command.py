@@ -105,7 +105,11 @@ def fit(
         found = fit_file.fit_of(axis, workload or WORKLOAD, unit, steps)
     place = found.asked.segments[0].start
     if axis == "cpu" and place >= _MANY_CPUS:
-        note = message("calibration.fit.many_cpus", place=numbers.place(place, axis))
+        note = message(
+            "the sweep begins at {place}. If these are MB of memory: name the column "
+            "memory_mb, and add --quota memory_mb",
+            place=numbers.place(place, axis),
+        )
         console.err.print(f"Note    {sentence(note)}", soft_wrap=True)
     words = _words(file, quota, value, workload, line)
     if report is not None:

@@ -103,7 +103,12 @@ def published(
         n=0,
     )
     piece = Segment(start=ends[0], end=ends[1], slope=slope, intercept=intercept)
-    said = message("calibration.fit.published", span=numbers.span(*ends, axis), r2=r2)
+    said = message(
+        "published line from {span}{% if r2 is not none %}, R² = {r2 | r_squared}{% endif %}"
+        ". Without its points it cannot be judged",
+        span=numbers.span(*ends, axis),
+        r2=r2,
+    )
     return Scaling(verdict="linear", sentence=said, breaks=(), segments=(piece,), line=whole)
 
 

@@ -37,7 +37,7 @@ def forget(json: str | None) -> None:
     for one in removed:
         _say(
             message(
-                "calibration.forget.removed",
+                "removed the calibration of {date} by {workload} on {platform}: {verdict}",
                 date=one.measured[:16].replace("T", " "),
                 workload=one.workload,
                 platform=one.platform,
@@ -45,11 +45,11 @@ def forget(json: str | None) -> None:
             )
         )
     if path is None:
-        _say(message("calibration.forget.nothing"))
+        _say(message("no calibration of this machine is stored"))
     else:
-        _say(message("calibration.forget.file", file=str(path)))
+        _say(message("removed {file}", file=str(path)))
     if os.geteuid() != 0 and state.ROOT.exists():
-        _say(message("calibration.forget.root"))
+        _say(message("calibrations that root stored remain: sudo tare calibrate forget"))
 
 
 def _say(said: Message) -> None:

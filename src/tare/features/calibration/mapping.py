@@ -23,6 +23,11 @@ from tare.features.calibration import steps as sizes
 from tare.render.words import sentence, sentences, text
 from tare.results.message import Amount, Chosen, Message, Said, message
 
+_EQUAL_TEXTS = {
+    "published": "published line, {workload}",
+    "table": "table of others, {workload}",
+}
+
 VERSION = 2
 #: Intervals between the rows for a published line, which has no measured steps.
 _PLACES = 10
@@ -156,7 +161,7 @@ def _workloads(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str
     if a.workload == b.workload:
         return a.workload
     return message(
-        "calibration.equal.workloads",
+        "{first_workload} on {first} and {second_workload} on {second}",
         first_workload=a.workload,
         first=names[0],
         second_workload=b.workload,
@@ -223,7 +228,7 @@ def _side(calibration: Calibration | Fit, lines: Sequence[FittedLine], name: str
         return Side(
             name=name,
             cpu=None,
-            platform=text(message(f"calibration.equal.{kind}", workload=calibration.workload)),
+            platform=text(message(_EQUAL_TEXTS[kind], workload=calibration.workload)),
             measured=None,
             by=None,
             axis=calibration.axis,
@@ -351,35 +356,48 @@ def outside(x: float, a: Calibration | Fit, lines: Sequence[FittedLine], name: s
     resource = AXES[a.axis].resource
     if not first <= x <= last:
         return message(
-            "calibration.equal.outside", name=name, span=numbers.span(first, last, a.axis)
+            "outside the range of {name}, {span}", name=name, span=numbers.span(first, last, a.axis)
         )
     top = a.asked.saturates_at
     if top is not None and x >= top:
         return message(
-            "calibration.equal.ceiling",
+            "above the ceiling of {name} ({ceiling}): more {resource} gives no more speed",
             name=name,
             ceiling=numbers.place(top, a.axis),
             resource=resource,
         )
     if any(line.holds(x) for line in lines):
-        return message("calibration.equal.flat", name=name, resource=resource)
+        return message(
+            "where more {resource} on {name} may give no more speed", name=name, resource=resource
+        )
     below = max((line.end for line in lines if line.end < x), default=first)
     above = min((line.start for line in lines if line.start > x), default=last)
-    return message("calibration.equal.gap", name=name, span=numbers.span(below, above, a.axis))
+    return message(
+        "where the speed of {name} changes (from {span})",
+        name=name,
+        span=numbers.span(below, above, a.axis),
+    )
 
 
 def unreached(rate: float, b: Side, work: str) -> Message:
     """Say why no quota of B has a rate."""
     if rate > b.fastest:
         return message(
-            "calibration.equal.line_ends" if b.published else "calibration.equal.too_slow",
+            "the published line of {name} ends at {most}, {place}"
+            if b.published
+            else "{name} is slower at its maximum, {most} at {place}",
             name=b.name,
             most=numbers.rate(b.fastest, work),
             place=numbers.place(b.fastest_at, b.axis),
         )
     if rate < b.slowest:
-        return message("calibration.equal.too_fast", name=b.name, published=b.published)
-    return message("calibration.equal.jump", name=b.name)
+        return message(
+            "{name} is faster {% if published %}where its published line begins{% else %}at "
+            "the smallest step that was measured{% endif %}",
+            name=b.name,
+            published=b.published,
+        )
+    return message("the speed on {name} jumps past that", name=b.name)
 
 
 def answer(
@@ -392,9 +410,9 @@ def answer(
         one = next((e for e in equals if e.rate is not None), equals[0])
         where = numbers.place(one.at, a.axis, exact=True)
         if one.rate is None:
-            return message("calibration.equal.nowhere", place=where, why=one.why)
+            return message("{place}: {why}", place=where, why=one.why)
         return message(
-            "calibration.equal.none",
+            "no {resource} on {second} is as fast as {place} on {first}: {why}",
             second=b.name,
             resource=AXES[b.axis].resource,
             place=where,
@@ -404,7 +422,9 @@ def answer(
     # One CPU is what people reckon in; where it has no equal, what is in the middle.
     one = next((e for e in some if abs(e.at - 1) < 1e-6), some[len(some) // 2])
     return message(
-        "calibration.equal.found",
+        "{place} on {first} = {equal} on {second}{% if alone %} (interval of {alone} alone)"
+        "{% endif %}{% if also %} (and {also | listing}, where the speed jumps){% endif %}, "
+        "by {workload}",
         place=numbers.place(one.at, a.axis, exact=True),
         first=a.name,
         equal=share(one.on[0], one.at, AXES[b.axis].unit),
@@ -421,7 +441,7 @@ def share(found: Interval, at: float, unit: str = "1") -> Message:
     digits = max(_DIGITS, len(f"{at:.6g}".replace(".", "").strip("0")))
     like = Chosen(float(f"{found.value:.{digits}g}"), unit)
     return message(
-        "calibration.equal.share",
+        "{cpus}{% if not known %} (no interval){% endif %}",
         cpus=Amount(found.value, unit, found.low, found.high) if known else like,
         known=known,
     )
@@ -436,7 +456,9 @@ def also(one: Equal) -> Message | None:
     """Name what else on B is as fast; None: nothing."""
     if len(one.on) < 2:
         return None
-    return message("calibration.equal.also", others=[share(other, one.at) for other in one.on[1:]])
+    return message(
+        "also {others | join(', ')}", others=[share(other, one.at) for other in one.on[1:]]
+    )
 
 
 def caveats(
@@ -447,20 +469,30 @@ def caveats(
     if not (isinstance(a, Calibration) and isinstance(b, Calibration)):
         for one, name in ((a, first), (b, second)):
             if isinstance(one, Fit) and one.published:
-                yield message("calibration.equal.no_residuals", name=name)
+                yield message(
+                    "{name} is a published line without its points: its error and its spread "
+                    "are not in the intervals",
+                    name=name,
+                )
         if a.workload != b.workload:
             yield message(
-                "calibration.equal.implementations",
+                "the two speeds are from different implementations: {first_workload} on "
+                "{first}, {second_workload} on {second}. On one machine their GFLOPS may "
+                "differ, by an unknown factor",
                 first_workload=a.workload,
                 first=first,
                 second_workload=b.workload,
                 second=second,
             )
         return
-    yield message("calibration.equal.sessions")
+    yield message(
+        "intervals hold for these two sweeps. How much each machine differs between sessions "
+        "is not included"
+    )
     if abs(a.period_s - b.period_s) > 1e-9:
         yield message(
-            "calibration.equal.periods",
+            "the quota period is {first_period} on {first}, {second_period} on {second}. "
+            "This matters at small quotas",
             first_period=Chosen(a.period_s, "s"),
             first=first,
             second_period=Chosen(b.period_s, "s"),
@@ -468,11 +500,16 @@ def caveats(
         )
     if a.by != b.by:
         yield message(
-            "calibration.equal.by", first_by=a.by, first=first, second_by=b.by, second=second
+            "CPU is limited by {first_by} on {first}, by {second_by} on {second}",
+            first_by=a.by,
+            first=first,
+            second_by=b.by,
+            second=second,
         )
     if a.workers != b.workers:
         yield message(
-            "calibration.equal.workers",
+            "{first_workers | counted('worker')} on {first}, {second_workers} on {second}. "
+            "Fewer workers cannot use more CPUs than there are threads",
             first_workers=a.workers,
             first=first,
             second_workers=b.workers,

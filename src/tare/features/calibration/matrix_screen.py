@@ -25,7 +25,9 @@ def announce(made: Matrix, folder: Path) -> None:
     due = states.count("to do")
     windows = made.experiment.stopping.trials or WINDOWS
     planned = message(
-        "calibration.screen.matrix",
+        "{combinations | counted('combination')} in {folder}: {due} to measure now"
+        "{% if done %}, {done} measured already{% endif %}{% if time %}, {time}{% endif %}"
+        "{% if waiting %}, {waiting} waiting for a start of the machine{% endif %}",
         combinations=len(states),
         folder=str(folder),
         due=due,
@@ -68,7 +70,7 @@ def show(made: Matrix, folder: Path, page: Path | None, kernel: KernelFiles) -> 
             out.print(f"Note    {sentence(fairness.IN_ORDER)}", style="yellow", soft_wrap=True)
     for one in made.combinations:
         if one.state == "failed":
-            failed = message("calibration.screen.failed", setting=one.label, why=one.why)
+            failed = message("{setting}: {why}", setting=one.label, why=one.why)
             out.print(f"Failed  {text(failed)}", style="yellow", soft_wrap=True)
     _tell_waiting(made, folder, kernel)
     if page is not None:
@@ -83,7 +85,7 @@ def _tell_waiting(made: Matrix, folder: Path, kernel: KernelFiles) -> None:
     if not waiting:
         return
     out = console.out
-    out.print(sentence(message("calibration.screen.waiting")))
+    out.print(sentence(message("these need other kernel parameters, and wait for a reboot")))
     for one in waiting:
         out.print(f"  {one.label}: {_words(one.boot)}", soft_wrap=True)
     first = waiting[0]

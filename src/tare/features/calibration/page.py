@@ -9,6 +9,7 @@ from tare.experiment.sweep import messages
 from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.document import Calibration, Fit
 from tare.features.calibration import page_tables as tables
+from tare.features.calibration import phrases
 from tare.features.calibration.charts.across_machines import mapping_chart, tell_mapping
 from tare.features.calibration.charts.messages import tell_sweep
 from tare.features.calibration.charts.one import sweep_chart
@@ -61,7 +62,7 @@ def of_fit(fit: Fit, unit: str, source: str, command: str) -> Report:
 
 def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: str) -> Report:
     """Lay the page of several settings out."""
-    answer: Said = matrix.answer or message("calibration.settings.none")
+    answer: Said = matrix.answer or message(phrases.SETTINGS_NONE)
     names = [row.label for row in matrix.standings if row.label in calibrations]
     question = "Which settings are the fairest?"
     sections = [_section("settings", question, answer, [], [])]
@@ -86,7 +87,12 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
         sections=sections,
         doubts=[IN_ORDER] * (len(matrix.standings) > 1)
         + [
-            message("calibration.page.combination", setting=one.label, state=one.state, why=one.why)
+            message(
+                "{setting}: {state}{% if why %}, {why}{% endif %}",
+                setting=one.label,
+                state=one.state,
+                why=one.why,
+            )
             for one in matrix.combinations
             if one.state != "measured"
         ],
@@ -106,7 +112,12 @@ def of_two(found: Between, a: Calibration | Fit, b: Calibration | Fit, command: 
     }
     figures = []
     if chart is not None:
-        title = text(message("calibration.page.equal", **between))
+        title = text(
+            message(
+                "{second_resource} on {second} with the speed of the {resource} on {first}",
+                **between,
+            )
+        )
         figures = [_figure("mapping", title, chart, tell_mapping(found))]
     sweeps = sweeps_of({found.a.name: a, found.b.name: b})
     if a.axis == b.axis and a.steps and b.steps:
@@ -117,9 +128,14 @@ def of_two(found: Between, a: Calibration | Fit, b: Calibration | Fit, command: 
             for number, (name, sweep) in enumerate(sweeps.items())
         ]
     verdicts = [_of(name, sweep.scaling.sentence) for name, sweep in sweeps.items()]
-    question = text(message("calibration.page.question", **between))
+    question = text(
+        message(
+            "How much {second_resource} on {second} is as fast as the {resource} on {first}?",
+            **between,
+        )
+    )
     return _page(
-        name=text(message("calibration.page.both", first=first, second=second)),
+        name=text(message("{first} and {second}", first=first, second=second)),
         question=question,
         answers=[found.sentence],
         strip=[("workload", found.workload), *tables.sides(found)],
@@ -135,7 +151,7 @@ def of_two(found: Between, a: Calibration | Fit, b: Calibration | Fit, command: 
 
 
 def _of(name: str, said: Said) -> Message:
-    return message("calibration.page.of", name=name, said=said)
+    return message("{name}: {said}", name=name, said=said)
 
 
 def _figure(name: str, title: str, chart: Chart, told: Message | tuple[Message, ...]) -> Figure:

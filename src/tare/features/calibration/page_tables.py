@@ -6,6 +6,7 @@ from typing import Any
 
 from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.rates import unit_for
+from tare.features.calibration import phrases
 from tare.features.calibration.charts.sweep import Sweep
 from tare.features.calibration.findings.tables import ends, with_ends
 from tare.features.calibration.mapping import Mapping as Between
@@ -21,7 +22,7 @@ def standings(matrix: Matrix) -> Table:
     rows = matrix.standings
     scale, unit = unit_for(matrix.work or "execution", [row.maximum.value for row in rows])
     return Table(
-        title="The settings, the fairest first",
+        title=message("The settings, the fairest first"),
         columns=(
             Column(key="settings", title="settings"),
             Column(key="place", title=""),
@@ -32,7 +33,9 @@ def standings(matrix: Matrix) -> Table:
             Column(key="maximum_share", title="of best"),
         ),
         rows=tuple(_standing(row, scale) for row in rows),
-        note="Fairest: the straightest line. A tie: the errors do not differ significantly.",
+        note=message(
+            "Fairest: the straightest line. A tie: the errors do not differ significantly."
+        ),
     )
 
 
@@ -59,7 +62,7 @@ def equals(found: Between) -> Table:
     rates = [one.rate for one in found.equals if one.rate is not None]
     scale, unit = unit_for(found.work, rates or [found.a.fastest])
     return Table(
-        title="As fast as each other",
+        title=message("As fast as each other"),
         columns=(
             Column(key="a", title=f"{AXES[found.a.axis].unit} on {found.a.name}", unit="1"),
             Column(key="rate", title="rate", unit=unit),
@@ -88,8 +91,8 @@ def sides(found: Between) -> list[tuple[str, str]]:
 def _side(side: Side) -> str:
     return text(
         message(
-            "calibration.page.side",
-            cpu=side.cpu or message("calibration.page.no_cpu"),
+            "{cpu}, {platform}, linear from {spans | listing}",
+            cpu=side.cpu or message(phrases.PAGE_NO_CPU),
             platform=side.platform,
             spans=linear(side),
         )

@@ -15,6 +15,12 @@ from tare.platforms import Place, groups, scope
 from tare.render.words import text
 from tare.results.message import Message, message
 
+_LIMITS_TEXTS = {
+    "quota": "CPU quotas",
+    "cpuset": "sets of CPUs",
+    "memory": "CPU quotas and memory",
+}
+
 _HINT = "sudo tare calibrate …, or --platform docker"
 
 
@@ -31,19 +37,19 @@ def check(found: Experiment) -> Message:
     if not works.works:
         raise PlatformError(f"{stack} is not available here: {text(works.why or '')}", works.fix)
     return message(
-        "calibration.limits.by",
-        limits=message(f"calibration.limits.{sweep.by(found)}"),
+        "{limits} by {means}",
+        limits=message(_LIMITS_TEXTS[sweep.by(found)]),
         means=_means(found, stack),
     )
 
 
 def _means(found: Experiment, stack: str) -> Message:
     if stack.startswith("docker"):
-        return message("calibration.limits.docker")
+        return message("docker")
     if stack.startswith("vm"):
-        return message("calibration.limits.vm")
+        return message("virtual machines")
     if sweep.by(found) == "cpuset":
-        return message("calibration.limits.affinity")
+        return message("affinity")
     least = min(sweep.given_cpus(found))
     memory = [limits.memory_bytes for limits in found.sizes.values() if limits.memory_bytes]
     name = lease.new_name()
@@ -56,7 +62,9 @@ def _means(found: Experiment, stack: str) -> Message:
     )
     if scope.works():
         _try_scope(place)
-        return message("calibration.limits.scope", user=os.geteuid() != 0)
+        return message(
+            "scopes of systemd{% if user %} for this user{% endif %}", user=os.geteuid() != 0
+        )
     with lease.hold(name):
         try:
             made = groups.limited(place)
@@ -65,7 +73,11 @@ def _means(found: Experiment, stack: str) -> Message:
         finally:
             groups.release(place.name)
     versions = [str(version) for version in _versions(made)]
-    return message("calibration.limits.groups", versions=versions, root=os.geteuid() == 0)
+    return message(
+        "control groups v{versions | join(' and v')}{% if root %} as root{% endif %}",
+        versions=versions,
+        root=os.geteuid() == 0,
+    )
 
 
 def _try_scope(place: Place) -> None:

@@ -28,6 +28,20 @@ from tare.workloads.specification import WorkloadSpec
 if TYPE_CHECKING:
     from tare.features.calibration.session import Told
 
+_SCREEN_TEXTS = {
+    "quotas": (
+        "{% if steps == 1 %}1 quota{% else %}{steps} quotas{% endif %} from {first} to "
+        "{last} CPUs{% if periods %} × {periods} periods{% endif %}"
+    ),
+    "whole": (
+        "{steps | counted('step')} from {first} to {last} whole CPUs{% if periods %} × "
+        "{periods} periods{% endif %}"
+    ),
+    "sizes": (
+        "{steps} memory sizes from {first} to {last}{% if periods %} × {periods} periods{% endif %}"
+    ),
+}
+
 #: Fewest steps that distinguish a line from a bend where windows vary little.
 _ENOUGH_STEPS = 10
 #: Fewest steps of a suggested sweep: as many as a sweep of two CPUs has.
@@ -44,7 +58,7 @@ def plan_line(found: Experiment, each_s: float, right: Message, *, resume: bool)
         sizes = [str(name) for name in found.factors["size"]]
         ends = sizes[0], sizes[-1]
     steps = message(
-        f"calibration.screen.{kind}",
+        _SCREEN_TEXTS[kind],
         steps=len(cpus),
         first=ends[0],
         last=ends[1],
@@ -54,13 +68,14 @@ def plan_line(found: Experiment, each_s: float, right: Message, *, resume: bool)
     platform = str(found.factors["platform"][0])
     time = console.seconds(windows * each_s)
     planned = message(
-        "calibration.screen.sweep",
+        "{workload}{% if platform %} on {platform}{% endif %}, {threads | counted('thread')}"
+        ": {steps} × {windows | counted('window')}, {time}; {right}",
         workload=", ".join(map(workload_name, found.workloads)),
         platform=None if platform == "bare" else platform,
         threads=sweep.threads(found),
         steps=steps,
         windows=windows,
-        time=message(f"calibration.screen.{'at_most' if resume else 'about'}", time=time),
+        time=message("at most {time}" if resume else "about {time}", time=time),
         right=right,
     )
     return f"Sweep   {text(planned)}"
@@ -107,9 +122,9 @@ def _notes(answered: Told) -> list[str]:
     """Return the gravest of what weakens it; the page has all of it."""
     notes: list[Said] = [*answered.calibration.caveats]
     if answered.ended == "budget":
-        notes.insert(0, message("calibration.screen.budget"))
+        notes.insert(0, message("the budget ended before all windows were measured"))
     rest = len(notes) - 1
-    more = [message("calibration.screen.more_notes", notes=rest)] if rest > 0 else []
+    more = [message("{notes} more on the page", notes=rest)] if rest > 0 else []
     return sentences([*notes[:1], *more])
 
 

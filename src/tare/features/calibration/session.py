@@ -123,9 +123,9 @@ def _remember(found: Calibration, asked: Experiment) -> None:
     try:
         kept = cache.remember(found, asked.window.periods if asked.window else 0)
         if not kept and found.asked.verdict == "inconclusive":
-            why = message("calibration.screen.uncited")
+            why = message("later results do not cite this calibration, since it is inconclusive")
     except StoreError as error:
-        why = message("calibration.screen.unstored", error=str(error))
+        why = message("later sessions cannot cite it: {error}", error=str(error))
     if why is not None:
         console.err.print(f"Note    {text(why)}", soft_wrap=True)
 

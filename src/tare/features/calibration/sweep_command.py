@@ -168,7 +168,9 @@ def within(budget_s: float, left_s: float, each_s: float) -> Stopping:
         )
     if n < sweeps.FEWEST_WINDOWS:
         few = message(
-            "calibration.screen.few_windows",
+            "{windows | counted('window')} at each step {% if windows == 1 %}fits{% else %}"
+            "fit{% endif %} {budget}; their scatter is known from {fewest} on: --budget '"
+            "{enough} s'",
             windows=n,
             budget=Duration(budget_s),
             fewest=sweeps.FEWEST_WINDOWS,

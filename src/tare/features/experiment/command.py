@@ -201,7 +201,14 @@ def _repaired(failing: Sequence[Failing], again: str) -> str:
     if not failing:
         return f"{again}   (measures what is missing)"
     cells = listing(name for one in failing for name in one.cells)
-    return text(message("experiment.repair", cells=cells, reason=failing[0].reason, command=again))
+    return text(
+        message(
+            "repair “{cells}” ({reason}), then {command}",
+            cells=cells,
+            reason=failing[0].reason,
+            command=again,
+        )
+    )
 
 
 @app.command()

@@ -20,6 +20,11 @@ from tare.render.words import paragraph, text
 from tare.results.message import Chosen, Duration, Message, message
 from tare.statistics.platform_size import FEWEST_SIZES
 
+_NETWORK_BUDGET_TEXTS = {
+    "reset": "each trial starts with the budget of its level",
+    "carry": "each trial starts with what the last one at its level left of the budget",
+}
+
 #: Rows shown; ``--json`` has all.
 ROWS = 12
 #: Levels that a sentence names.
@@ -70,10 +75,20 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None, measure:
         levels = [f"{f} {x}" for f, some in forecast.unknown.items() for x in some]
         some = levels[:MOST_LEVELS]
         more = len(levels) - len(some)
-        told = message("plan.unknown", levels=some, more=more, command=measure)
+        told = message(
+            "not known is how long a trial takes with {levels | join(', ')}{% if more %} and "
+            "{more | counted('more level')}{% endif %}, of which none was executed: the "
+            "others' mean stands for it. To measure a first block: {command} (then Ctrl-C, "
+            "and plan with the same --out)",
+            levels=some,
+            more=more,
+            command=measure,
+        )
         console.out.print(words.sentence(told), soft_wrap=True)
     for failure in forecast.failures:
-        told = message("plan.failed", cells=failure.cells, reason=failure.reason)
+        told = message(
+            "failed: {cells | listing}: {reason}", cells=failure.cells, reason=failure.reason
+        )
         console.out.print(words.sentence(told), soft_wrap=True)
     for note in prepared.notes:
         console.out.print(f"Note: {note.message}", soft_wrap=True)
@@ -89,7 +104,10 @@ def announcement(experiment: Experiment, cells: Sequence[Cell]) -> list[Message]
     """Say which trials are executed before there is a plan, and about how long they take."""
     told = [
         message(
-            "plan.trials",
+            "runs {trials | counted('trial')} in {% if first < cells %}{first} of "
+            "{cells | counted('cell')}{% elif cells > 1 %}each of {cells | counted('cell')}"
+            "{% else %}the only cell{% endif %} now, to estimate the time: at most ≈ {most}, "
+            "mostly far less; results are not kept",
             trials=pilot.FIRST.trials,
             first=len(pilot.first_cells(experiment, cells)),
             cells=len(cells),
@@ -109,10 +127,18 @@ def announcement(experiment: Experiment, cells: Sequence[Cell]) -> list[Message]
             if one.image.root is None and image.size_bytes(one) is None
         ]
         if missing:
-            told.append(message("plan.images", names=missing))
+            told.append(
+                message(
+                    "before, it builds the image of {names | listing}, which takes minutes and "
+                    "is kept for the run",
+                    names=missing,
+                )
+            )
     serving = [name for name, one in applications.items() if one.services]
     if serving:
-        told.append(message("plan.services", names=serving))
+        told.append(
+            message("each trial of {names | listing} starts and ends its services", names=serving)
+        )
     return told
 
 
@@ -127,14 +153,16 @@ def shared_cpus(experiment: Experiment, cells: Sequence[Cell], machine: Machine)
     for size, names in by_size.items():
         if True in names:
             shared = message(
-                "plan.shared",
+                "size {size}: the driver{% if names %} of {names | listing}{% endif %} "
+                "shares {% if cpus > 1 %}all {cpus} CPUs{% else %}the CPU{% endif %} with "
+                "the services, so response times include its own waiting",
                 size=size,
                 names=list(dict.fromkeys(names[True])) if False in names else None,
                 cpus=len(machine.compact),
             )
             told.append(shared)
     if told and any(False in names for names in by_size.values()):
-        told.append(message("plan.unlike"))
+        told.append(message("do not compare sizes of which only one shares CPUs with the driver"))
     return told
 
 
@@ -156,7 +184,8 @@ def sizes_for_overheads(
     several = len(experiment.workloads) > 1
     cases = [
         message(
-            "plan.sizes_of",
+            "{% if pinning == 'none' %}unpinned{% else %}{pinning}{% endif %} {% if names %}"
+            "for {names | listing} {% endif %}has {n}{% if few %}, too few{% endif %}",
             pinning=pinning,
             n=n,
             names=names if several and [p for p, _ in by_count].count(pinning) > 1 else None,
@@ -166,7 +195,16 @@ def sizes_for_overheads(
     ]
     fractions = {cores % 1 for sizes in found.values() for cores in sizes} != {0.0}
     pinned = "pinned" in experiment.factors.get("pinning", ())
-    return [message("plan.sizes", needs=FEWEST_SIZES, cases=cases, fractions=fractions and pinned)]
+    return [
+        message(
+            "PTO and PSO (overhead by platform type and by size) need {needs} sizes: "
+            "{cases | join(', ')}{% if fractions %}; fractions of a core cannot be pinned"
+            "{% endif %}",
+            needs=FEWEST_SIZES,
+            cases=cases,
+            fractions=fractions and pinned,
+        )
+    ]
 
 
 def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None:
@@ -174,13 +212,19 @@ def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None
     rows = [[row.get(factor, "") for factor in varied] for row in levels[:ROWS]]
     heads = list(varied)
     if _differ(forecast):
-        heads.append(words.text(message("plan.trial")))
+        heads.append(words.text(message("one trial")))
         for row, of, trial_s in zip(rows, levels, forecast.trials_s, strict=False):
             is_known = all(of.get(f) not in some for f, some in forecast.unknown.items())
             row.append(f"≈ {units.duration(trial_s)}" if is_known else "unknown")
     console.table([heads, *rows], left=len(varied))
     if len(levels) > ROWS:
-        console.out.print(words.text(message("plan.more_cells", n=len(levels) - ROWS)))
+        console.out.print(
+            words.text(
+                message(
+                    "… and {n | counted('more cell')} (--json - lists all)", n=len(levels) - ROWS
+                )
+            )
+        )
 
 
 def _differ(forecast: Forecast) -> bool:
@@ -203,15 +247,25 @@ def answers(experiment: Experiment, forecast: Forecast) -> list[Message]:
     if forecast.done and forecast.left(experiment.stopping.trials or 1 << 30) == 0:
         return [first]
     probes = message(
-        "plan.probes",
+        "≈ {time} of {% if budget %}the budget{% else %}that{% endif %} are for probing the "
+        "machine before and after the trials; on a busy machine up to 4 × as long",
         time=Duration(forecast.probes_s),
         budget=experiment.stopping.budget_s is not None,
     )
     told = [first, *[probes] * bool(forecast.probes_s), *others, _block(forecast)]
     if len(some := forecast.trials_s) > 1 and not _differ(forecast):
-        told.append(message("plan.alike", time=Duration(sum(some) / len(some))))
+        told.append(
+            message(
+                "a trial takes about as long in every cell: {time}",
+                time=Duration(sum(some) / len(some)),
+            )
+        )
     if experiment.networked and experiment.network.rest == "refill":
-        told.append(message("plan.rests"))
+        told.append(
+            message(
+                "idle periods until buckets are full come on top; they count towards the budget"
+            )
+        )
     return told
 
 
@@ -222,39 +276,72 @@ def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
     room = blocks(experiment, forecast)
     if trials is None:
         if budget_s is None:
-            return [message("plan.precise", precision=precision)]
+            return [
+                message(
+                    "ends when medians are known to ± {precision}; no budget ends it earlier",
+                    precision=precision,
+                )
+            ]
         return [
-            message("plan.bounded", total=total, precision=precision),
-            message("plan.room", room=room),
+            message(
+                "takes at most {total}: ends when medians are known to ± {precision}",
+                total=total,
+                precision=precision,
+            ),
+            message("the budget has room for ≈ {room | counted('trial')} per cell", room=room),
         ]
     if forecast.done and room == trials:
         every = trials * forecast.cells - sum(forecast.skipped)
-        return [message("plan.left", total=total, left=forecast.left(trials), trials=every)]
+        return [
+            message(
+                "{% if left %}takes ≈ {total}: {left} of {trials | counted('trial')} are left"
+                "{% else %}complete: all of {trials | counted('trial')} are there{% endif %}",
+                total=total,
+                left=forecast.left(trials),
+                trials=every,
+            )
+        ]
     if room == trials:
         return [
             message(
-                "plan.takes", total=total, trials=trials, cells=forecast.cells,
+                "takes ≈ {total}: {% if fewer %}{all | counted('trial')}, at most {trials} "
+                "{% else %}{trials | counted('trial')} {% endif %}{% if cells > 1 %}in each "
+                "of {cells | counted('cell')}{% else %}of the only cell{% endif %}",
+                total=total, trials=trials, cells=forecast.cells,
                 all=forecast.left(trials), fewer=any(forecast.skipped),
             )
         ]  # fmt: skip
     needed, budget = Duration(forecast.measuring_s(trials)), Duration(budget_s or 0.0)
     if room:
-        ended = message("plan.ended", total=total, budget=budget, room=room, trials=trials)
-        return [ended, message("plan.whole", time=needed)]
+        ended = message(
+            "takes ≈ {total}: the budget of {budget} ends it after ≈ {room} of "
+            "{trials | counted('trial')} per cell",
+            total=total,
+            budget=budget,
+            room=room,
+            trials=trials,
+        )
+        return [ended, message("without a budget: ≈ {time}", time=needed)]
     return [
-        message("plan.short", budget=budget),
-        message("plan.needed", trials=trials, time=needed),
+        message("the budget of {budget} is too short for one trial of every cell", budget=budget),
+        message("{trials | counted('trial')} per cell take ≈ {time}", trials=trials, time=needed),
     ]
 
 
 def _block(forecast: Forecast) -> Message:
     basis: Message | str = ""
     if forecast.executed < forecast.cells:
-        basis = message("plan.estimated", executed=forecast.executed, cells=forecast.cells)
+        basis = message(
+            "(estimated from {executed} of {cells} cells)",
+            executed=forecast.executed,
+            cells=forecast.cells,
+        )
     elif forecast.done:
-        basis = message("plan.measured")
+        basis = message("(measured in earlier sessions)")
     return message(
-        "plan.block",
+        "one trial{% if cells > 1 %} of each of {cells | counted('cell')}{% endif %} takes ≈ "
+        "{block}{% if starts %}, starting the platforms once ≈ {starts}{% else %}, starts "
+        "included{% endif %}{% if basis %} {basis}{% endif %}",
         cells=forecast.cells,
         block=Duration(forecast.block_s),
         starts=Duration(forecast.starts_s) if forecast.starts_s else None,
@@ -285,8 +372,13 @@ def show_network(experiment: Experiment) -> None:
     """Print the network, how each level shapes it, and the longest idle period."""
     network = experiment.network
     said = (
-        message("plan.network.hosts", hosts=network.hosts, servers=len(network.serve) or None),
-        message(f"plan.network.budget.{network.budget}"),
+        message(
+            "network: {hosts | counted('host')}{% if servers %}, "
+            "{servers | counted('server')} on each but the first{% endif %}",
+            hosts=network.hosts,
+            servers=len(network.serve) or None,
+        ),
+        message(_NETWORK_BUDGET_TEXTS[network.budget]),
     )
     console.out.print(paragraph(said), soft_wrap=True)
     rests = network.rest != "none"

@@ -28,6 +28,8 @@ from tare.statistics.hosts import (
 )
 from tare.units import p_value
 
+_QUESTION_EVERYWHERE = "Does the difference hold on every host?"
+
 #: Cells that have sentences of their own; tables have all.
 _MOST_SAID = 4
 #: Natural logarithm of the largest floating-point number, rounded down.
@@ -92,7 +94,9 @@ def _enough(fleet: Fleet, some: Sequence[Series]) -> Finding:
     return Finding(
         name="enough",
         basis=basis_said(fleet),
-        question=message("fleet.question.enough", margin=Amount(margin, "share")),
+        question=message(
+            "How many hosts and trials does ± {margin} take?", margin=Amount(margin, "share")
+        ),
         closed=False,
         verdict="none",
         answer=answer,
@@ -110,11 +114,25 @@ def _enough_said(fleet: Fleet, one: Series, needed: Allocation | None) -> Messag
         "margin": Amount(wanted, "share"),
     }
     if now <= math.log1p(wanted):
-        return message("fleet.enough.reached", **known)
+        return message(
+            "{cell}: the mean of {hosts | counted('host')} is known to ± {now}, so no more "
+            "is needed for ± {margin}",
+            **known,
+        )
     if needed is None:
-        return message("fleet.enough.unknown", **known, apart=one.sessions.apart)
+        return message(
+            "{cell}: the mean of {hosts | counted('host')} is known to ± {now}. What ± "
+            "{margin} takes {% if apart %}is not known{% else %}can be said after a second "
+            "session on each host: more trials in the file, then --resume{% endif %}",
+            **known,
+            apart=one.sessions.apart,
+        )
     return message(
-        "fleet.enough.takes", **known,
+        "{cell}: the mean of {hosts | counted('host')} is known to ± {now}. By these "
+        "estimates, ± {margin} takes in all {% if needed %}{needed | counted('host')}, "
+        "{% endif %}{sessions | counted('session')} on each{% if not needed %} of them"
+        "{% endif %} and {blocks | counted('block')} in each session: about {time} of "
+        "machine time", **known,
         needed=None if needed.hosts == len(one.hosts) else needed.hosts,
         sessions=needed.sessions, blocks=needed.trials, time=Duration(needed.cost),
     )  # fmt: skip
@@ -139,7 +157,7 @@ def _half_width(one: Series) -> float:
 def _allocations(fleet: Fleet, some: Sequence[Series], needed: Mapping[What, Allocation]) -> Table:
     return Table(
         id="enough",
-        title=message("fleet.table.enough"),
+        title=message("What it takes in all"),
         columns=(
             Column(key="cell", title="cell"),
             Column(key="to", title="relative to"),
@@ -183,7 +201,10 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
     for one, over, within in list(zip(some, found, small, strict=True))[:_MOST_SAID]:
         said = {"cell": cell(fleet, one), "reference": one.what.reference}
         answer.append(message(
-            "fleet.everywhere", **said, **_over(over), hosts=len(one.hosts),
+            "{cell}: {ratio} relative to {reference}, mean of {% if of %}{hosts} of {of} "
+            "hosts{% else %}{hosts | counted('host')}{% endif %}; on the next host {next}"
+            "{% if margin %}, equivalent within ± {margin}{% endif %}",
+            **said, **_over(over), hosts=len(one.hosts),
             of=None if len(one.hosts) == asked else asked,
             margin=Amount(margin, "share") if within else None,
         ))  # fmt: skip
@@ -191,12 +212,20 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
         rest = one.without(odd) if odd else None
         if rest is not None:
             names = [fleet.hosts[one.hosts[place]] for place in odd]
-            answer.append(message("fleet.without_odd", **said, **_over(rest), hosts=names))
+            answer.append(
+                message(
+                    "{cell}, without {hosts | listing}: {ratio} relative to {reference}; on the "
+                    "next host {next}",
+                    **said,
+                    **_over(rest),
+                    hosts=names,
+                )
+            )
     whole = not fleet.lacking and all(len(one.hosts) == asked for one in fleet.ratios)
     return Finding(
         name="everywhere",
         basis=basis_said(fleet),
-        question=message("fleet.question.everywhere"),
+        question=message(_QUESTION_EVERYWHERE),
         verdict=_holds(holds, small) if whole else "inconclusive",
         answer=tuple(answer),
         summary=tuple(answer),
@@ -213,7 +242,9 @@ def _above(fleet: Fleet) -> Finding:
         counts = Counter(TIMES.of(one.verdict) for one in known)
         answer.append(
             message(
-                "fleet.above",
+                "{cell}{% if reference %} relative to {reference}{% endif %}: {killed} of "
+                "{n | counted('block' if reference else 'trial')} exceeded {limit}, on "
+                "{hosts | counted('host')}{% if verdicts %}; {verdicts | listing}{% endif %}",
                 cell=called(fleet, what.levels),
                 reference=what.reference,
                 killed=sum(one.killed for one in some),
@@ -221,7 +252,7 @@ def _above(fleet: Fleet) -> Finding:
                 limit=Amount(min(one.limit_ns for one in some), "ns"),
                 hosts=len(by_host),
                 verdicts=[
-                    message("fleet.verdict", word=word, n=count)
+                    message("{word} on {n}", word=word, n=count)
                     for word, count in counts.most_common()
                 ],
             )
@@ -232,20 +263,25 @@ def _above(fleet: Fleet) -> Finding:
     return Finding(
         name="above",
         basis=basis_said(fleet),
-        question=message("fleet.question.above"),
+        question=message("Which trials exceeded the time limit?"),
         closed=False,
         verdict="none",
         answer=tuple(answer[i] for i in said),
         summary=tuple(answer[i] for i in said[:_MOST_SAID]),
         tables=(_above_table(fleet),),
-        caveats=(message("fleet.above_caveat"),),
+        caveats=(
+            message(
+                "where trials exceed the time limit, the mean of a host is not known: it is not "
+                "among the means of hosts. A longer timeout settles it"
+            ),
+        ),
     )
 
 
 def _above_table(fleet: Fleet) -> Table:
     return Table(
         id="above",
-        title=message("fleet.table.above"),
+        title=message("Cells with trials that exceeded the time limit, on each host"),
         columns=(
             Column(key="host", title="host"),
             Column(key="cell", title="cell"),
@@ -280,11 +316,11 @@ def _on_each(fleet: Fleet, some: Sequence[Series]) -> Finding:
     """Say what each difference is on each of two hosts, which say nothing of a third one."""
     answer = tuple(
         message(
-            "fleet.each",
+            "{cell}, relative to {reference}: {hosts | join(', ')}",
             cell=cell(fleet, one),
             reference=one.what.reference,
             hosts=[
-                message("fleet.on", host=fleet.hosts[host], ratio=ratio)
+                message("{ratio} on {host}", host=fleet.hosts[host], ratio=ratio)
                 for host, ratio in zip(one.hosts, _own_ratios(one), strict=True)
             ],
         )
@@ -293,7 +329,7 @@ def _on_each(fleet: Fleet, some: Sequence[Series]) -> Finding:
     return Finding(
         name="everywhere",
         basis=basis_said(fleet),
-        question=message("fleet.question.everywhere"),
+        question=message(_QUESTION_EVERYWHERE),
         verdict="inconclusive",
         answer=answer,
         summary=answer,
@@ -347,7 +383,7 @@ def called(fleet: Fleet, levels: CellLevels) -> Message:
     """Return how a cell is called: by the levels that are not the same in all."""
     own, cells = dict(levels), [dict(one) for one in fleet.levels]
     varied = [f for f in own if len({one[f] for one in cells}) > 1]
-    return message("fleet.cell", levels=Levels({f: own[f] for f in varied or ["workload"]}))
+    return message("{levels}", levels=Levels({f: own[f] for f in varied or ["workload"]}))
 
 
 def _ratios(fleet: Fleet, some: Sequence[Series], found: Sequence[Everywhere]) -> Table:
@@ -355,7 +391,7 @@ def _ratios(fleet: Fleet, some: Sequence[Series], found: Sequence[Everywhere]) -
     p = _adjusted(split)
     return Table(
         id="everywhere",
-        title=message("fleet.table.everywhere"),
+        title=message("Differences over all hosts"),
         columns=(
             Column(key="cell", title="cell"),
             Column(key="to", title="relative to"),
@@ -401,7 +437,7 @@ def _by_host(fleet: Fleet, some: Sequence[Series]) -> Table:
             })  # fmt: skip
     return Table(
         id="by_host",
-        title=message("fleet.table.by_host"),
+        title=message("Differences on each host"),
         columns=(
             Column(key="host", title="host"),
             Column(key="cell", title="cell"),
@@ -421,7 +457,17 @@ def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
     small = len(adjusted) == len(split) and all(_high(one.host) < margin for one in split)
     answer = tuple(
         message(
-            "fleet.differ" if place in adjusted else "fleet.together",
+            (
+                "{cell}: hosts differ by an SD of {host} ({p}), sessions on one host by "
+                "{session}{% if trial %}, trials of one session by {trial}{% endif %}"
+            )
+            if place in adjusted
+            else (
+                "{cell}: hosts{% if not trial %}, sessions and trials{% else %} and sessions"
+                "{% endif %} together differ by an SD of {host}{% if trial %}, trials of one "
+                "session by {trial}{% endif %}. A second session on each host would separate "
+                "hosts from sessions"
+            ),
             cell=cell(fleet, one),
             host=_amount(split[place].host),
             trial=_amount(split[place].trial),
@@ -439,7 +485,7 @@ def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
     return Finding(
         name="differ",
         basis=basis_said(fleet),
-        question=message("fleet.question.differ"),
+        question=message("Do hosts differ?"),
         verdict="yes" if differs else "no" if small else "inconclusive",
         answer=answer,
         summary=answer,
@@ -489,7 +535,7 @@ def _components(
     )
     return Table(
         id="components",
-        title=message("fleet.table.components"),
+        title=message("Where the spread is from"),
         columns=(
             Column(key="cell", title="cell"),
             *(Column(key=key, title=key, unit="1") for key in ("hosts", "sessions", "trials")),
@@ -529,10 +575,21 @@ def _odd(fleet: Fleet) -> Finding:
     # Where none is odd, the one that is furthest off, by how far it may be by chance.
     rest = [] if some else [max(_off(fleet), key=lambda one: one.off_by)]
     answer = (
-        *(message("fleet.odd.one", **_off_said(one)) for one in some[:_MOST_SAID]),
         *(
             message(
-                "fleet.odd.none", **_off_said(one), hosts=max(len(own.hosts) for own in fleet.cells)
+                "{host}: {cell}{% if reference %} relative to {reference}{% endif %}, {off} off "
+                "the mean of the others ({p})",
+                **_off_said(one),
+            )
+            for one in some[:_MOST_SAID]
+        ),
+        *(
+            message(
+                "no host of {hosts} is shown to be odd. The furthest off is {host}: {cell}"
+                "{% if reference %} relative to {reference}{% endif %}, {off} off the mean "
+                "of the others ({p})",
+                **_off_said(one),
+                hosts=max(len(own.hosts) for own in fleet.cells),
             )
             for one in rest
         ),
@@ -540,7 +597,7 @@ def _odd(fleet: Fleet) -> Finding:
     return Finding(
         name="odd",
         basis=basis_said(fleet),
-        question=message("fleet.question.odd"),
+        question=message("Which host is odd?"),
         closed=False,
         verdict="none",
         answer=answer,
@@ -559,7 +616,7 @@ def _off_said(one: Off) -> dict[str, Value]:
 def _odd_table(some: Sequence[Off]) -> Table:
     return Table(
         id="odd",
-        title=message("fleet.table.odd"),
+        title=message("How far hosts are off the mean of the others"),
         columns=(
             Column(key="host", title="host"),
             Column(key="cell", title="cell"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import tare
+from tare.features.fleet import phrases
 from tare.features.fleet.check import (
     Check,
     HostCheck,
@@ -19,6 +20,35 @@ from tare.results.message import Amount, Message, Ratio, Said, message
 from tare.results.report import Origin, Report, Section
 from tare.statistics.hosts import FEWEST_ODD
 from tare.units import p_value
+
+_CHECK_ALIKE_TEXTS = {
+    "facts": (
+        "{'both' if hosts == 2 else 'all %d' % hosts} hosts have the same processor, memory, "
+        "kernel and settings"
+    ),
+    "figures": (
+        "no host is shown to be faster or slower than the others ({hosts | counted('host')})"
+    ),
+    "ways": (
+        "no host is shown to send through another network than the others ("
+        "{hosts | counted('host')})"
+    ),
+}
+_CHECK_QUESTION_TEXTS = {
+    "facts": "Are the hosts the same machines?",
+    "figures": "Can the hosts do the same?",
+    "ways": "Is the network between them the same?",
+}
+_CHECK_WAYS_TEXTS = {
+    "question": "Is the network between them the same?",
+    "alike": (
+        "no host is shown to send through another network than the others ("
+        "{hosts | counted('host')})"
+    ),
+    "none": "no token bucket was found from {host}; most hosts have one",
+    "alone": "{host} has a token bucket; most hosts have none",
+    "other": "{host}: {figure} is {value}; most hosts have {most}",
+}
 
 #: Facts by which one tells machines apart, each a column.
 _SHOWN = ("cpu", "cpus", "memory_bytes", "kernel", "hypervisor")
@@ -41,7 +71,7 @@ def make(check: Check, command: str) -> Report:
     there = [host for host in check.hosts if host.why is None]
     return Report(
         name="fleet",
-        question=message("fleet.check.question"),
+        question=message("Are all hosts of this fleet alike?"),
         answers=_once(said for one in worst for said in one.head),
         strip=(
             ("hosts", f"{len(there)}"),
@@ -49,7 +79,7 @@ def make(check: Check, command: str) -> Report:
             *((("ways", f"{len(check.ways)}"),) if check.ways else ()),
         ),
         missing=tuple(
-            message("fleet.host.refused", host=host.name, why=host.why)
+            message("{host} cannot measure this: {why}", host=host.name, why=host.why)
             for host in check.hosts
             if host.why is not None
         )
@@ -80,7 +110,10 @@ def _one_machine(there: Sequence[HostCheck]) -> Iterator[Message]:
     for machine, names in by_machine.items():
         # That all are one is an answer.
         if machine and 1 < len(names) < len(there):
-            yield message("fleet.check.one_machine", hosts=names)
+            yield message(
+                "{hosts | listing} are one machine, so what differs between them is chance",
+                hosts=names,
+            )
 
 
 def findings(check: Check) -> list[Finding]:
@@ -114,12 +147,16 @@ def _finding(
     # Measured values without a significant difference are not thereby equal; facts are.
     same: Answer = "yes" if name == "facts" else "none"
     verdict: Answer = unlike if said else same if hosts > 1 else "nothing to compare"
-    none = message("fleet.one_machine" if there > 1 else "fleet.check.alone")
+    none = message(
+        phrases.ONE_MACHINE
+        if there > 1
+        else "there is only one host, so there is nothing to compare it with"
+    )
     if hosts > 1:
-        none = message(f"fleet.check.{name}.alike", hosts=hosts)
+        none = message(_CHECK_ALIKE_TEXTS[name], hosts=hosts)
     return Finding(
         name=name,
-        question=message(f"fleet.check.{name}.question"),
+        question=message(_CHECK_QUESTION_TEXTS[name]),
         verdict=verdict,
         answer=tuple(said) or (none,),
         summary=(*said[:_MOST_SAID], *_more(len(said))) or (none,),
@@ -128,13 +165,15 @@ def _finding(
 
 
 def _more(count: int) -> tuple[Message, ...]:
-    return (message("fleet.check.more", n=count - _MOST_SAID),) if count > _MOST_SAID else ()
+    return (
+        (message("{n} more are in the report", n=count - _MOST_SAID),) if count > _MOST_SAID else ()
+    )
 
 
 def _facts(check: Check) -> Iterator[Message]:
     for one in odd_facts(check):
         yield message(
-            "fleet.check.facts.odd",
+            "{host}: {fact} is {value}; most hosts have {most}",
             host=one.host, fact=one.fact, value=_shown(one.fact, one.value),
             most=_shown(one.fact, one.most),
         )  # fmt: skip
@@ -153,7 +192,7 @@ def _figures(check: Check) -> Finding:
     odd = odd_figures(check)
     said = [
         message(
-            "fleet.check.figures.odd",
+            "{host}: {metric} is {ratio} relative to the others ({p})",
             host=one.host, metric=one.metric, ratio=Ratio(one.ratio), p=p_value(one.p),
         )
         for one in odd
@@ -161,7 +200,8 @@ def _figures(check: Check) -> Finding:
     for pair in pairs(check):
         change = pair.change
         said.append(message(
-            "fleet.check.figures.pair",
+            "{metric}: {second} is {ratio} relative to {first} ({p}). Which of them is the "
+            "odd one takes {hosts} hosts",
             first=pair.first, second=pair.second, metric=change.metric,
             ratio=Ratio(change.ratio, change.low, change.high), p=p_value(change.p),
             hosts=FEWEST_ODD,
@@ -181,7 +221,7 @@ def _figures_table(check: Check) -> Table:
             row[host.name] = Amount(median(one.values), one.unit) if one.values else None
     return Table(
         id="figures",
-        title=message("fleet.check.figures.table"),
+        title=message("What each host can do"),
         columns=(
             Column(key="metric", title="figure"),
             *(Column(key=host.name, title=host.name) for host in hosts),
@@ -194,13 +234,16 @@ def _ways(check: Check) -> Iterator[Message]:
     for way in check.ways:
         if way.found is None:
             yield message(
-                "fleet.check.ways.unmeasured", host=way.source, other=way.target, why=way.why or "?"
+                "the network was not measured from {host} to {other}: {why}",
+                host=way.source,
+                other=way.target,
+                why=way.why or "?",
             )
     for one in odd_ways(check):
         name, unit = next((title, unit) for key, title, unit in _FIGURES if key == one.figure)
         value, most = (None if v is None else Amount(v, unit) for v in (one.value, one.most))
         yield message(
-            f"fleet.check.ways.{one.how}",
+            _CHECK_WAYS_TEXTS[one.how],
             host=one.host, figure=name,
             **({} if value is None else {"value": value, "most": most}),
         )  # fmt: skip
@@ -209,7 +252,7 @@ def _ways(check: Check) -> Iterator[Message]:
 def _ways_table(check: Check) -> Table:
     return Table(
         id="ways",
-        title=message("fleet.check.ways.table"),
+        title=message("The network between hosts"),
         columns=(
             Column(key="source", title="from"),
             Column(key="target", title="to"),
@@ -231,7 +274,7 @@ def _ways_table(check: Check) -> Table:
 def _hosts(check: Check) -> Table:
     return Table(
         id="hosts",
-        title=message("fleet.check.table"),
+        title=message("The hosts"),
         columns=(
             Column(key="host", title="host"),
             *(Column(key=name, title=name.removesuffix("_bytes")) for name in _SHOWN),

@@ -15,6 +15,7 @@ from tare.experiment.findings.platform_cells import ratio_of, size_name
 from tare.features.fleet.results import Fleet
 from tare.render import vocabulary
 from tare.render.words import text
+from tare.results import phrases
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, Verdict, judge
@@ -57,7 +58,8 @@ def find(fleet: Fleet) -> Finding | None:
     verdicts = _verdicts([one.change for one in compared], margin)
     said = [
         message(
-            "fleet.chr.size",
+            "{name}, {size}: overhead {verdict} with CHR ({change} on the larger host): "
+            "{hosts | join(', ')}",
             name=one.line.name,
             size=size_name(one.large.size.cores),
             change=ratio_of(one.change),
@@ -72,13 +74,15 @@ def find(fleet: Fleet) -> Finding | None:
         for host_name, host in zip(fleet.hosts, fleet.measured, strict=True)
         if host.chr_lines and str(host.chr_basis) != basis
     ]
-    answer = (*said[:_MOST_SAID], *ranges) or (message("fleet.chr.none"),)
+    answer = (*said[:_MOST_SAID], *ranges) or (
+        message("no size was measured on hosts with different numbers of CPUs"),
+    )
     return Finding(
         name="chr",
         basis=basis,
-        question=message("fleet.question.chr"),
+        question=message("Does the overhead of one size depend on the host's number of CPUs?"),
         verdict=_answer(verdicts),
-        settle=message("settle.more") if _answer(verdicts) == "inconclusive" else None,
+        settle=message(phrases.SETTLE_MORE) if _answer(verdicts) == "inconclusive" else None,
         answer=answer,
         summary=(*said[:_MOST_AT_HEAD], *ranges) or answer,
         tables=tuple(filter(None, [_table(lines, points), chr_ranges.table(lines, margin)])),
@@ -86,8 +90,15 @@ def find(fleet: Fleet) -> Finding | None:
             filter(
                 None,
                 [
-                    message("fleet.chr.hosts_differ"),
-                    message("fleet.chr.other_basis", hosts=others) if others else None,
+                    message(
+                        "hosts may differ in more than their number of CPUs: of different "
+                        "models, what changes is not CHR alone"
+                    ),
+                    message(
+                        "{hosts | listing} left out: other values are compared there", hosts=others
+                    )
+                    if others
+                    else None,
                     chr_ranges.caveat(lines),
                 ],
             )
@@ -164,7 +175,7 @@ def _answer(verdicts: Sequence[Verdict]) -> Answer:
 
 def _on(point: Point) -> Message:
     return message(
-        "fleet.chr.on",
+        "{ratio} on {host} with {cpus} CPUs (CHR {chr})",
         host=point.host,
         cpus=Chosen(point.cpus, "1"),
         chr=f"{point.size.chr:.3g}",
@@ -176,7 +187,7 @@ def _table(lines: Sequence[ChrLine], points: dict[LineKey, list[Point]]) -> Tabl
     """Lay out the overhead of every size on every host."""
     return Table(
         id="chr",
-        title=message("fleet.table.chr"),
+        title=message("Overhead over CHR (cores of the container / cores of the host)"),
         columns=(
             Column(key="case", title="platform"),
             Column(key="host", title="host"),

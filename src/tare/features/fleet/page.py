@@ -9,6 +9,7 @@ import numpy as np
 
 import tare
 from tare.experiment import failed_trials
+from tare.features.fleet import phrases
 from tare.features.fleet.answers import basis_said, called, cell, findings, odd_ones
 from tare.features.fleet.results import Fleet
 from tare.render.charts.by_size import by_size
@@ -20,6 +21,18 @@ from tare.results.message import Amount, Change, Duration, Message, message
 from tare.results.report import Figure, Origin, Report, Section
 from tare.statistics.hosts import FEWEST_HOSTS, FEWEST_ODD
 from tare.units import scale_for
+
+_HOST_TEXTS_OF_WHY = {
+    "lost": "{host} was lost: {why}",
+    "refused": "{host} cannot measure this: {why}",
+    "failed": "{host} ended early: {why}",
+}
+_HOST_TEXTS_OF_HOSTS = {
+    "budget": "the budget of {hosts | listing} ended first",
+    "interrupted": (
+        "{hosts | listing} {% if hosts | length == 1 %}was{% else %}were{% endif %} interrupted"
+    ),
+}
 
 #: Cells that have a panel.
 _MOST_PANELS = 12
@@ -53,7 +66,7 @@ def make(fleet: Fleet, command: str) -> Report:
 def _one_machine(fleet: Fleet) -> tuple[Message, ...]:
     machines = {host.machine for host in fleet.record.hosts}
     if len(fleet.hosts) > 1 and len(machines) == 1 and all(machines):
-        return (message("fleet.one_machine"),)
+        return (message(phrases.ONE_MACHINE),)
     return ()
 
 
@@ -61,15 +74,28 @@ def _few(fleet: Fleet) -> tuple[Message, ...]:
     most = max((len(one.hosts) for one in fleet.cells), default=0)
     if not 1 < most < FEWEST_HOSTS:
         return ()
-    return (message("fleet.few", needed=FEWEST_HOSTS, odd=FEWEST_ODD),)
+    return (
+        message(
+            "at least {needed} hosts are needed to say what holds on the next host, and {odd} to "
+            "say which host is odd",
+            needed=FEWEST_HOSTS,
+            odd=FEWEST_ODD,
+        ),
+    )
 
 
 def _none(fleet: Fleet) -> tuple[Message, ...]:
     if isinstance(fleet.basis, Message):
         return (fleet.basis,)
     if not fleet.cells:
-        return (message("fleet.no_values"),)
-    return (message("fleet.alone", host=fleet.hosts[fleet.cells[0].hosts[0]]),)
+        return (message("no host has values above 0, so there is nothing to compare"),)
+    return (
+        message(
+            "only {host} has good trials, so there is nothing to compare it with; its own report "
+            "has the rest",
+            host=fleet.hosts[fleet.cells[0].hosts[0]],
+        ),
+    )
 
 
 def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
@@ -85,14 +111,18 @@ def _strip(fleet: Fleet) -> tuple[tuple[str, str], ...]:
 
 def _missing(fleet: Fleet) -> Iterator[Message]:
     for name, why in fleet.damaged.items():
-        yield message("fleet.host.damaged", host=name, why=why)
+        yield message("{host} is left out: {why}", host=name, why=why)
     for host in fleet.record.hosts:
         if host.ended in ("lost", "refused", "failed"):
-            yield message(f"fleet.host.{host.ended}", host=host.name, why=host.why or "?")
+            yield message(_HOST_TEXTS_OF_WHY[host.ended], host=host.name, why=host.why or "?")
         elif host.joined_s > 0:
-            yield message("fleet.host.late", host=host.name, time=Duration(host.joined_s))
+            yield message(
+                "{host} came {time} after the first", host=host.name, time=Duration(host.joined_s)
+            )
     for name, n in fleet.silent.items():
-        yield message("fleet.host.silent", host=name, failed=n)
+        yield message(
+            "{host} has no good trial: {failed | counted('trial')} failed", host=name, failed=n
+        )
     failures = {
         name: (own.failures, own.trials + own.failures)
         for name, own in zip(fleet.hosts, fleet.measured, strict=True)
@@ -100,15 +130,24 @@ def _missing(fleet: Fleet) -> Iterator[Message]:
     if (bad := failed_trials.said(failures)) is not None:
         yield bad
     for levels, names in fleet.without_ratio.items():
-        yield message("fleet.host.no_ratio", hosts=names, cell=called(fleet, levels))
+        yield message(
+            "{cell}: {hosts | listing} {% if hosts | length == 1 %}is{% else %}are"
+            "{% endif %} left out, as not all values there are above 0",
+            hosts=names,
+            cell=called(fleet, levels),
+        )
     for levels, some in fleet.lacking.items():
         for name, failed in some.items():
             yield message(
-                "fleet.host.no_trial", host=name, cell=called(fleet, levels), failed=failed
+                "{cell}: {host} has no good trial{% if failed %}; "
+                "{failed | counted('trial')} failed{% endif %}",
+                host=name,
+                cell=called(fleet, levels),
+                failed=failed,
             )
     for ended in ("budget", "interrupted"):
         if names := [host.name for host in fleet.record.hosts if host.ended == ended]:
-            yield message(f"fleet.host.{ended}", hosts=names)
+            yield message(_HOST_TEXTS_OF_HOSTS[ended], hosts=names)
 
 
 def _hosts(fleet: Fleet) -> Table:
@@ -134,7 +173,10 @@ def _hosts(fleet: Fleet) -> Table:
     unit = "1" if isinstance(fleet.basis, Message) else fleet.basis.unit
     return Table(
         id="hosts",
-        title=message("fleet.table.hosts", basis=basis_said(fleet)),
+        title=message(
+            "Hosts, by their geometric means{% if basis %}, {basis}{% endif %}",
+            basis=basis_said(fleet),
+        ),
         columns=(
             Column(key="host", title="host"),
             Column(key="sessions", title="sessions", unit="1"),
@@ -173,8 +215,14 @@ def _strips(fleet: Fleet) -> Figure:
             )
             for place, host in enumerate(one.hosts)
         ]))  # fmt: skip
-    heading = text(message("fleet.chart.strips.title"))
-    said = message("fleet.chart.strips.alternative", hosts=len(fleet.hosts), odd=bool(odd))
+    heading = text(message("Each host: the means of its sessions, and of all of them"))
+    said = message(
+        "A panel for each cell, a line for each of {hosts | counted('host')}: a circle for "
+        "each session, a bar for their mean{% if odd %}; odd hosts have diamonds and "
+        "triangles{% endif %}",
+        hosts=len(fleet.hosts),
+        odd=bool(odd),
+    )
     chart = strips(panels, shown)
     return Figure("hosts", heading, chart, sentence(said))
 
@@ -200,8 +248,13 @@ def _over_chr(table: Table) -> Figure:
     sizes = "CHR: assigned cores / host cores"
     chart = by_size(rows, "overhead ratio", sizes=sizes, logarithmic=True, line_at=1.0)
     hosts = len({row["host"] for row in table.rows})
-    said = message("fleet.chart.chr.alternative", points=len(rows), hosts=hosts)
-    return Figure("chr", text(message("fleet.chart.chr.title")), chart, sentence(said))
+    said = message(
+        "Overhead ratio over CHR on logarithmic axes, {points | counted('size')} on "
+        "{hosts | counted('host')}, with 95 % intervals; dashes are a ratio of 1",
+        points=len(rows),
+        hosts=hosts,
+    )
+    return Figure("chr", text(message("Overhead over CHR, hosts joined")), chart, sentence(said))
 
 
 def _by_cell(table: Table) -> list[list[dict[str, Any]]]:
@@ -217,13 +270,19 @@ def _forest(name: str, rows: Sequence[dict[str, Any]], margin: float) -> Figure:
     if hosts > MOST_ROWS:
         rows = [*rows[:half], *rows[-half:]]
     ratios, lows, highs = ([float(str(row[key])) for row in rows] for key in _RATIO)
-    title = message("fleet.chart.forest.title", cell=rows[0]["cell"], reference=rows[0]["to"])
+    title = message(
+        "{cell}, relative to {reference}, on each host",
+        cell=rows[0]["cell"],
+        reference=rows[0]["to"],
+    )
     chart = forest(
         [str(row["host"]) for row in rows], ratios, lows, highs, margin, text(title),
         n=[int(str(row["trials"])) for row in rows],
     )  # fmt: skip
     alternative = message(
-        "fleet.chart.forest.alternative",
+        "Ratio of {% if ends %}the {ends} lowest and the {ends} highest of "
+        "{hosts | counted('host')}{% else %}each of {hosts | counted('host')}{% endif %}, "
+        "from {low} to {high}, each with its 95 % interval. The band is ± {margin}",
         hosts=hosts, low=Change(min(ratios)), high=Change(max(ratios)),
         margin=Amount(margin, "share"), ends=half if hosts > MOST_ROWS else None,
     )  # fmt: skip

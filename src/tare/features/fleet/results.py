@@ -352,7 +352,9 @@ def _basis(some: Sequence[Host]) -> Basis | Message:
     assert isinstance(first, Basis)
     common = set.intersection(*(set(_sources(one, first.metric)) for one in some))
     if not common:
-        return message("fleet.no_common_source", metric=first.metric)
+        return message(
+            "no source of {metric} is on all hosts, so they cannot be compared", metric=first.metric
+        )
     return dataclasses.replace(first, source=ranked(first.metric, common)[0])
 
 

@@ -168,7 +168,12 @@ def _tried(stack: str) -> tuple[Availability, Availability]:
 
 def _untried(stack: str) -> dict[str, Any]:
     fix = f"tare describe platforms {stack}"
-    found = Availability(name=stack, works=False, why=message("unfit.slow"), fix=fix)
+    found = Availability(
+        name=stack,
+        works=False,
+        why=message("its start takes a minute where machines are emulated"),
+        fix=fix,
+    )
     return {**_platform(stack, found, found), "works": None, "commands": None}
 
 
@@ -211,5 +216,5 @@ def _cell(unit: dict[str, Any], column: str) -> str:
         why = value.removeprefix(f"{unit['name']} did not start: ")
         return why if unit["fix"] is None else f"{why}\n  try: {unit['fix']}"
     if column == "why" and unit["emulated"]:
-        return text(message("describe.emulated"))
+        return text(message("its times are those of a translator, and no measure of a machine"))
     return "" if value is None else str(value)

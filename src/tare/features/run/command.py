@@ -220,10 +220,10 @@ def _repair(summary: Summary, out: Path | None) -> str:
 
     if out and summary.is_complete:
         # Nothing is missing in this folder: what goes on with it measures as many once more.
-        return text(message("run.anew"))
+        return text(message("repair what fails, then measure it again with another --out"))
     # What a program wrote stands above, never in what is to be typed.
     command = again("run", {"--resume": None} if out else {})
-    return text(message("run.repair", command=command))
+    return text(message("repair what fails, then {command}", command=command))
 
 
 def _save(results: Results, file: Path) -> Message:
@@ -234,4 +234,10 @@ def _save(results: Results, file: Path) -> Message:
 
     whole = baseline.save(file, baseline.of(results, plan.metric(results.experiment)))
     n = len(whole.sessions)
-    return message("run.saved", file=str(file), sessions=n, wanting=max(0, FEWEST_SESSIONS - n))
+    return message(
+        "{file} has {sessions | counted('session')}{% if wanting %}; a comparison with it "
+        "needs {wanting} more{% endif %}",
+        file=str(file),
+        sessions=n,
+        wanting=max(0, FEWEST_SESSIONS - n),
+    )

@@ -12,6 +12,7 @@ from tare.cli import console
 from tare.cli.again import FILES, again
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.features.run.summary import Summary
+from tare.results import phrases
 from tare.results.message import Chosen, Message, message
 from tare.statistics.warmup import warm_up
 
@@ -36,11 +37,11 @@ def _longer(summary: Summary) -> Message | None:
         return None
     if reached is None or len(good) < FEWEST_FOR_QUANTILES:
         needed = FEWEST_FOR_QUANTILES if len(good) < FEWEST_FOR_QUANTILES else _MORE * len(good)
-        brings = message("run.brings.interval")
+        brings = message("an interval")
     elif stop and (more := summary.more_trials[0]) and stop.target and reached > stop.target:
         # What was measured is not kept: it begins anew.
         needed = len(good) + more
-        brings = message("run.brings.precision", share=Chosen(stop.target))
+        brings = message("± {share}", share=Chosen(stop.target))
     else:
         # Trials after the last look at them reached the target.
         return None
@@ -48,7 +49,7 @@ def _longer(summary: Summary) -> Message | None:
     needed_s = RESERVE * each_s * needed
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
     command = again("run", {"--budget": console.seconds(budget_s)})
-    return message("run.next", command=command, brings=brings)
+    return message(phrases.RUN_NEXT, command=command, brings=brings)
 
 
 def _longer_limit(summary: Summary) -> Message | None:
@@ -60,7 +61,9 @@ def _longer_limit(summary: Summary) -> Message | None:
     if not limits or not any(known.is_open for known in summary.asked):
         return None
     command = again("run", {"--timeout": units.duration(2 * max(limits))})
-    return message("run.next", command=command, brings=message("run.brings.limit"))
+    return message(
+        phrases.RUN_NEXT, command=command, brings=message("how long the runs above the limit take")
+    )
 
 
 def _warms_up(summary: Summary) -> bool:
@@ -95,19 +98,21 @@ def _waits(summary: Summary) -> bool:
 def _narrower(summary: Summary) -> Message | None:
     """Return the command without the main cause of the spread; None: it is not known."""
     if _warms_up(summary):
-        steady = message("run.brings.steady")
-        return message("run.next", command=again("run", {"--steady": None}, FILES), brings=steady)
+        steady = message("leaves out the warm-up of the first trials")
+        return message(
+            phrases.RUN_NEXT, command=again("run", {"--steady": None}, FILES), brings=steady
+        )
     if _waits(summary):
-        by_cpu = message("run.brings.cpu")
+        by_cpu = message(phrases.RUN_BRINGS_CPU)
         command = again("run", {"--metric": "cpu"}, FILES)
-        return message("run.next", command=command, brings=by_cpu)
+        return message(phrases.RUN_NEXT, command=command, brings=by_cpu)
     return None
 
 
 def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
     """Return what to type next: what brings what is missing, or what else can be measured."""
     if kept is not None:
-        return message("run.next", command=f"tare experiment report {kept}", brings=None)
+        return message(phrases.RUN_NEXT, command=f"tare experiment report {kept}", brings=None)
     stop = summary.stop
     if (longer := _longer_limit(summary)) is not None:
         return longer
@@ -127,17 +132,19 @@ def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
 
 
 def _disturbs() -> Message:
-    return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
+    return message(
+        phrases.RUN_NEXT, command="tare doctor", brings=message("what disturbs this machine")
+    )
 
 
 def _further(platform: str, *, of_application: bool) -> Message:
     """Return what else can be measured, where nothing is wrong with what was."""
     if platform == "bare":
-        overhead = message("run.brings.overhead")
+        overhead = message("overhead of a container")
         # Applications bring their files, which a container has as well.
         containers = CONTAINERS if of_application else ()
         container = next((one for one in containers if shutil.which(one)), "unshare")
         command = again("run", {"--platform": container}, FILES)
-        return message("run.next", command=command, brings=overhead)
-    platforms = message("run.brings.platforms")
-    return message("run.next", command="tare experiment new", brings=platforms)
+        return message(phrases.RUN_NEXT, command=command, brings=overhead)
+    platforms = message("compare platforms")
+    return message(phrases.RUN_NEXT, command="tare experiment new", brings=platforms)

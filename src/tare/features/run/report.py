@@ -27,6 +27,7 @@ from tare.features.run.next_step import next_step
 from tare.features.run.summary import Summary
 from tare.measure.comparison import network_use
 from tare.render.words import sentences
+from tare.results import phrases
 from tare.results.finding import Column, Table, interval_columns
 from tare.results.message import Amount, Atom, Chosen, Message, Said, message
 from tare.results.report import Entry, Origin, Report
@@ -38,6 +39,31 @@ from tare.statistics.warmup import cold_start
 if TYPE_CHECKING:
     from tare.statistics.statistic import FloatArray
     from tare.statistics.trust import Trust
+
+_RESOURCE = "{name} {amount}{% if hosts %} + {hosts} on the hosts{% endif %}"
+_TIMED_TEXTS = {
+    "self": "between two timestamps of the program itself",
+    "switch": "from start (exec) until the process's memory is released; kernel timestamps",
+    "perf_cpu": "from start (exec) until the process exits; kernel timestamps",
+    "perf_task": "from start (exec) until the process exits; kernel timestamps",
+    "driver": (
+        "mean response time of a trial's requests, each from its intended start; the load "
+        "generator's clock"
+    ),
+    "around": "from starting the command until its end is known; tare's clock",
+}
+_RUN_TEXTS = {
+    "range": "p10–p90 {range}",
+    "ends": "all of {range}{% if level %} ({level} interval of the median){% endif %}",
+}
+_ENDED_TEXTS = {
+    "drifts": "times drift",
+    "jumps": "times jump",
+}
+_RESOURCE_NAME_TEXTS = {
+    "cpu_ns": "CPU",
+    "memory_bytes": "memory",
+}
 
 #: Share of the CPUs from which on other programs explain that a target was not reached.
 NOTABLE_NEIGHBOURS = 0.05
@@ -126,7 +152,7 @@ def _table(summary: Summary, name: str) -> Table | None:
         return None
     values, quantile = summary.values(known.metric, known.source), known.quantile
     return Table(
-        title=message("overview.title", metric=known.metric, margin=None, fixed=[]),
+        title=message(phrases.OVERVIEW_TITLE, metric=known.metric, margin=None, fixed=[]),
         columns=(
             Column(key="workload", title="command"),
             *interval_columns(
@@ -206,8 +232,8 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
 def timed(source: str) -> Message:
     """Return what a wall time from a source is the time of."""
     if source in TIMED:
-        return message(f"run.timed.{source}")
-    return message("run.timed.other", source=source)
+        return message(_TIMED_TEXTS[source])
+    return message("{source}", source=source)
 
 
 def _label(known: Known, time_metric: str) -> str:
@@ -226,7 +252,8 @@ def target_of(summary: Summary) -> Message | None:
         return None
     reached = summary.reached
     return message(
-        "run.target",
+        "± {target} for {names | listing}: {% if not met %}not {% endif %}reached"
+        "{% if reached %} (± {reached}){% else %}, no interval{% endif %}",
         target=Chosen(stop.target),
         names=[known.name for known in asked],
         met=reached is not None and reached <= stop.target,
@@ -248,9 +275,12 @@ def _time(summary: Summary, time: Known, values: FloatArray) -> Message:
         name, extremes = "range" if several else "ends", extremes_interval(values)
         level = None if extremes is None else Chosen(extremes.confidence)
         span = units.span("ns", *ends, time.interval.above)
-        spread = message(f"run.{name}", range=span, level=level)
+        spread = message(_RUN_TEXTS[name], range=span, level=level)
     return message(
-        "run.time",
+        "{figure} median{% if exceeded is defined %} ({% if sure %}{sure}; {% endif %}"
+        "{exceeded}){% elif sure %} ({sure}){% else %}, no interval{% endif %}, n = {n}"
+        "{% if workers %} trials of {workers} workers each{% endif %}{% if spread %}, "
+        "{spread}{% endif %}{% if ended %}; budget ended: {ended}{% endif %}",
         figure=str(time),
         sure=_sure(time),
         n=time.interval.n,
@@ -269,21 +299,22 @@ def _ended(summary: Summary, time: Known, values: FloatArray) -> Message | None:
         return None
     used = summary.neighbours
     if n >= FEWEST_FOR_QUANTILES and used is not None and used >= NOTABLE_NEIGHBOURS:
-        return message("run.ended.neighbours", share=Amount(used, "share"))
+        return message("neighbours used {share} of the CPUs", share=Amount(used, "share"))
     if stop.why in ("drifts", "jumps"):
-        return message(f"run.ended.{stop.why}")
+        return message(_ENDED_TEXTS[stop.why])
     if n < first_look(summary.stopping.quantile):
-        return message("run.ended.few", n=n)
+        return message("only {n | counted('trial')} fitted", n=n)
     if stop.why == "remembers" or reached is None:
-        return message("run.ended.remembers")
+        return message("trials are autocorrelated")
     p10, p90 = p10_and_p90(values)
     share = None if math.isinf(p90) else Amount((p90 - p10) / median(values), "share")
-    return message("run.ended.spread", share=share)
+    return message("trials vary{% if share %} by {share} (p10–p90){% endif %}", share=share)
 
 
 def _asked(known: Known, time_metric: str) -> Message:
     return message(
-        "run.asked",
+        "{figure}{% if name %} {name}{% endif %}{% if sure %} ({sure}{% if early %}, in this "
+        "session{% endif %}){% else %}, no interval{% endif %}{% if why %}: {why}{% endif %}",
         figure=str(known),
         name=None if known.metric == time_metric else known.name,
         sure=_sure(known),
@@ -298,25 +329,37 @@ def _resources(summary: Summary) -> Message:
         source = summary.whole(metric)
         if source is not None:
             middle = median(summary.values(metric, source))
-            name = message(f"run.resource_name.{metric}")
+            name = message(_RESOURCE_NAME_TEXTS[metric])
             amount = Amount(middle, unit_of(metric))
             # The command's own is a small part of what its services on the hosts do for it.
             hosts = summary.values("hosts_cpu_ns", OF_HOSTS) if metric == "cpu_ns" else np.zeros(0)
             of_hosts = Amount(median(hosts), "ns") if len(hosts) else None
-            parts.append(message("run.resource", name=name, amount=amount, hosts=of_hosts))
+            parts.append(message(_RESOURCE, name=name, amount=amount, hosts=of_hosts))
     for metric in summary.printed:
         middle = median(summary.values(metric, PRINTED))
         stem = metric.removesuffix(f"_{unit_of(metric)}")
         amount = Amount(middle, unit_of(metric))
-        parts.append(message("run.resource", name=stem, amount=amount, hosts=None))
+        parts.append(message(_RESOURCE, name=stem, amount=amount, hosts=None))
     ready = summary.values("services_ready_ns", SUPERVISED)
     if len(ready):
-        parts.append(message("run.ready", amount=Amount(median(ready), "ns")))
+        parts.append(
+            message(
+                "services ready after {amount} (not in the time)",
+                amount=Amount(median(ready), "ns"),
+            )
+        )
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None and not len(ready):
-        parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
+        parts.append(
+            message("launch {amount} (not in the time)", amount=Amount(float(launch), "ns"))
+        )
     ended = {"ended": len(summary.results.good)} if summary.killed and summary.results.good else {}
-    return message("run.uses", parts=parts, **ended)
+    return message(
+        "{% if ended is defined %}{ended | counted('run')} that ended: {% endif %}"
+        "{parts | join(', ')}",
+        parts=parts,
+        **ended,
+    )
 
 
 def _trust(summary: Summary, time: Known) -> Entry:
@@ -329,15 +372,21 @@ def _trust(summary: Summary, time: Known) -> Entry:
     label: str = found.verdict
     if refusals:
         label = label if label == "DOUBT" else "Trust"
-        said = message("run.refused", refusals=refusals)
+        said = message("{refusals | join('; ')}", refusals=refusals)
     elif time.is_open:
-        label, said = "Trust", message("run.open")
+        label, said = (
+            "Trust",
+            message("the median's interval is open, since runs exceeded the time limit"),
+        )
     elif found.extent is None:
-        label, said = "Trust", message("run.no_interval", why=time.interval.refusal)
+        label, said = (
+            "Trust",
+            message("no interval of the median: {why}", why=time.interval.refusal),
+        )
     else:
         said = found.claim if found.verdict == "TRUST" else _doubt(summary, found)
     disturbed = disturbance.said(summary.disturbance)
-    return Entry(label, message("run.trust", said=said, disturbed=disturbed))
+    return Entry(label, message("{said}; {disturbed}", said=said, disturbed=disturbed))
 
 
 def _doubt(summary: Summary, found: Trust) -> Message:
@@ -347,12 +396,15 @@ def _doubt(summary: Summary, found: Trust) -> Message:
     reason = found.grounds[0]
     if reason.kind != "imprecise":
         n = len(summary.of_levels.good)
-        return message("run.doubt", extent=Amount(found.extent, "share"), why=why(reason, n))
+        return message(
+            "± {extent}, but {why}", extent=Amount(found.extent, "share"), why=why(reason, n)
+        )
     more, seconds = summary.more_trials
     if not summary.is_of_time or not more:
         return why(reason, len(summary.of_levels.good))
     return message(
-        "run.imprecise",
+        "± {half}: about {more | counted('more trial')} for ± {target}{% if time %}, {time}"
+        "{% endif %}",
         half=reason.said.args["half"],
         target=reason.said.args["target"],
         more=more,
@@ -364,7 +416,7 @@ def _notes(summary: Summary, time: Known, kept: Path | None) -> Iterator[Said | 
     """Yield what else limits the figures."""
     if summary.by_hand:
         asked, n = summary.stopping.trials, len(summary.good)
-        yield message("run.by_hand", asked=asked, n=n, kept=kept is not None)
+        yield message(phrases.RUN_BY_HAND, asked=asked, n=n, kept=kept is not None)
     yield from summary.warnings
     yield disturbance.lost(summary.results.values(*disturbance.LOST)["value"], len(summary.trials))
     yield disturbance.switch_records(summary.results)
@@ -387,9 +439,9 @@ def refused(summary: Summary) -> Message | None:
     if stop is None:
         return None
     if summary.is_only_dependent:
-        return message("run.dependent", refusal=stop.refusal)
+        return message("{refusal}; the interval is adjusted for it", refusal=stop.refusal)
     if stop.refusal and stop.reason not in ("target", "fixed"):
-        return message("run.refusal", refusal=stop.refusal)
+        return message("target not reached: {refusal}", refusal=stop.refusal)
     return None
 
 
@@ -402,7 +454,8 @@ def missed(summary: Summary) -> Message | None:
     if summary.reached <= stop.target:
         return None
     return message(
-        "run.missed",
+        "target not reached: ± {reached} instead of ± {target}; about "
+        "{more | counted('more trial')}{% if time %}, {time}{% endif %}",
         reached=Amount(summary.reached, "share"),
         target=Chosen(stop.target),
         more=more,

@@ -19,6 +19,7 @@ from tare.experiment.metrics import DRIVER, PRINTED, TIME, waited_for
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.results import COUNTED
 from tare.experiment.specification import Stopping
+from tare.results import phrases
 from tare.results.message import Message, message
 from tare.results.report import Entry
 
@@ -122,11 +123,16 @@ class Summary:
         """What is short of what was asked for: good trials, or a command that mostly works."""
         asked = self.stopping.trials
         if asked is not None and not self.is_complete and not self.by_hand:
-            return message("run.short", good=len(self.good), asked=asked)
+            return message("{good} of {asked} trials are good", good=len(self.good), asked=asked)
         if self.stop is not None and self.stop.reason == "failed":
-            return message("run.given_up", good=len(self.good))
+            return message(
+                "it was given up with {good | counted('good trial')}, because it kept failing",
+                good=len(self.good),
+            )
         often = failing_often(zip(self.trials["session"], self.trials["status"], strict=True))
-        return None if often is None else message("run.often", failed=often[0], trials=often[1])
+        return (
+            None if often is None else message(phrases.RUN_OFTEN, failed=often[0], trials=often[1])
+        )
 
     @cached_property
     def failed(self) -> list[Failure]:
@@ -140,7 +146,10 @@ class Summary:
         if not failed:
             return None
         return message(
-            "run.failed", failed=failed, trials=len(self.trials), reasons=reasons(self.failed)
+            "{failed} of {trials} trials, left out: {reasons}",
+            failed=failed,
+            trials=len(self.trials),
+            reasons=reasons(self.failed),
         )
 
     @property
@@ -308,5 +317,13 @@ def _load(results: Results) -> Iterator[Entry]:
     if (said := service_load.backlog([one])) is not None:
         yield Entry("Backlog", said)
     times, few = service_load.times(one), service_load.few([one])
-    yield Entry("Tail", message("service_load.tail", times=times, few=few))
+    yield Entry(
+        "Tail",
+        message(
+            "response times {times | join(', ')}; quantiles are medians of trials{% if few %}; "
+            "{few}{% endif %}",
+            times=times,
+            few=few,
+        ),
+    )
     yield Entry("Driver", service_load.generator(one))

@@ -9,7 +9,25 @@ from tare.experiment.task_sets.outcomes import Pair, pairs
 from tare.features.tasks.configurations import ScoredRuns
 from tare.features.tasks.runs import Configuration, Runs
 from tare.features.tasks.specification import TaskSet
+from tare.results import phrases
 from tare.results.message import Amount, Message, message
+
+_RUNS_TEXTS = {
+    "lost": (
+        "{n | counted('run')} {% if n == 1 %}was{% else %}were{% endif %} lost by the "
+        "platform{% if why %}; the last one: {why}{% endif %}"
+    ),
+    "unchecked": (
+        "{n | counted('run')} could not be checked{% if why %}; the last one: {why}{% endif %}"
+    ),
+}
+_GIVEN_TEXTS = {
+    "timeout": "the time limit",
+    "enforce": "what is enforced",
+    "parallel": "the number of runs at a time",
+    "cpus": "the CPUs of each run",
+    "judged": "how outputs are judged",
+}
 
 #: Names in a sentence.
 _MOST_SAID = 4
@@ -24,7 +42,9 @@ def caveats(runs: Runs, some: Sequence[ScoredRuns]) -> Iterator[Message]:
     waited = {one.label: share for one in some if (share := one.waited) > MOST_WAITED}
     if waited:
         yield message(
-            "tasks.waited",
+            "{name or n ~ ' of ' ~ of ~ ' configurations'}: runs waited for a CPU for "
+            "{% if not name %}{least} to {% endif %}{most} of their wall time, as others "
+            "used it; wall times are too long",
             name=next(iter(waited)) if len(waited) == 1 else None,
             n=len(waited),
             of=len(some),
@@ -32,11 +52,17 @@ def caveats(runs: Runs, some: Sequence[ScoredRuns]) -> Iterator[Message]:
             most=Amount(max(waited.values()), "share"),
         )
     if len(runs.folders) > 1:
-        yield message("tasks.sessions", n=len(runs.folders))
+        yield message(
+            "the {n} folders were run at different times: whatever differed between these "
+            "times is in the differences between them, and not in the intervals",
+            n=len(runs.folders),
+        )
     for one in runs.folders:
         if one.replaced:
             yield message(
-                "tasks.replaced",
+                "in {folder}, {n | counted('task')} with another input or answer than before "
+                "count as tasks of their own: {names | listing}{% if n > names | length %} "
+                "and others{% endif %}",
                 n=len(one.replaced),
                 folder=one.name,
                 names=one.replaced[:_MOST_SAID],
@@ -44,7 +70,7 @@ def caveats(runs: Runs, some: Sequence[ScoredRuns]) -> Iterator[Message]:
     counts = {one.label: int((one.outcomes.runs > 0).sum()) for one in some}
     if len(runs.folders) > 1 and len({*counts.values()}) > 1:
         least, most = min(counts.values()), max(counts.values())
-        yield message("tasks.other_tasks", least=least, most=most)
+        yield message(phrases.TASKS_OTHER_TASKS, least=least, most=most)
     compared = pairs(some)
     alike: dict[tuple[str, ...], list[Pair]] = {}
     for pair in compared:
@@ -53,18 +79,22 @@ def caveats(runs: Runs, some: Sequence[ScoredRuns]) -> Iterator[Message]:
             alike.setdefault(what, []).append(pair)
     for what, own in alike.items():
         yield message(
-            "tasks.otherwise",
+            "{first} and {second} differ in {what | listing} as well{% if more %}, and "
+            "{more | counted('more pair')} in the same{% endif %}",
             first=own[0].first.label,
             second=own[0].second.label,
             more=len(own) - 1,
-            what=[message(f"tasks.given.{name}") for name in what],
+            what=[message(_GIVEN_TEXTS[name]) for name in what],
         )
     used = {one.number for pair in compared for one in (pair.first, pair.second)}
     alone = [one.label for one in some if one.number not in used and one.broken is None]
     if compared and alone:
-        yield message("tasks.alone", names=alone)
+        yield message(
+            "{names | listing}: no other folder has the same, so it is compared with nothing",
+            names=alone,
+        )
     if len(runs.machines) > 1:
-        yield message("tasks.machines", n=len(runs.machines))
+        yield message("the runs are from {n} different machines", n=len(runs.machines))
 
 
 def _otherwise(runs: Runs, first: Configuration, second: Configuration) -> tuple[str, ...]:
@@ -95,7 +125,9 @@ def broken(some: Sequence[ScoredRuns]) -> Iterator[Message]:
             alike.setdefault(one.broken, []).append(one)
     for why, own in alike.items():
         yield message(
-            "tasks.broken",
+            "{names | listing}: all {n | counted('run')} crashed alike, so "
+            "{% if names | length > 1 %}they are{% else %}it is{% endif %} compared with "
+            "nothing: {why}{% if remedy %}. {remedy}{% endif %}",
             names=[one.label for one in own],
             n=sum(len(one.table) for one in own),
             why=why,
@@ -114,14 +146,29 @@ def unsolved(some: Sequence[ScoredRuns]) -> Iterator[Message]:
         ]
         solves_none = one.outcomes.runs.sum() > 1 and not one.outcomes.times_solved.any()
         if one.broken is None and solves_none and others and (how := remedy(one)):
-            yield message("tasks.unsolved", name=one.label, other=others[0].label, remedy=how)
+            yield message(
+                "{name} solves none of the tasks, {other} most of them: it may miss files, "
+                "so the comparison may be one of the set-up. {remedy}",
+                name=one.label,
+                other=others[0].label,
+                remedy=how,
+            )
 
 
 def remedy(*some: ScoredRuns) -> Message | None:
     """Return how to show files to programs that may miss them; None: they see this machine's."""
     platforms_of = [one.configuration.levels.get("platform", "bare") for one in some]
     layers = [layer for layer in map(platforms.showing, platforms_of) if layer is not None]
-    return message("tasks.show", layers=list(dict.fromkeys(layers))) if layers else None
+    return (
+        message(
+            'show = "/FOLDER" under {% for layer in layers %}[platforms.{layer}]'
+            "{% if not loop.last %} and {% endif %}{% endfor %} in the file shows it more than "
+            "the system's directories and the files that its command names",
+            layers=list(dict.fromkeys(layers)),
+        )
+        if layers
+        else None
+    )
 
 
 def missing(runs: Runs, some: Sequence[ScoredRuns]) -> Iterator[Message]:
@@ -130,7 +177,9 @@ def missing(runs: Runs, some: Sequence[ScoredRuns]) -> Iterator[Message]:
         there = sum(len(one.table) for one in some if one.configuration.folder == place)
         if folder.planned is not None and there < folder.planned:
             yield message(
-                "tasks.not_run",
+                "{n} of {of} runs{% if folder %} of {folder}{% endif %} are missing: the set "
+                "still runs, was interrupted, or lost its platform. tare tasks run FILE "
+                "--resume does them",
                 n=folder.planned - there,
                 of=folder.planned,
                 folder=folder.name if len(runs.folders) > 1 else None,
@@ -142,4 +191,4 @@ def failed(runs: Runs) -> Iterator[Message]:
     for result in ("lost", "unchecked"):
         rows = runs.table.where(result=result)
         if len(rows):
-            yield message(f"tasks.{result}_runs", n=len(rows), why=rows["why"][-1])
+            yield message(_RUNS_TEXTS[result], n=len(rows), why=rows["why"][-1])

@@ -7,6 +7,8 @@ import math
 from tare.features.tasks.specification import MOST_OUTPUT_BYTES, TaskSet
 from tare.results.message import Message, message
 
+_DIFFERS_TEXT = "line {line}: “{got}” instead of “{expected}”"
+
 #: Shown of a word that differs.
 MOST_SHOWN = 40
 _PIECE = 1 << 16
@@ -28,14 +30,14 @@ def difference(output: bytes, expected: bytes, asked: TaskSet) -> Message | None
     for place, (own, other) in enumerate(zip(got, wanted, strict=False)):
         if own != other and not (asked.compare == "numeric" and _near(own, other, asked.tolerance)):
             return message(
-                "tasks.differs.text",
+                _DIFFERS_TEXT,
                 line=_line_of(output, place),
                 expected=_shown(other),
                 got=_shown(own),
             )
     if len(got) == len(wanted):
         return None
-    return message("tasks.differs.words", words=len(got), of=len(wanted))
+    return message("{words | counted('word')} instead of {of}", words=len(got), of=len(wanted))
 
 
 def _near(own: bytes, other: bytes, tolerance: float) -> bool:
@@ -59,9 +61,11 @@ def _first_byte(output: bytes, expected: bytes) -> Message:
     at = next((i for i in pieces if output[i : i + _PIECE] != expected[i : i + _PIECE]), both)
     at = next((i for i in range(at, min(at + _PIECE, both)) if output[i] != expected[i]), both)
     if at == both and len(output) != len(expected):
-        return message("tasks.differs.bytes", bytes=len(output), of=len(expected))
+        return message(
+            "{bytes | counted('byte')} instead of {of}", bytes=len(output), of=len(expected)
+        )
     return message(
-        "tasks.differs.text",
+        _DIFFERS_TEXT,
         line=output.count(b"\n", 0, at) + 1,
         expected=_shown(expected[at : at + MOST_SHOWN]),
         got=_shown(output[at : at + MOST_SHOWN]),

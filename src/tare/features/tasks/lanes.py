@@ -28,6 +28,10 @@ from tare.features.tasks.specification import (
 )
 from tare.results.message import Message, Said, message
 
+_ENDED = "{what}{% if said %}: {said}{% endif %}"
+_ANSWER_CHANGED = "the expected output is another than when the set was read"
+_ANSWER_GONE = "the expected output cannot be read any more: {why}"
+
 #: Metrics that are kept of every run.
 KEPT = frozenset({
     "wall_ns", "cpu_ns", "memory_bytes", "exit_code", "signal", "involuntary_switches", "wait_ns",
@@ -161,7 +165,7 @@ class Running:
             raise AgentError(self.fault.message)
         if self.fault.kind == "signal" and signal.SIGKILL in self.values.get("signal", {}).values():
             result = "killed"
-        said = message("tasks.ended", what=self.fault.message, said=self._last_words())
+        said = message(_ENDED, what=self.fault.message, said=self._last_words())
         return Ended(result, said, self.values)
 
     def verdict(self) -> Ended:
@@ -173,8 +177,8 @@ class Running:
         said = self._last_words()
         code = next(iter(self.values.get("exit_code", {}).values()), None)
         if fault.kind == "exit" and code in _WRONG:
-            return Ended("wrong", message("tasks.checker.wrong", said=said), values)
-        return Ended("unchecked", message("tasks.ended", what=fault.message, said=said), values)
+            return Ended("wrong", message("{said or 'the checker says so'}", said=said), values)
+        return Ended("unchecked", message(_ENDED, what=fault.message, said=said), values)
 
     def _last_words(self) -> str | None:
         assert self.fault is not None
@@ -186,7 +190,10 @@ class Running:
         """Return the result of a run whose output was truncated; None: it was not."""
         if len(self.output) < MOST_OUTPUT_BYTES:
             return None
-        why = message("tasks.output.large", mib=MOST_OUTPUT_BYTES >> 20)
+        why = message(
+            "its output has more than {mib} MiB, which is all that is kept for a checker",
+            mib=MOST_OUTPUT_BYTES >> 20,
+        )
         return Ended("unchecked", why, self.values)
 
     def unanswered(self, task: Task) -> Ended | None:
@@ -202,7 +209,9 @@ class Running:
         if isinstance(expected, Unusable):
             return Ended("unchecked", expected.why, self.values)
         if self.limit_bytes == len(self.output):
-            longer = message("tasks.differs.longer", of=len(expected))
+            longer = message(
+                "far longer than the {of | counted('byte')} that are expected", of=len(expected)
+            )
             return Ended("wrong", longer, self.values)
         found = checks.difference(bytes(self.output), expected, asked)
         return Ended("correct" if found is None else "wrong", found, self.values)
@@ -213,8 +222,8 @@ def _changed(task: Task, expected: Path) -> Message | None:
     try:
         digest = files.digest(expected)
     except OSError as error:
-        return message("tasks.answer.gone", why=error.strerror)
-    return message("tasks.answer.changed") if task.answer not in (None, digest) else None
+        return message(_ANSWER_GONE, why=error.strerror)
+    return message(_ANSWER_CHANGED) if task.answer not in (None, digest) else None
 
 
 class Unusable(NamedTuple):
@@ -241,9 +250,9 @@ def answer(task: Task) -> bytes | Unusable:
         with files.open_plain(Path(task.expected), links=True) as file:
             expected = file.read(MOST_EXPECTED_BYTES + 1)
     except OSError as error:
-        return Unusable(message("tasks.answer.gone", why=error.strerror))
+        return Unusable(message(_ANSWER_GONE, why=error.strerror))
     if len(expected) > MOST_EXPECTED_BYTES:
-        return Unusable(message("tasks.answer.large"), is_large=True)
+        return Unusable(message("the expected output has become too large"), is_large=True)
     if task.answer not in (None, hashlib.sha256(expected).hexdigest()):
-        return Unusable(message("tasks.answer.changed"))
+        return Unusable(message(_ANSWER_CHANGED))
     return expected

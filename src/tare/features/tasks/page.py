@@ -14,6 +14,7 @@ from tare.features.tasks.caveats import caveats, failed, missing
 from tare.features.tasks.configurations import Metric, ScoredRuns, scored
 from tare.features.tasks.runs import Runs
 from tare.render.large_table import LargeTable
+from tare.results import phrases
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import each, message
 from tare.results.report import Origin, Report, Section
@@ -35,7 +36,7 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
     ranking, compared = rank_by_design(some)
     found = findings(some, runs.tasks, ranking, compared)
     figures = {"faster": scatters(compared)}
-    question = message("tasks.question.runs")
+    question = message(phrases.TASKS_QUESTION_RUNS)
     table = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
     names = dict.fromkeys(one.experiment for one in runs.folders)
     questions = {one.question for one in runs.folders if one.question}
@@ -64,7 +65,11 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
         calm="No run was lost.",
         rest=f"{command} --json -",
     )
-    note = message("tasks.note.columns", time=some[0].time.title)
+    note = message(
+        "Of so many configurations it has the result and the {time} alone; tare tasks export "
+        "DIR --file runs.csv has all",
+        time=some[0].time.title,
+    )
     return report, {RUNS: every_task(some, runs.tasks, compared, note)}
 
 
@@ -108,7 +113,7 @@ def _setup(runs: Runs, some: Sequence[ScoredRuns]) -> Table:
             "judged": asked and (shlex.join(asked.checker) if asked.checker else asked.compare),
         })  # fmt: skip
     return Table(
-        title=message("tasks.table.setup"),
+        title=message("How runs were made"),
         columns=(
             Column(key="name", title="configuration"),
             Column(key="command", title="command"),

@@ -229,7 +229,15 @@ class _Session:
                 "it must end with 0 for correct, 1 or 2 for wrong",
             )
         if ended.result == "wrong":
-            self._note(message("tasks.checker.tried", task=task.name, why=ended.why))
+            self._note(
+                message(
+                    "the checker does not call the expected output of {task} correct{% if why %}"
+                    ": {why}{% endif %}. If that file is what a program should write, it fails "
+                    "all programs",
+                    task=task.name,
+                    why=ended.why,
+                )
+            )
 
     def _next(self, lane: _Lane, missing: Iterator[Work]) -> bool:
         """Begin the next run in a lane; False: there is none."""
@@ -382,7 +390,7 @@ class _Session:
             self.again.add(running.work)
             self._start(lane, running.work)
             return
-        why = message("tasks.ends_agent", why=error.message)
+        why = message("what ran it was ended under it, twice: {why}", why=error.message)
         ended = Ended("killed", why, running.values)
         self._keep(lane, running.work, running.run, running.began_ns, ended)
 
@@ -450,7 +458,8 @@ class _Session:
             cell = self.plan.cells[work.cell]
             self._note(
                 message(
-                    "tasks.given_up", workload=cell.workload.name, platform=cell.platform,
+                    "{workload} on {platform} is given up after runs that its platform lost: "
+                    "{why}", workload=cell.workload.name, platform=cell.platform,
                     why=error.message,
                 )
             )  # fmt: skip
@@ -470,7 +479,9 @@ class _Session:
             at = self.plan.cells[cell]
             self._note(
                 message(
-                    "tasks.cannot_start", workload=at.workload.name, platform=at.platform,
+                    "{workload} on {platform} is given up: its first {n | counted('run')} "
+                    "ended with exit code {code}, by which a shell reports a program that it "
+                    "cannot start", workload=at.workload.name, platform=at.platform,
                     n=FIRST_RUNS, code=int(code),
                 )
             )  # fmt: skip

@@ -75,10 +75,17 @@ def prepare(
         experiment, here, skip=skip_missing or experiment.skip_missing
     )
     if (shared := _shared_cores(here, asked.cpus, asked.parallel)) > 0:
-        said = message("tasks.shared_cores", lanes=shared)
+        said = message(
+            "{lanes} of the runs at a time share a core with another one, as its hardware threads",
+            lanes=shared,
+        )
         notes = [*notes, journal.Note(message=words(said))]
     if read := hiding.readable(cells, tasks, experiment.platforms, user):
-        said = message("tasks.answers_readable", platforms=read)
+        said = message(
+            "programs on {platforms | listing} can read the expected outputs: "
+            "docs/how-to/tasks.md says which platforms hide them",
+            platforms=read,
+        )
         notes = [*notes, journal.Note(message=words(said))]
     plan = Plan(
         experiment=experiment,

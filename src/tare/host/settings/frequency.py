@@ -5,6 +5,13 @@ from __future__ import annotations
 from tare.host.kernel_files import KernelFiles
 from tare.results.message import Message, message
 
+_NO_FREQUENCY_TEXTS = {
+    "setting": "the driver of this processor has no such setting",
+    "hypervisor": "no cpufreq directory: the hypervisor controls the frequency",
+    "sysfs": "sysfs is not visible here",
+    "driver": "no cpufreq directory: there is no driver, or the firmware controls the frequency",
+}
+
 FOLDER = "/sys/devices/system/cpu/cpu*/cpufreq"
 
 
@@ -16,4 +23,4 @@ def absence(kernel: KernelFiles) -> Message:
         why = "hypervisor"
     else:
         why = "driver" if kernel.exists("/sys/devices/system/cpu/cpu0") else "sysfs"
-    return message(f"doctor.no_frequency.{why}")
+    return message(_NO_FREQUENCY_TEXTS[why])

@@ -37,7 +37,7 @@ class IdleStates(Setting):
         source="Documentation/admin-guide/pm/cpuidle.rst; Documentation/power/pm_qos_interface.rst",
     )
     order = 24
-    effect = message("doctor.idle_states.effect")
+    effect = message("some 100 µs after every wait")
     wanted = "0"
 
     def examine(self, view: View) -> Diagnosis:
@@ -49,20 +49,30 @@ class IdleStates(Setting):
             if latency is not None and kernel.number(f"{state}/disable") == 0:
                 states[kernel.read(f"{state}/name") or state.rpartition("/")[2]] = latency
         if not states:
-            return unknown(message(f"doctor.idle_states.{'virtual' if view.virtual() else 'none'}"))
+            return unknown(
+                message(
+                    "the hypervisor decides how deep virtual CPUs sleep"
+                    if view.virtual()
+                    else "no idle states are visible here"
+                )
+            )
         held = self.read(kernel)
         if held is not None and held.isdigit() and int(held) < max(states.values()):
-            return ok(message("doctor.idle_states.held", latency=f"{held} µs"))
+            return ok(message("limited to {latency} by a process", latency=f"{held} µs"))
         name = max(states, key=lambda one: states[one])
-        value = message("doctor.idle_states.value", state=name, latency=f"{states[name]} µs")
+        value = message(
+            "down to {state}, which takes {latency} to leave",
+            state=name,
+            latency=f"{states[name]} µs",
+        )
         if states[name] <= LIMIT_US:
             return ok(value)
         return fail(
             value,
             "times",
             "network",
-            why=message("doctor.idle_states.wakes"),
-            change=message("doctor.idle_states.set"),
+            why=message("after a wait for a pipe, a disk or a packet, a sleeping CPU must wake up"),
+            change=message("sudo cpupower idle-set -D 10"),
             fix={"idle_states": "0"},
         )
 

@@ -37,23 +37,31 @@ class Interrupts(Setting):
         "Documentation/trace/osnoise-tracer.rst, whose example has them at 1 to 5 µs",
     )
     order = 42
-    effect = message("doctor.interrupts.effect")
+    effect = message("2 to 5 µs each, more with the work that a packet or a block brings")
     wanted = "0"
 
     def examine(self, view: View) -> Diagnosis:
         """Count devices' interrupts on each CPU over a moment."""
         if view.before is None or view.after is None or not view.after.interrupts:
             watched = not view.kernel.lines("/proc/interrupts")
-            return unknown() if watched else unknown(message("doctor.interrupts.quick"))
+            return unknown() if watched else unknown(message("not counted (--quick)"))
         rates, devices = _rates(view)
         running = any(process.name == DAEMON for process in view.after.processes.values())
         if not rates:
-            return ok(message("doctor.interrupts.none", balanced=running))
+            return ok(
+                message(
+                    "no device needs any at the moment{% if balanced %}; irqbalance moves them"
+                    "{% endif %}",
+                    balanced=running,
+                )
+            )
         busiest = sorted(rates, key=lambda cpu: -rates[cpu])[:MOST_CPUS]
         value = message(
-            "doctor.interrupts.value",
+            "{% if rates %}{rates | join(', ')}{% else %}less than one a second{% endif %} "
+            "(most: {devices | join(', ')}){% if balanced %}; irqbalance moves them"
+            "{% endif %}",
             rates=[
-                message("doctor.interrupts.rate", hz=round(rates[cpu]), cpu=str(cpu))
+                message("{hz} a second on CPU {cpu}", hz=round(rates[cpu]), cpu=str(cpu))
                 for cpu in sorted(busiest)
                 if rates[cpu] >= 1
             ],
@@ -67,8 +75,10 @@ class Interrupts(Setting):
             value,
             "times",
             "network",
-            why=message("doctor.interrupts.serves", cpu=str(busiest[0])),
-            change=message("doctor.interrupts.move") if several else None,
+            why=message("CPU {cpu} also serves devices", cpu=str(busiest[0])),
+            change=message("sudo tare doctor --fix interrupts=0   (measure on the others)")
+            if several
+            else None,
             fix={"interrupts": "0"} if several and busiest[0] != 0 else None,
         )
 

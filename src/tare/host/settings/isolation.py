@@ -15,6 +15,11 @@ from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import message
 
+_ISOLATION_TEXTS = {
+    "hold": "sudo tare doctor --fix isolation={cpu} -- COMMAND",
+    "boot": "boot with isolcpus={cpu} nohz_full={cpu} rcu_nocbs={cpu}, which isolates CPU {cpu}",
+}
+
 CPU = "/sys/devices/system/cpu"
 ONLINE = f"{CPU}/online"
 ISOLATED = "cpuset.cpus.isolated"
@@ -36,7 +41,9 @@ class Isolation(Setting):
         "(cpuset.cpus.partition)",
     )
     order = 41
-    effect = message("doctor.isolation.effect")
+    effect = message(
+        "a tick costs 1 to 5 µs, 100 to 1,000 times a second; another task, its time slice"
+    )
     wanted = "1"
 
     def examine(self, view: View) -> Diagnosis:
@@ -52,14 +59,20 @@ class Isolation(Setting):
                 "rcu_nocbs": re.search(r"rcu_nocbs=\S", command_line or ""),
             }
             missing = [name for name, there in left.items() if not there]
-            value = message("doctor.isolation.value", cpus=cpu_list(isolated), missing=[*missing])
+            value = message(
+                "CPUs {cpus} are isolated{% if missing %}, without {missing | listing}{% endif %}",
+                cpus=cpu_list(isolated),
+                missing=[*missing],
+            )
             return ok(value)
         change = None
         if len(online := view.online()) > 1:
             how = "hold" if self.names(kernel) else "boot"
-            change = message(f"doctor.isolation.{how}", cpu=str(online[-1]))
-        why = message("doctor.isolation.anything")
-        return warn(message("doctor.isolation.none"), "times", why=why, change=change)
+            change = message(_ISOLATION_TEXTS[how], cpu=str(online[-1]))
+        why = message(
+            "the scheduler may put anything on the measuring CPU, and its timer ticks there"
+        )
+        return warn(message("no CPU is isolated"), "times", why=why, change=change)
 
     def names(self, kernel: KernelFiles) -> list[str]:
         """Return the root's list of controllers, where that of CPUs is one of version 2."""

@@ -12,8 +12,12 @@ UNIT = FileSetting(
         source="Documentation/admin-guide/mm/ksm.rst; measured: a copy on write takes 1.8–2.0 µs",
     ),
     order=34,
-    effect=message("doctor.ksm.effect"),
-    why=message("doctor.ksm.why"),
+    effect=message(
+        "about 2 µs at the first write to each merged page, and a daemon that scans memory"
+    ),
+    why=message(
+        "a first write to a merged page copies it, which also reveals who has the same page"
+    ),
     wanted="off",
     files=("/sys/kernel/mm/ksm/run",),
     words={"off": "0", "on": "1", "unmerge": "2"},

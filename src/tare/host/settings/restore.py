@@ -162,12 +162,21 @@ def remnants(kernel: KernelFiles | None = None) -> list[Remnant]:
 
 def _what(kept: Kept, kernel: KernelFiles) -> Message:
     if kept.boot_id != _boot(kernel):
-        return message("settings.left.rebooted", settings=[*kept.saved])
+        return message(
+            "note of settings that the reboot put back ({settings | join(', ')})",
+            settings=[*kept.saved],
+        )
     settings = []
     for setting, saved in kept.saved.items():
         was = dict.fromkeys(f"{Path(name).name} {text}" for name, text in saved.items())
-        settings.append(message("settings.left.setting", setting=setting, was=[*was]))
-    return message("settings.left.changed", settings=settings)
+        settings.append(
+            message(
+                "{setting}{% if was %} ({was | join(' and ')} again){% endif %}",
+                setting=setting,
+                was=[*was],
+            )
+        )
+    return message("change of {settings | join(', ')}", settings=settings)
 
 
 def _clean(kept: Kept, kernel: KernelFiles) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare.errors import ExperimentError, PlatformError
+from tare.host import phrases
 from tare.host.check import Check, Diagnosis, Purpose, Verdict, fail, ok, unknown
 from tare.host.kernel_files import KernelFiles
 from tare.host.view import View
@@ -118,7 +119,7 @@ class FileSetting(Setting):
     good: tuple[str, ...]
     bad_for: tuple[Purpose, ...]
     verdict: Verdict = "fail"
-    why_absent: Callable[[KernelFiles], Message] = lambda kernel: message("doctor.not_visible")
+    why_absent: Callable[[KernelFiles], Message] = lambda kernel: message(phrases.NOT_VISIBLE)
     #: Raises PlatformError where the effect of a value is not there.
     effect_of: Callable[[KernelFiles, str], None] | None = None
 
@@ -127,7 +128,7 @@ class FileSetting(Setting):
         now = self.read(view.kernel)
         if now is None:
             return unknown(self.why_absent(view.kernel))
-        value = message("doctor.setting.value", value=now)
+        value = message("{value}", value=now)
         return ok(value) if now in self.good else self.bad(view.kernel, value)
 
     def bad(self, kernel: KernelFiles, value: Message) -> Diagnosis:
@@ -139,7 +140,7 @@ class FileSetting(Setting):
             value,
             *self.bad_for,
             why=self.why,
-            change=message("doctor.setting.change", text=written, file=pattern),
+            change=message("echo {text} | sudo tee {file}", text=written, file=pattern),
             fix={name: self.wanted},
             verdict=self.verdict,
         )

@@ -24,12 +24,16 @@ class Threads(FileSetting):
         if control is None and not kernel.glob(SIBLINGS):
             return unknown()
         if shared:
-            value = message("doctor.smt.value", cores=[*shared[:4]], more=len(shared) > 4)
+            value = message(
+                "on: {cores | join('; ')}{% if more %} …{% endif %} share a core each",
+                cores=[*shared[:4]],
+                more=len(shared) > 4,
+            )
             return self.bad(kernel, value)
         if view.virtual():
-            why = message("doctor.smt.hypervisor")
-            return warn(message("doctor.smt.not_shown"), "parallel", why=why)
-        return ok(message(f"doctor.smt.{'off' if control in ('off', 'forceoff') else 'none'}"))
+            why = message("the hypervisor may run two virtual CPUs on one core without showing it")
+            return warn(message("none shown"), "parallel", why=why)
+        return ok(message("off" if control in ("off", "forceoff") else "none"))
 
     def check(self, kernel: KernelFiles, wanted: str) -> None:
         """See that there are threads to switch."""
@@ -67,8 +71,8 @@ UNIT = Threads(
         source="Marr et al., Hyper-Threading Technology Architecture and Microarchitecture, 2002",
     ),
     order=25,
-    effect=message("doctor.smt.effect"),
-    why=message("doctor.smt.why"),
+    effect=message("both threads together do up to 1.3 of one: each is slower by a third or more"),
+    why=message("two workers can share the units and caches of one core, and observe each other"),
     wanted="off",
     files=(FILE,),
     words={"on": "on", "off": "off"},

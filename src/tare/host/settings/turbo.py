@@ -58,8 +58,10 @@ UNIT = Turbo(
         source="Documentation/admin-guide/pm/intel_pstate.rst, cpufreq.rst (boost)",
     ),
     order=22,
-    effect=message("doctor.turbo.effect"),
-    why=message("doctor.turbo.why"),
+    effect=message("+20 to +60 % with one busy core, less with each further one"),
+    why=message(
+        "the frequency depends on how many cores are busy, and on the heat of earlier work"
+    ),
     wanted="off",
     files=(
         INTEL,

@@ -16,6 +16,11 @@ from tare.results.message import Message, message
 if TYPE_CHECKING:
     from tare.measure.baseline.stored import Baseline, Session
 
+_BASELINE_TEXTS = {
+    "unknown": "unknown",
+    "not_set": "not set",
+}
+
 #: Memory that the kernel keeps for itself changes from boot to boot.
 _ABOUT = {"memory_bytes": 0.01}
 #: Differences that one message names.
@@ -40,7 +45,8 @@ def check(path: Path, stored: Baseline, now: Session, asked: dict[str, str]) -> 
 def refusal(path: Path, unlike: Sequence[Message], hint: str) -> StoreError:
     """Say what differs."""
     told = message(
-        "baseline.other_conditions",
+        "{path} was measured under other conditions: {unlike | join('; ')}{% if more %}; and "
+        "{more} more{% endif %}",
         path=str(path),
         unlike=unlike[:_MOST_NAMED],
         more=max(0, len(unlike) - _MOST_NAMED),
@@ -69,9 +75,13 @@ def disagreements(stored: Baseline, now: Session) -> list[Message]:
     for session in stored.sessions:
         unlike = apart(session.network, now.network)
         if unlike is not None:
-            found.setdefault("network", message("baseline.network", differences=unlike))
+            found.setdefault(
+                "network", message("the network was another: {differences}", differences=unlike)
+            )
     if changed := machine_changes(stored.sessions, now):
-        found["machine"] = message("baseline.machine", changes=caveats.changes(changed))
+        found["machine"] = message(
+            "the machine changed: {changes}", changes=caveats.changes(changed)
+        )
     return list(found.values())
 
 
@@ -105,9 +115,9 @@ def _agree(name: str, was: Any, value: Any) -> bool:
 
 def _differs(name: str, was: Any, now: Any, absent: Literal["unknown", "not_set"]) -> Message:
     values = [
-        message(f"baseline.{absent}") if value is None else str(value) for value in (was, now)
+        message(_BASELINE_TEXTS[absent]) if value is None else str(value) for value in (was, now)
     ]
-    return message("baseline.fact", name=name, was=values[0], now=values[1])
+    return message("{name} was {was} and is {now}", name=name, was=values[0], now=values[1])
 
 
 def unlike_settings(then: Mapping[str, str], now: Mapping[str, str]) -> list[Message]:

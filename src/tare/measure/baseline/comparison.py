@@ -12,6 +12,7 @@ from tare.experiment.findings.judgement import Difference, Remedy
 from tare.experiment.metrics import ranked, tick
 from tare.measure.baseline.stored import Baseline
 from tare.render.words import text
+from tare.results import phrases
 from tare.results.message import Amount, Message, message
 from tare.statistics.censored import interval_above
 from tare.statistics.intervals import Interval, quantile_interval
@@ -44,7 +45,12 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
     source = next(iter(ranked(stored.metric, common)), None)
     if source is None:
         raise StoreError(
-            text(message("baseline.no_source", metric=stored.metric)),
+            text(
+                message(
+                    "no source of {metric} is common to the baseline and this session",
+                    metric=stored.metric,
+                )
+            ),
             "measure both versions here, interleaved: tare compare './old' './new'",
         )
     series = [s.series(source) for s in stored.sessions]
@@ -68,7 +74,11 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
         basis=Basis(stored.metric, source),
         margin=margin,
         method="Student's prediction interval of one more session's log-median",
-        counted=message("difference.sessions", sessions=len(sessions), trials=len(values)),
+        counted=message(
+            "{sessions | counted('session')} of the baseline, {trials | counted('new trial')}",
+            sessions=len(sessions),
+            trials=len(values),
+        ),
         level_values=(before, values),
         above=(before_above, above),
         medians=(
@@ -86,18 +96,25 @@ def _median(values: FloatArray, tick: float | None) -> Interval:
 
 def _remedy(sessions: Sequence[FloatArray], values: FloatArray, *, known: bool) -> Message:
     if not np.isfinite([np.median(s) for s in (*sessions, values)]).all():
-        return message("difference.longer_limit")
-    interleave = message("difference.remedy.interleave")
+        return message(phrases.DIFFERENCE_LONGER_LIMIT)
+    interleave = message("measure both versions interleaved: tare compare './old' './new'")
     if len(sessions) < FEWEST_SESSIONS:
         return message(
-            "difference.remedy.few_sessions",
+            "the baseline has {sessions | counted('session')}, and how much sessions differ "
+            "is known from {least} on; {interleave}",
             sessions=len(sessions),
             least=FEWEST_SESSIONS,
             interleave=interleave,
         )
     if not known:
-        return message("difference.remedy.few_trials", trials=len(values), least=FEWEST_TRIALS)
+        return message(
+            "{trials | counted('trial')} are too few to know a median; add -n {least}",
+            trials=len(values),
+            least=FEWEST_TRIALS,
+        )
     sd = float(np.std(np.log([np.median(s) for s in sessions]), ddof=1))
     return message(
-        "difference.remedy.sessions_differ", sd=Amount(sd, "share"), interleave=interleave
+        "sessions of the baseline differ by {sd} (SD), so {interleave}",
+        sd=Amount(sd, "share"),
+        interleave=interleave,
     )

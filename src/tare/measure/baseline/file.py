@@ -38,18 +38,22 @@ def read(
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(
-            text(message("baseline.unreadable", path=named, why=error.strerror or "")),
+            text(
+                message(
+                    "cannot read the baseline {path}: {why}", path=named, why=error.strerror or ""
+                )
+            ),
             "tare run --save FILE -- COMMAND…   (writes one, a session each time)",
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
             raise DecodeError(
-                text(message("baseline.too_large", limit=Chosen(_SIZE_LIMIT, "bytes")))
+                text(message("it is larger than {limit}", limit=Chosen(_SIZE_LIMIT, "bytes")))
             )
         found = decode(data, Baseline)
     except DecodeError as error:
         raise StoreError(
-            text(message("baseline.none", path=named, why=str(error))),
+            text(message("{path} is no baseline: {why}", path=named, why=str(error))),
             "name a folder of results, or a file that tare run --save wrote",
         ) from error
     _check(found, path, metric)
@@ -60,21 +64,28 @@ def _check(found: Baseline, path: Path, metric: str) -> None:
     named = str(path)
     if found.version != VERSION:
         told = message(
-            "baseline.version", path=named, layout=str(found.version), known=str(VERSION)
+            "{path} was written by another tare (layout {layout}, this one reads {known})",
+            path=named,
+            layout=str(found.version),
+            known=str(VERSION),
         )
         raise StoreError(text(told), "measure the baseline again")
     values = [v for s in found.sessions for some in (*s.values.values(), s.above) for v in some]
     full = (s.values and (s.above or all(s.values.values())) for s in found.sessions)
     if not all(full) or not values:
         raise StoreError(
-            text(message("baseline.no_trials", path=named)), "measure the baseline again"
+            text(message("{path} has a session without trials", path=named)),
+            "measure the baseline again",
         )
     if not all(np.isfinite(v) and v > 0 for v in values):
         raise StoreError(
-            text(message("baseline.not_positive", path=named)), "measure the baseline again"
+            text(message("{path} has values that are not above 0", path=named)),
+            "measure the baseline again",
         )
     if found.metric != metric:
-        told = message("baseline.metric", path=named, metric=found.metric, other=metric)
+        told = message(
+            "{path} holds {metric}, not {other}", path=named, metric=found.metric, other=metric
+        )
         raise StoreError(text(told), f"--metric {found.metric}")
 
 

@@ -156,7 +156,10 @@ def of(
     ]
     if not sessions:
         raise StoreError(
-            text(message("baseline.no_good_trial", metric=metric)), "choose another --metric"
+            text(
+                message("no session of the baseline has a good trial with {metric}", metric=metric)
+            ),
+            "choose another --metric",
         )
     return Baseline(
         workload=levels["workload"],
@@ -173,11 +176,25 @@ def _choice(cells: Sequence[Mapping[Any, Any]], *, some: bool) -> StoreError:
     )
     if some:
         return StoreError(
-            text(message("baseline.several_cells", n=len(cells), names=names)),
+            text(
+                message(
+                    "the baseline holds {n | counted('cell')} that this could be compared with: "
+                    "{names | listing}",
+                    n=len(cells),
+                    names=names,
+                )
+            ),
             "--baseline-name NAME says which",
         )
     return StoreError(
-        text(message("baseline.no_cell", names=names, platforms=platforms)),
+        text(
+            message(
+                "the baseline holds no cell like this one: it has {names | listing} on "
+                "{platforms | listing}",
+                names=names,
+                platforms=platforms,
+            )
+        ),
         "ask for the same platform, workers and pinning, or name the workload by --baseline-name",
     )
 

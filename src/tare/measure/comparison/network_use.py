@@ -26,7 +26,9 @@ def of_trials(results: Results) -> Message | None:
         return None
     depleted = [d for d in dry if d > 0]
     return message(
-        "run.network.sent",
+        "{sent} sent per trial, with headers{% if depleted %}; a bucket was depleted in "
+        "{depleted} of {trials | counted('trial')}, for {time} (median, sum over hosts)"
+        "{% endif %}",
         sent=Amount(round(8 * median(sent)), "bits"),
         depleted=len(depleted),
         trials=len(dry),
@@ -52,11 +54,19 @@ def of_commands(results: Results) -> list[Message]:
     level = str(results.experiment.factors["network"][0])
     hosts = results.experiment.network.hosts
     bucket = isinstance(parse(results.experiment.shaped(level)), Bucket)
-    said = [message("run.network.shaping", level=level, hosts=hosts, bucket=bucket)]
+    said = [
+        message(
+            "{level}, {hosts | counted('host')}{% if bucket %}; every trial begins with the "
+            "initial budget{% endif %}",
+            level=level,
+            hosts=hosts,
+            bucket=bucket,
+        )
+    ]
     for name, own in found.items():
         sent = of_trials(own)
         if sent is not None:
-            said.append(message("run.network.command", command=name, sent=sent))
+            said.append(message("{command}: {sent}", command=name, sent=sent))
     return said
 
 

@@ -11,6 +11,7 @@ from tare.experiment.findings import causes
 from tare.experiment.findings.judgement import Difference
 from tare.experiment.results import Results
 from tare.measure.comparison.session import Execution
+from tare.results import phrases
 from tare.results.message import Message, message
 from tare.statistics.sequential import FIRST_LOOK
 
@@ -61,7 +62,7 @@ def next_step(
     paired = all(d.paired for d in found)
     if waiting and paired and causes.cpu_metric(results) == "cpu_ns":
         by_cpu = again(command, {"--metric": "cpu"}, (*FILES, "--out"))
-        return _typed(by_cpu, message("run.brings.cpu"))
+        return _typed(by_cpu, message(phrases.RUN_BRINGS_CPU))
     if waiting:
         more = sum(_missing_pairs(d, gate) * d.seconds for d in waiting)
         resumes = execution.out is not None and paired
@@ -78,9 +79,9 @@ def next_step(
         return _typed(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
     if execution.page:
         return None
-    drawn = message("run.brings.page")
+    drawn = message("draws the page")
     return _typed(again(command, {"--report": "report.html"}), drawn)
 
 
 def _typed(command: str, brings: Message | None = None) -> Message:
-    return message("run.next", command=command, brings=brings)
+    return message(phrases.RUN_NEXT, command=command, brings=brings)

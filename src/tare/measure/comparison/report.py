@@ -31,6 +31,7 @@ from tare.experiment.results import Results
 from tare.measure.comparison import network_use as network
 from tare.measure.comparison.picture import picture
 from tare.render.vocabulary import SPREADS
+from tare.results import phrases
 from tare.results.finding import Table
 from tare.results.message import Change, Chosen, Duration, Message, message, open_bounds
 from tare.results.report import BELOW_GATE, Compared, Entry, Gate, Lost, Median, Origin, Report
@@ -158,7 +159,8 @@ def _one(d: Difference, gate: float | None) -> Iterator[Entry]:
     c = d.comparison
     yield Entry("Verdict", _verdict(d, gate))
     rests = message(
-        "compare.rests",
+        "{% if confidence %}{confidence} confidence{% if sequential %} over all interim "
+        "analyses{% endif %}; {% endif %}{counted}",
         confidence=None if d.extremes else Chosen(c.confidence),
         sequential=bool(d.looks),
         counted=d.counted,
@@ -188,7 +190,8 @@ def _verdict(d: Difference, gate: float | None) -> Message:
     if gate is None or d.comparison.verdict.conclusive or d.gate(gate) != "pass":
         return d.answer
     return message(
-        "compare.below_gate",
+        "{second} vs. {first} {ratio}{% if margin %}, below the gate of {margin}{% else %} "
+        "(median of pairs; the gate is on the {on}){% endif %}",
         second=d.second,
         first=d.first,
         ratio=d.estimate,
@@ -207,7 +210,8 @@ def _effect(d: Difference) -> Message:
     """Return Cliff's delta, also as a chance: of two random values, which is the larger."""
     delta = d.comparison.cliffs_delta
     return message(
-        "compare.effect",
+        "Cliff's delta {delta}: a random value of {second} is {% if time %}slower{% else %}"
+        "larger{% endif %} in {chance} % of the cases",
         delta=f"{round(delta, 2) + 0.0:+.2f}".replace("-", "−"),
         second=d.second,
         time=d.basis.unit == "ns",
@@ -224,11 +228,12 @@ def _several(found: Sequence[Difference], results: Results, gate: float | None) 
     open_ones = [(d, settle) for d in found if (settle := d.settle(gate))]
     if len(open_ones) <= _MOST_SETTLED:
         for d, settle in open_ones:
-            yield Entry("Note", message("compare.open", second=d.second, further=settle))
+            yield Entry("Note", message("{second}: {further}", second=d.second, further=settle))
         return
     more = max(d.more_pairs(gate) or 0 for d, _ in open_ones)
     several = message(
-        "compare.several_open",
+        "{open} of {comparisons} comparisons are inconclusive{% if more %}: about "
+        "{more | counted('more trial')} of each would settle them ({time}){% endif %}",
         open=len(open_ones),
         comparisons=len(found),
         more=more,
@@ -245,7 +250,9 @@ def _session(
         yield Entry("" if number else "Network", said)
     whole = trusted.whole(results)
     trust = message(
-        "compare.trust",
+        "{% if claim %}medians {claim}; {% elif doubt %}{doubt}; {% endif %}{disturbed}"
+        "{% if paired %}; the order in each pair was random{% elif paired is not none %}; "
+        "the baseline was measured at other times{% endif %}",
         claim=whole.claim if whole is not None and whole.verdict == "TRUST" else None,
         doubt=trusted.doubt(results),
         disturbed=disturbed(disturbance(results)),
@@ -262,7 +269,7 @@ def _session(
 def stopped_by_hand(results: Results, *, kept: bool) -> Message:
     """Say after how many trials it was stopped by hand."""
     ended = int((results.trial_table["status"] != "unfinished").sum())
-    return message("run.by_hand", asked=None, n=ended, kept=kept)
+    return message(phrases.RUN_BY_HAND, asked=None, n=ended, kept=kept)
 
 
 def _figures(results: Results, ended: str) -> dict[str, Any]:
@@ -336,7 +343,8 @@ def _compared(d: Difference, gate: float | None) -> Compared:
         evidence=(
             *([d.each_pair] if d.each_pair else []),
             message(
-                "compared.effect",
+                "Cliff's delta {'%+.2f' % delta}{% if medians %}; ratio of medians {medians}"
+                "{% endif %}",
                 delta=round(c.cliffs_delta, 2),
                 medians=Change(c.median_ratio) if 0 < c.median_ratio < math.inf else None,
             ),

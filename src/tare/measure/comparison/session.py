@@ -36,6 +36,7 @@ from tare.errors import (
     TrialError,
 )
 from tare.render.words import sentence, text
+from tare.results import phrases
 from tare.results.message import Message, message
 from tare.results.verdict import GATE_CODES
 
@@ -345,7 +346,7 @@ def check_complete(
     trials = results.trial_table
     often = failing_often(zip(trials["session"], trials["status"], strict=True))
     if told is None and often is not None:
-        told = text(message("run.often", failed=often[0], trials=often[1]))
+        told = text(message(phrases.RUN_OFTEN, failed=often[0], trials=often[1]))
     if told is not None and code == 0:
         raise IncompleteError(
             told,

@@ -211,13 +211,20 @@ def late_share(waited_ns: float, round_trips_ns: float, n: int) -> float | None:
 
 def rule() -> Message:
     """Say which intervals an end without CPU spoils."""
-    return message("net.spoiled", dry=Chosen(_DRY), rate=Chosen(_RATE))
+    return message(
+        "an interval does not show the network if nothing was in flight, or the window "
+        "closed, for over {dry} of it. Nor does it if its rate changed by over {rate} for "
+        "lack of CPU",
+        dry=Chosen(_DRY),
+        rate=Chosen(_RATE),
+    )
 
 
 def no_cpu(lack: Lack) -> Message:
     """Say that an end had no CPU, and what that spoils."""
     return message(
-        "net.no_cpu",
+        "the {end} had no CPU for {waited} of the time ({intervals} of the intervals show "
+        "that instead of the network)",
         end=lack.end,
         waited=Amount(lack.waited, "share"),
         intervals=Amount(lack.intervals, "share"),

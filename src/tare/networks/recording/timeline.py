@@ -118,7 +118,7 @@ class Reader:
                     if line is not None:
                         yield line
                 if first:
-                    self.notes.append(message("net.placing.empty"))
+                    self.notes.append(message("nothing was measured: the trace is empty"))
         except OSError as error:
             raise StoreError(
                 f"cannot read {self.path}: {error.strerror}",
@@ -178,10 +178,17 @@ class Reader:
         start_ns = self._offset_ns + passed_ns
         end_ns = self._end_ns
         if not end_ns <= start_ns < _BEYOND_NS:
-            self.notes.append(message("net.placing.clock_between"))
+            self.notes.append(
+                message(
+                    "the clock was set between two stretches: the time between them is unknown "
+                    "and shown as none"
+                )
+            )
             start_ns = end_ns
         self._offset_ns = start_ns
-        why = message(f"net.gap.{'resumed' if same else 'restarted'}")
+        why = message(
+            "the measurement was stopped and resumed" if same else "the machine was restarted"
+        )
         self.gaps.append((end_ns / 1e9, start_ns / 1e9, why))
 
     def _connect(self, line: Connected) -> None:
@@ -193,7 +200,13 @@ class Reader:
             self._wall_ns = wall_ns
         elif abs(wall_ns - self._wall_ns) > _STEPPED_NS:
             by = Deviation(wall_ns - self._wall_ns, "ns")
-            self.notes.append(message("net.placing.clock_set", by=by))
+            self.notes.append(
+                message(
+                    "the wall clock was set by {by} during the measurement. Times since the "
+                    "beginning do not depend on it",
+                    by=by,
+                )
+            )
             self._wall_ns = wall_ns
         self.connected.append((placed[0] / 1e9, line))
 
@@ -220,6 +233,12 @@ class Reader:
 
     def _conclude(self) -> None:
         if self._damaged:
-            self.notes.append(message("net.placing.damaged", n=self._damaged))
+            self.notes.append(
+                message("{n | counted('line')} left out: cut off or damaged", n=self._damaged)
+            )
         if self._late:
-            self.notes.append(message("net.placing.impossible", n=self._late))
+            self.notes.append(
+                message(
+                    "{n | counted('interval')} left out: impossible times or counts", n=self._late
+                )
+            )

@@ -11,9 +11,9 @@ def describe(shaping: Shaping) -> Message:
     """Return what a shaping does, in one line."""
     match shaping:
         case None:
-            return message("shaping.none")
+            return message("not shaped")
         case Rate():
-            said = message("shaping.rate", rate=Chosen(shaping.rate_bps, "bits/s"))
+            said = message("{rate}, constant", rate=Chosen(shaping.rate_bps, "bits/s"))
         case Bucket():
             said = _bucket(shaping)
         case Distribution():
@@ -22,7 +22,9 @@ def describe(shaping: Shaping) -> Message:
             said = _replay(shaping)
     if shaping.queue_bytes is None:
         return said
-    return message("shaping.queued", shaping=said, queue=Chosen(shaping.queue_bytes, "bytes"))
+    return message(
+        "{shaping}; queue {queue}", shaping=said, queue=Chosen(shaping.queue_bytes, "bytes")
+    )
 
 
 def specification(shaping: Shaping) -> str:
@@ -58,13 +60,15 @@ def specification(shaping: Shaping) -> str:
 def _bucket(bucket: Bucket) -> Message:
     initial = bucket.initial_bits
     return message(
-        "shaping.bucket",
+        "{high} while the bucket has tokens, then {low}; budget {budget}, {% if initial %}"
+        "{initial}{% else %}full{% endif %} at the start{% for one in hosts %}, {one}"
+        "{% endfor %}; refills at {refill}{% if as_low %}, the low rate{% endif %}",
         high=Chosen(bucket.high_bps, "bits/s"),
         low=Chosen(bucket.low_bps, "bits/s"),
         budget=Chosen(bucket.capacity_bits, "bits"),
         initial=None if initial is None else Chosen(initial, "bits"),
         hosts=[
-            message("shaping.of_host", host=host, initial=Chosen(bits, "bits"))
+            message("{initial} on host {host}", host=host, initial=Chosen(bits, "bits"))
             for host, bits in bucket.hosts_bits
         ],
         refill=Chosen(bucket.refill_bps, "bits/s"),
@@ -75,7 +79,9 @@ def _bucket(bucket: Bucket) -> Message:
 def _distribution(distribution: Distribution) -> Message:
     (least, low), *_, (most, high) = distribution.quantiles_bps
     return message(
-        "shaping.distribution",
+        "{low} to {high}{% if span %} (quantiles {span | join(' to ')}; nothing is known "
+        "beyond){% endif %}, drawn anew every {every}, uniformly between {quantiles}"
+        "{% if source %} {source}{% endif %} quantiles",
         low=Chosen(low, "bits/s"),
         high=Chosen(high, "bits/s"),
         span=None if (least, most) == (0.0, 1.0) else [Chosen(least), Chosen(most)],
@@ -88,7 +94,9 @@ def _distribution(distribution: Distribution) -> Message:
 def _replay(replay: Replay) -> Message:
     rates = [rate for _, rate in replay.steps]
     return message(
-        "shaping.replay",
+        "as measured in {origin}{% if steps %}: {steps | counted('step')} in {time}, "
+        "{slowest} to {fastest}, repeated{% endif %}{% for note in notes %}; {note}"
+        "{% endfor %}",
         origin=replay.origin,
         steps=len(rates),
         time=Duration(sum(seconds for seconds, _ in replay.steps)),

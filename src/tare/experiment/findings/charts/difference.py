@@ -122,9 +122,19 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what the marks mean."""
     gate = results.experiment.stopping.gate
     return (
-        message("chart.difference.pairs"),
-        message("chart.difference.interval", margin=Chosen(results.experiment.margin)),
-        *(() if gate is None else (message("chart.difference.gate", gate=Chosen(gate)),)),
+        message(
+            "dots are the ratios of pairs, outliers at the edge; the line is the estimate, "
+            "in its interval"
+        ),
+        message(
+            "within the band of {margin}, both are equivalent",
+            margin=Chosen(results.experiment.margin),
+        ),
+        *(
+            ()
+            if gate is None
+            else (message("the dashed line is the gate at {gate}", gate=Chosen(gate)),)
+        ),
     )
 
 

@@ -86,11 +86,14 @@ def describe_ratios(some: Sequence[Ratio]) -> tuple[Message, ...]:
     rows = list(dict.fromkeys(r.where for r in some))[:MOST_ROWS]
     return (
         message(
-            "chart.ratios.inconclusive",
+            "inconclusive: {some} of {total | counted('comparison')}",
             some=sum(r.state == "inconclusive" for r in some),
             total=len(some),
         ),
-        message("chart.ratios.intervals"),
-        message("chart.ratios.marks"),
+        message("marks are estimates with 95 % intervals; within the band, values are equivalent"),
+        message(
+            "rings are inconclusive, filled circles equivalent; triangles point to where "
+            "values differ"
+        ),
         *first_of(sum(r.where in rows for r in some), len(some)),
     )

@@ -85,4 +85,11 @@ def left_out(names: Sequence[str]) -> tuple[Message, ...]:
     if not names:
         return ()
     more = max(0, len(names) - _MOST_NAMES)
-    return (message("chart.left_out", names=names[:_MOST_NAMES], more=more),)
+    return (
+        message(
+            "not drawn, because there is no room: {% if more %}{names | join(', ')} and {more} "
+            "more{% else %}{names | listing}{% endif %}",
+            names=names[:_MOST_NAMES],
+            more=more,
+        ),
+    )

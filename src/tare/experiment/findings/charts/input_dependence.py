@@ -53,7 +53,11 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     cells = rows_by_cell(results, findings)
     dots = all(len(rows) < FEWEST for rows in cells.values())
     return (
-        message("chart.input_dependence.marks", dots=dots),
+        message(
+            "{% if dots %}a dot per input{% else %}number of inputs{% endif %} by the mean "
+            "of their trials, and by their SD",
+            dots=dots,
+        ),
         *left_out([*cells][_MOST_CELLS:]),
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tare.experiment.findings.charts import phrases
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.input_dependence import rows_by_cell
 from tare.experiment.findings.charts.rows import first_of, tables_of, where
@@ -122,18 +123,22 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what the marks mean, and which ranges are the widest."""
     shares = _shares(results, findings)
     if not shares:
-        return (message("chart.nothing"),)
+        return (message(phrases.NOTHING),)
     means = max(shares, key=lambda name: float(np.ptp(shares[name]["mean"])))
     sds = max(shares, key=lambda name: float(np.ptp(shares[name]["sd"])))
     return (
-        message("chart.input_ranges.marks"),
         message(
-            "chart.input_ranges.means",
+            "dots are inputs, lines reach from the least to the largest, all in percent of "
+            "the median of the cell's means; bands behind means are as wide as their range "
+            "by chance (95 %)"
+        ),
+        message(
+            "means range most for {name}, over {width} of the median",
             name=means,
             width=Amount(float(np.ptp(shares[means]["mean"])), "share"),
         ),
         message(
-            "chart.input_ranges.sds",
+            "SDs range most for {name}, from {low} to {high} of the median",
             name=sds,
             low=Amount(float(shares[sds]["sd"].min()), "share"),
             high=Amount(float(shares[sds]["sd"].max()), "share"),

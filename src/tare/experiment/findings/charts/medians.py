@@ -10,6 +10,7 @@ import numpy as np
 
 from tare.experiment.findings import known
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
+from tare.experiment.findings.charts import phrases
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of
 from tare.experiment.findings.level_names import at_levels
@@ -166,11 +167,18 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what the marks mean."""
     found = _cells(results)
     if found is None:
-        return (message("chart.nothing"),)
+        return (message(phrases.NOTHING),)
     cells, some = found
     n = [c.n for c in some]
     return (
-        message("chart.medians.marks", metric=cells.basis.metric, least=min(n), most=max(n)),
+        message(
+            "marks are medians of the {metric | metric}; pale bars are 95 % intervals, thin "
+            "lines the p10–p90 range of single workers; n = {% if least < most %}{least} to "
+            "{% endif %}{most}",
+            metric=cells.basis.metric,
+            least=min(n),
+            most=max(n),
+        ),
         *first_of(_MOST, len(cells.all)),
     )
 

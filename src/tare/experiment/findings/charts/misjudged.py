@@ -139,14 +139,19 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what is drawn, and for each line where half are over the limit."""
     panels = _panels(results)
     if not panels:
-        return (message("chart.misjudged.nothing"),)
+        return (message("No runs can be judged by the limit."),)
     more = [name for name, _, _ in panels[_MOST_PANELS:]]
     more += [line for _, _, lines in panels[:_MOST_PANELS] for line, _ in lines[_MOST_LINES:]]
     return (
-        message("chart.misjudged.marks", chance=Chosen(ADVISED)),
+        message(
+            "Lines: the share of runs that exceed the limit, for a program whose true value "
+            "is so much of the limit. Areas: 95 % intervals, where what is added to the true "
+            "value stays, grows with it, or with its square. The dotted line is at {chance}",
+            chance=Chosen(ADVISED),
+        ),
         *(
             message(
-                "chart.misjudged.line",
+                "{program}, {setting}: {chance} are over it at {share} of the limit",
                 program=program,
                 setting=setting,
                 chance=percent(ADVISED),

@@ -130,7 +130,8 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what the marks mean, and give the limits."""
     return (
         message(
-            "chart.parallelism.marks",
+            "marks are ratios relative to the fewest workers, with 95 % intervals; bands are "
+            "the limits, {shift} for the mean and {growth} for the spread",
             shift=Chosen(results.experiment.parallel_shift),
             growth=Chosen(results.experiment.parallel_growth, "growth"),
         ),

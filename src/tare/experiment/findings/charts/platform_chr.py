@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tare.experiment.findings import phrases
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import tables_of
 from tare.experiment.findings.level_names import at_levels
@@ -37,7 +38,7 @@ def _series(one: Beside) -> str:
     name = named(one.platform, one.pinning)
     if one.reference_pinning == one.pinning:
         return text(name)
-    return text(message("platform.versus", name=name, reference=one.beside))
+    return text(message(phrases.VERSUS, name=name, reference=one.beside))
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
@@ -64,7 +65,12 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say what the marks mean."""
-    return (message("chart.platform_chr.marks"),)
+    return (
+        message(
+            "overhead ratio over CHR on logarithmic axes, with 95 % intervals; dashes are a "
+            "ratio of 1"
+        ),
+    )
 
 
 UNIT = ChartUnit(

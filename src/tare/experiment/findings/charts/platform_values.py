@@ -87,7 +87,11 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what is drawn."""
     panels = _panels(results)
     return (
-        message("chart.platform_values.marks", panels=[*panels][:_MOST_PANELS]),
+        message(
+            "marks are medians with 95 % intervals over the cores given, on logarithmic "
+            "axes, in panels: {panels | join('; ')}",
+            panels=[*panels][:_MOST_PANELS],
+        ),
         *left_out([*panels][_MOST_PANELS:]),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tare.experiment.findings.charts import phrases
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.response_times import MOST_SENTENCES, drawn
@@ -56,7 +57,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what is drawn, with the first and the last part of each panel."""
     courses = _courses(results)
     if not courses:
-        return (message("chart.response_times.nothing"),)
+        return (message(phrases.RESPONSE_TIMES_NOTHING),)
     parts = []
     for name, course in courses if len(courses) <= MOST_SENTENCES else ():
         medians = course.quantile(0.5)
@@ -64,14 +65,17 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
         part = max(1, len(known) // 10)
         parts.append(
             message(
-                "chart.response_course.panel",
+                "{at}: median {first} in the first tenth of a trial, {last} in the last",
                 at=name,
                 first=Amount(float(np.median(known[:part])), "ns"),
                 last=Amount(float(np.median(known[-part:])), "ns"),
             )
         )
     return (
-        message("chart.response_course.marks"),
+        message(
+            "median, 95 % (from 200 requests on) and longest response time of the requests "
+            "that were to start at each moment, all trials together"
+        ),
         *parts,
         *left_out([name for name, _ in courses[_MOST_CELLS:]]),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tare.experiment.findings.charts import phrases
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.rows import first_of
 from tare.experiment.findings.requests_seen import Histogram, seen
@@ -145,12 +146,18 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what is drawn, with two places of each line."""
     cells = drawn(results)
     if not cells:
-        return (message("chart.response_times.nothing"),)
+        return (message(phrases.RESPONSE_TIMES_NOTHING),)
     return (
-        message("chart.response_times.marks"),
+        message(
+            "a line a cell: the response time that a share of its requests does not exceed; "
+            "along the axis, each step to the right leaves fewer requests beyond it; dotted: "
+            "50, 95 and 99 %. Requests of all trials are one sample, so a few slow trials "
+            "show; the table's p50, p95 and p99 are medians of trials"
+        ),
         *(
             message(
-                "chart.response_times.line",
+                "{at}: {% if slow %}1 in 100 requests took more than {slow}, {% endif %}the "
+                "longest {longest} ({requests | counted('request')})",
                 at=name,
                 requests=histogram.n,
                 slow=_beyond(histogram, 0.99) if histogram.n >= requests_needed("p99") else None,

@@ -27,4 +27,14 @@ def where(
 
 def first_of(drawn: int, total: int) -> tuple[Message, ...]:
     """Say how many cells are drawn, where that is not all of them."""
-    return (message("chart.first", drawn=drawn, total=total),) if total > drawn else ()
+    return (
+        (
+            message(
+                "the first {drawn} of {total} cells are drawn; the table has all",
+                drawn=drawn,
+                total=total,
+            ),
+        )
+        if total > drawn
+        else ()
+    )

@@ -217,17 +217,29 @@ def _records(
 def _describe(shown: _Shown, basis: Basis, factor: str, by_worker: bool) -> Iterator[Message]:
     """Say what is drawn, and what was thinned."""
     yield message(
-        "chart.scatter.drawn", metric=basis.metric, factor=factor, columns=shown.grid.columns
+        "every iteration in order of time, by {metric | metric}: a row for each group of "
+        "levels{% if columns | length > 1 %}, a column for each {% if factor != 'platform' %}"
+        "level of {% endif %}{factor} ({columns | listing}){% else %}, all on "
+        "{columns | listing}{% endif %}",
+        metric=basis.metric,
+        factor=factor,
+        columns=shown.grid.columns,
     )
     coloured = [by_worker and bool(_coloured(points)) for points in shown.rows]
     if any(coloured):
         most = None if all(coloured) else len(SERIES)
-        yield message("chart.scatter.workers", most=most)
+        yield message(
+            "each worker has its colour and shape; {% if most %}with more than {most} "
+            "workers, worker 0 is filled and the others are rings; {% endif %}the line is "
+            "the median",
+            most=most,
+        )
     else:
-        yield message("chart.scatter.marks")
+        yield message("worker 0 is filled, other workers are rings; the line is the median")
     if shown.every > 1:
         yield message(
-            "chart.scatter.thinned",
+            "{drawn} of {total} iterations are drawn, one in {every} trials of each cell; "
+            "tables and intervals use all",
             drawn=sum(len(points) for points in shown.rows),
             total=shown.total,
             every=shown.every,

@@ -16,6 +16,12 @@ from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Message, message
 
+_STRETCHES_TEXTS = {
+    "on_cpu": "on a CPU",
+    "off_cpu_preempted": "ready, without a CPU",
+    "off_cpu_blocked": "waiting for something",
+}
+
 #: Of which there are histograms.
 STATES = ("on_cpu", "off_cpu_preempted", "off_cpu_blocked")
 #: Unit of the axis of lengths: 1.024 µs.
@@ -64,7 +70,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel for each state, with a line for each platform."""
     rows = [
         {
-            "panel": text(message(f"chart.stretches.{state}")),
+            "panel": text(message(_STRETCHES_TEXTS[state])),
             "series": name,
             "x": 2.0**bucket / _UNIT_NS,
             "at": count,
@@ -77,7 +83,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     ]
     if not rows:
         return None
-    sizes = text(message("chart.stretches.lengths"))
+    sizes = text(message("length, from (× 1.024 µs)"))
     return by_size(rows, "stretches per execution", sizes=sizes, logarithmic=True)
 
 
@@ -85,13 +91,27 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what is drawn, and which length of stretch is most frequent."""
     # Levels that are the default, such as no load, are named as well: others are not drawn.
     levels = [f"{factor} {level}" for factor, level in _first_levels(results).items()]
-    said = [message("chart.stretches.marks", levels=levels)]
+    said = [
+        message(
+            "number of uninterrupted stretches of all threads, per execution, by their length in "
+            "powers of two{% if levels %}. Drawn: {levels | listing} only{% endif %}. No call "
+            "stacks: perf and BCC's offcputime have them",
+            levels=levels,
+        )
+    ]
     for name, trials in [*_lines(results)][:2]:
         counts = histogram(results, "on_cpu", trials)
         if counts:
             most = max(counts, key=lambda bucket: counts[bucket])
             low, high = (Chosen(2.0**k, "ns") for k in (most, most + 1))
-            said.append(message("chart.stretches.most", name=name, low=low, high=high))
+            said.append(
+                message(
+                    "{name}: most stretches on a CPU take {low} to {high}",
+                    name=name,
+                    low=low,
+                    high=high,
+                )
+            )
     return tuple(said)
 
 

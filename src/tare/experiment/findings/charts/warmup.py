@@ -46,7 +46,9 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what the marks mean."""
     found = named_series(results)
     return (
-        message("chart.warmup.marks"),
+        message(
+            "dots are values in order of time, lines the median of each level, dashes level shifts"
+        ),
         *(() if found is None else left_out(found[0].left_out)),
     )
 

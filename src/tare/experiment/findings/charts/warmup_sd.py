@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tare.experiment.findings.charts import phrases
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.warmup import named_series
@@ -65,19 +66,28 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say what the lines mean, and where and when the SD is largest."""
     found, ratios = named_series(results), _ratios(results)
     if found is None or not ratios:
-        return (message("chart.nothing"),)
+        return (message(phrases.NOTHING),)
     name = max(ratios, key=lambda one: float(ratios[one].max()))
     first = int(ratios[name].argmax())
     return (
-        message("chart.warmup_sd.marks", window=WINDOW),
         message(
-            "chart.warmup_sd.largest",
+            "lines are the SD of each {window} consecutive values, at the last of them, "
+            "divided by the SD of the whole series, which is 1; where times warm up, the "
+            "line begins above 1 and falls below it",
+            window=WINDOW,
+        ),
+        message(
+            "the largest is {ratio}, for {name} in values {first} to {last}",
             ratio=f"{ratios[name][first]:.3g}",
             name=name,
             first=first + 1,
             last=first + WINDOW,
         ),
-        *(message("chart.warmup_sd.equal", name=one) for one in found[1] if one not in ratios),
+        *(
+            message("all values of {name} are equal: there is no ratio", name=one)
+            for one in found[1]
+            if one not in ratios
+        ),
         *left_out(found[0].left_out),
     )
 

@@ -8,6 +8,7 @@ import msgspec
 
 from tare.networks.recording.starved import Lack
 from tare.render.words import sentences
+from tare.results import phrases
 from tare.results.message import Message, Said, message
 
 #: ``drop``: it fell, as where a bucket is empty, but nothing tells that from contention yet;
@@ -85,7 +86,11 @@ class Identification(msgspec.Struct, frozen=True, kw_only=True):
 
 def kind_of(one: Identification) -> Message:
     """Say what shapes a trace."""
-    return message(f"net.kind.{one.kind}") if one.is_known else message("net.kind.short")
+    return (
+        message(phrases.NET_KIND_TEXTS[one.kind])
+        if one.is_known
+        else message("inconclusive: too few intervals")
+    )
 
 
 class Quartiles(msgspec.Struct, frozen=True, kw_only=True):

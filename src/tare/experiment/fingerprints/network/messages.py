@@ -8,6 +8,7 @@ from tare.experiment.fingerprints.network.difference import all_figures
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint, Starved
 from tare.experiment.fingerprints.network.identified import Estimate, Identification, kind_of
 from tare.render.words import shown
+from tare.results import phrases
 from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.units import chosen
 
@@ -33,7 +34,13 @@ def doubts(found: NetworkFingerprint) -> list[Message]:
     said = [_starved(some, found) for some in ends.values()]
     sizes = [Chosen(one.write_bytes, "bytes") for one in found.writes if one.throttled]
     if sizes:
-        said.append(message("net.fingerprint.throttled", sizes=sizes))
+        said.append(
+            message(
+                "writes of {sizes | join(', ')}: throttled by an empty bucket. It held less than "
+                "they needed, and no time was left for a refill",
+                sizes=sizes,
+            )
+        )
     return said
 
 
@@ -48,10 +55,20 @@ def _starved(some: Sequence[Starved], found: NetworkFingerprint) -> Message:
         if any(known == name or known.startswith(f"{name}.") for known in names)
     ]
     if some[0].end is None:
-        return message("net.fingerprint.late", figures=figures, waited=waited, tries=tries)
+        return message(
+            "round trips waited for a CPU for {waited | join(' to ')} of their time"
+            "{% if tries > 1 %}, in the best of {tries} tries{% endif %}. Not representative "
+            "of the network: {figures | listing}",
+            figures=figures,
+            waited=waited,
+            tries=tries,
+        )
     intervals = _range([one.intervals for one in some if one.intervals is not None])
     return message(
-        "net.fingerprint.starved",
+        "the {end} had no CPU for {waited | join(' to ')} of the time{% if intervals %} ("
+        "{intervals | join(' to ')} of the intervals){% endif %}{% if tries > 1 %}, in the "
+        "best of {tries} tries{% endif %}. Not representative of the network: "
+        "{figures | listing}",
         figures=figures,
         end=some[0].end,
         waited=waited,
@@ -92,9 +109,9 @@ def shaping_of(found: NetworkFingerprint) -> Message:
     if shaping is not None and shaping.kind in ("bucket", "drop"):
         return bucket_said(shaping)
     if searched is None:
-        return message("net.fingerprint.not_searched")
+        return message("no search for a bucket was made")
     return message(
-        "net.fingerprint.unseen",
+        "{% if kind %}{kind}; {% endif %}no bucket seen within {sent} in {time}",
         kind=None if shaping is None or shaping.kind == "constant" else kind_of(shaping),
         sent=Amount(searched.bits, "bits"),
         time=Duration(searched.seconds),
@@ -104,11 +121,16 @@ def shaping_of(found: NetworkFingerprint) -> Message:
 def bucket_said(shaping: Identification) -> Message:
     """Say what is known of a bucket, or of what looks like one that was emptied once."""
     parts = [
-        message("net.fingerprint.part", name=name, value=Amount(known.value, known.unit))
+        message(phrases.NET_FINGERPRINT_PART, name=name, value=Amount(known.value, known.unit))
         for name, known in estimates(shaping)
     ]
     confirmed = shaping.kind == "bucket"
-    return message("net.fingerprint.bucket", confirmed=confirmed, parts=parts)
+    return message(
+        "{% if confirmed %}token bucket{% else %}drop, not confirmed to be a bucket's"
+        "{% endif %}{% if parts %}: {parts | join(', ')}{% endif %}",
+        confirmed=confirmed,
+        parts=parts,
+    )
 
 
 def estimates(shaping: Identification) -> list[tuple[str, Amount]]:
@@ -132,7 +154,7 @@ def _scaled(known: Estimate, unit: str) -> tuple[float, str, float, float]:
 
 def took(seconds: float, bits: float) -> Message:
     """Say how long it took, and what was sent."""
-    return message("net.fingerprint.took", time=Duration(seconds), sent=Amount(bits, "bits"))
+    return message("{time}, {sent} on the wire", time=Duration(seconds), sent=Amount(bits, "bits"))
 
 
 def account(shaping: Identification) -> list[Message]:
@@ -141,12 +163,12 @@ def account(shaping: Identification) -> list[Message]:
     scale = 1e9 * shaping.wire
     if shaping.left_gbit is not None:
         left = Amount(scale * shaping.left_gbit.value, "bits")
-        said.append(message("net.fingerprint.left", bits=left))
+        said.append(message("left now: {bits}", bits=left))
     if shaping.full_after_s is not None:
         value, (low, high) = shaping.full_after_s.value, shaping.full_after_s.ci
         time = Amount(1e9 * value, "ns", 1e9 * low, 1e9 * high)
-        said.append(message("net.fingerprint.full", time=time))
+        said.append(message("full after an idle period of {time}", time=time))
     if shaping.refill_gbps is not None:
         rate = Amount(scale * shaping.refill_gbps.value, "bits/s")
-        said.append(message("net.fingerprint.fills", rate=rate))
+        said.append(message("the bucket fills at {rate} while less is sent", rate=rate))
     return said

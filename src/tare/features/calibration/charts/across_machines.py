@@ -112,7 +112,7 @@ def tell_mapping(mapping: Mapping) -> Message:
     first, second = mapping.a.name, mapping.b.name
     pieces = [
         message(
-            "calibration.chart.mapped",
+            "{span} on {first} are {to} on {second}",
             span=span(p.start, p.end, mapping.a.axis),
             first=first,
             to=span(p.to_start, p.to_end, mapping.b.axis),
@@ -121,7 +121,9 @@ def tell_mapping(mapping: Mapping) -> Message:
         for p in mapping.pieces
     ]
     return message(
-        "calibration.chart.mapping",
+        "across, the {first_unit} on {first}; upwards, the {second_unit} on {second} that "
+        "are as fast, with 95 % intervals as a band. Shaded where both machines are linear: "
+        "{pieces | listing}{% if same %}. Dashed: as many on both{% endif %}",
         first=first,
         first_unit=AXES[mapping.a.axis].unit,
         second=second,

@@ -28,7 +28,12 @@ class Entry:
 def key_of(sweep: Sweep) -> Chart:
     """Draw the key of one sweep: its pieces, and the one line through everything."""
     entries = [Entry(_words(piece, sweep), i) for i, piece in enumerate(sweep.pieces)]
-    one = text(message("calibration.key.line", r2=sweep.r2))
+    one = text(
+        message(
+            "one line through all{% if r2 is not none %}, R² = {r2 | r_squared}{% endif %}",
+            r2=sweep.r2,
+        )
+    )
     return key([*entries, Entry(one, None)])
 
 
@@ -63,7 +68,8 @@ def _words(piece: Piece, sweep: Sweep) -> str:
     if piece.flat:
         return text(
             message(
-                "calibration.key.flat",
+                "{% if letter %}{letter}: {% endif %}from {start}: more {resource} gives no "
+                "more speed",
                 letter=letter,
                 resource=AXES[sweep.axis].resource,
                 start=step(piece.start),
@@ -71,7 +77,7 @@ def _words(piece: Piece, sweep: Sweep) -> str:
         )
     return text(
         message(
-            "calibration.key.piece",
+            "{% if letter %}{letter}: {% endif %}{start} to {end}: {slope} per {per}",
             letter=letter,
             start=step(piece.start),
             end=step(piece.end),

@@ -22,15 +22,21 @@ def tell_sweep(sweep: Sweep) -> tuple[Message, ...]:
 def tell_point(at: Step, sweep: Sweep) -> Message:
     """Return the rate at a step."""
     rate = Amount(at.y, sweep.unit, at.low, at.high)
-    return message("calibration.chart.point", rate=rate, place=place(at.x, sweep.axis))
+    return message("{rate} at {place}", rate=rate, place=place(at.x, sweep.axis))
 
 
 def _means(sweep: Sweep) -> Message:
     n = [at.n for at in sweep.steps]
     first, last = sweep.steps[0], sweep.steps[-1]
     return message(
-        "calibration.chart.means",
-        trials=message("calibration.chart.trials", least=min(n), most=max(n)),
+        "means of {trials}{% if singles %} (faint dots: each of them){% endif %} at "
+        "{steps | counted('step')}: {first}{% if last %} to {last}{% endif %}",
+        trials=message(
+            "{% if least == most %}{most | counted('trial')}{% else %}{least} to {most} "
+            "trials{% endif %}",
+            least=min(n),
+            most=max(n),
+        ),
         singles=max(n) > 1,
         steps=len(sweep.steps),
         first=tell_point(first, sweep),
@@ -42,23 +48,30 @@ def _lines(sweep: Sweep) -> Iterator[Message]:
     """Describe the one line through everything, the pieces, and where one ends."""
     scaling = sweep.scaling
     slope = Amount(sweep.slope(sweep.line), sweep.unit)
-    yield message("calibration.chart.line", slope=slope, per=sweep.per, r2=sweep.r2)
+    yield message(
+        "dashed: one line through all, {slope} per {per}{% if r2 is not none %}, R² = "
+        "{r2 | r_squared}{% endif %}",
+        slope=slope,
+        per=sweep.per,
+        r2=sweep.r2,
+    )
     if len(sweep.pieces) < 2:
         return
     pieces = [_piece(piece, sweep) for piece in sweep.pieces]
-    yield message("calibration.chart.pieces", pieces=pieces)
+    yield message("pieces: {pieces | join('; ')}", pieces=pieces)
     if scaling.breaks:
         places = [step(at) for at in scaling.breaks]
-        yield message("calibration.chart.breaks", places=places)
+        yield message("breaks at {places | listing} (dashed rules)", places=places)
     if scaling.saturates_at is not None:
         unit = AXES[sweep.axis].unit
         top = Amount(scaling.saturates_at, unit, scaling.saturates_low, scaling.saturates_high)
-        yield message("calibration.chart.saturates", place=top)
+        yield message("saturates at {place} (rule)", place=top)
 
 
 def _piece(piece: Piece, sweep: Sweep) -> Message:
     return message(
-        "calibration.chart.piece",
+        "{letter} from {start} to {end}{% if slope is none %}, level{% else %}, {slope} per "
+        "{per}{% endif %}",
         letter=piece.letter,
         start=step(piece.start),
         end=step(piece.end),
@@ -73,7 +86,9 @@ def _residuals(sweep: Sweep) -> Iterator[Message]:
         return
     worst = max(off, key=lambda at: abs(off[at]))
     yield message(
-        "calibration.chart.residuals",
+        "below, the error of one line at each mean: at most {most}, at {place}; "
+        "{% if beyond %}{beyond} of {steps} beyond{% else %}all within{% endif %} the band "
+        "of ±{band}",
         most=share(abs(off[worst]) / 100),
         place=step(worst.x),
         beyond=sum(abs(value) > 100 * MATTERS for value in off.values()),
@@ -85,7 +100,7 @@ def _residuals(sweep: Sweep) -> Iterator[Message]:
 def _machine(sweep: Sweep) -> Iterator[Message]:
     told = [
         message(
-            "calibration.chart.row",
+            "{name}{% if by %} by {by}{% endif %} {values}",
             name=f"{row.title[:1].lower()}{row.title[1:]}",
             by=course.name if len(row.courses) > 1 or row.unit == "GHz" else None,
             values=_range(course, row.unit),
@@ -94,7 +109,7 @@ def _machine(sweep: Sweep) -> Iterator[Message]:
         for course in row.courses
     ]
     if told:
-        yield message("calibration.chart.machine", rows=told)
+        yield message("during the sweep: {rows | join('; ')}", rows=told)
 
 
 def _range(course: Course, unit: str) -> Amount | Message:
@@ -102,10 +117,10 @@ def _range(course: Course, unit: str) -> Amount | Message:
     least, most = Amount(min(values), unit), Amount(max(values), unit)
     if least == most:
         return most
-    return message("calibration.chart.range", least=least, most=most)
+    return message("{least} to {most}", least=least, most=most)
 
 
 def _thinned(sweep: Sweep) -> Iterator[Message]:
     every = thinned(sweep)
     if every > 1:
-        yield message("calibration.chart.thinned", every=every)
+        yield message("one in {every} of the single trials is drawn", every=every)

@@ -115,7 +115,7 @@ def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
         each = [sweep.each(step) for step in sweep.steps]
         told.append(
             message(
-                "calibration.chart.overlaid",
+                "{name}: {fastest}, {least} to {most} {unit} per {per}",
                 name=name,
                 fastest=tell_point(sweep.steps[-1], sweep),
                 least=min(each),
@@ -125,6 +125,12 @@ def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
             )
         )
     missing = list(sweeps)[MOST:]
-    left_out = [message("calibration.chart.left_out", names=missing)] if missing else []
+    left_out = (
+        [message("not drawn, because there is no room: {names | listing}", names=missing)]
+        if missing
+        else []
+    )
     per = next(iter(sweeps.values())).per
-    return message("calibration.chart.overlay", sweeps=told, per=per), *left_out
+    return message(
+        "means with intervals, below for each {per}: {sweeps | join('; ')}", sweeps=told, per=per
+    ), *left_out

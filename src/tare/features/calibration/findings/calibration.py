@@ -32,7 +32,7 @@ def find(results: Results) -> Finding | None:
     found = analysis.calibrations(results)
     if not found:
         why = analysis.refusal(results)
-        return uncompared(_DESCRIPTION, message("calibration.refused", why=why))
+        return uncompared(_DESCRIPTION, message("no calibration: {why}", why=why))
     several = len(found) > 1
     others = list(compared(found))
     return Finding(
@@ -72,7 +72,7 @@ def _each(
 
 
 def _of(found: Calibration, said: Said) -> Message:
-    return message("calibration.of", subject=messages.subject(found), said=said)
+    return message("{subject}: {said}", subject=messages.subject(found), said=said)
 
 
 def _answer(found: Calibration) -> Iterator[Said]:

@@ -57,14 +57,18 @@ def _platforms(found: Sequence[Calibration]) -> Iterator[Message]:
             low, high = (None if x is None else math.exp(x) for x in (mean.low, mean.high))
             platforms.append(
                 message(
-                    "calibration.platform",
+                    "{platform} {ratio} ({steps | counted('common step')})",
                     platform=one.platform,
                     ratio=Ratio(math.exp(mean.estimate), low, high),
                     steps=len(common),
                 )
             )
         if platforms:
-            yield message("calibration.platforms", reference=first.platform, platforms=platforms)
+            yield message(
+                "speed vs. {reference}: {platforms | listing}",
+                reference=first.platform,
+                platforms=platforms,
+            )
 
 
 def _periods(found: Sequence[Calibration]) -> Iterator[Message]:
@@ -81,7 +85,9 @@ def _periods(found: Sequence[Calibration]) -> Iterator[Message]:
         effects = [effect for one in others if (effect := _effect(one, longest)) is not None]
         several = len({c.platform for c in found}) > 1
         yield message(
-            "calibration.periods",
+            "speed vs. a quota period of {longest}{% if platform %} on {platform}{% endif %}"
+            ": {% if effects %}{effects | listing}{% else %}no step of a shorter period "
+            "differs beyond the intervals{% endif %}",
             longest=Chosen(longest.period_s, "s"),
             platform=longest.platform if several else None,
             effects=effects,
@@ -102,7 +108,9 @@ def _effect(one: Calibration, other: Calibration) -> Message | None:
         return None
     delivered, of_longest = point.delivered, there.delivered
     return message(
-        "calibration.period",
+        "{period} at most {change} {% if faster %}faster{% else %}slower{% endif %}, at "
+        "{place}{% if delivered is not none %} ({delivered} CPUs delivered vs. {of_longest})"
+        "{% endif %}",
         period=Chosen(one.period_s, "s"),
         change=Amount(abs(change), "share"),
         faster=change > 0,

@@ -16,6 +16,12 @@ from tare.results.message import Chosen, Message, message
 from tare.statistics.regression import Line
 from tare.statistics.scaling import Scaling
 
+_TABLE_TEXTS = {
+    "points": "All steps{% if subject %}: {subject}{% endif %}",
+    "regimes": "Ranges and their causes{% if subject %}: {subject}{% endif %}",
+    "models": "One straight line, as CALIBRATE fits it{% if subject %}: {subject}{% endif %}",
+}
+
 _STEPS = {
     "quota": "CPU requested (quota)",
     "cpuset": "CPUs given",
@@ -60,10 +66,12 @@ def points_table(found: Calibration, *, several: bool) -> Table:
         title=_title("points", found, several=several),
         columns=columns,
         rows=tuple(_point_row(p, size, found) for p in found.points),
-        note="Means of trials with 95 % intervals (Student's t). "
-        "Speed: work of all workers over the wall time of windows of whole quota periods. CPU "
-        "delivered: their own CPU time in the window. Clock: by chains of dependent additions "
-        "between the pieces of work.",
+        note=message(
+            "Means of trials with 95 % intervals (Student's t). "
+            "Speed: work of all workers over the wall time of windows of whole quota periods. CPU "
+            "delivered: their own CPU time in the window. Clock: by chains of dependent additions "
+            "between the pieces of work."
+        ),
     )
 
 
@@ -130,7 +138,7 @@ def regimes_table(found: Calibration, *, several: bool) -> Table:
             }
             for r in found.regimes
         ),
-        note="A cause explains at least half of the loss; otherwise it is unknown.",
+        note=message("A cause explains at least half of the loss; otherwise it is unknown."),
     )
 
 
@@ -214,4 +222,4 @@ def _unit(found: Calibration) -> tuple[float, str]:
 
 def _title(table: str, found: Calibration, *, several: bool) -> Message:
     subject = messages.subject(found) if several else None
-    return message(f"calibration.table.{table}", subject=subject)
+    return message(_TABLE_TEXTS[table], subject=subject)

@@ -63,7 +63,7 @@ def hold(
             return 0
         _stay(limit_s)
     if json != "-":
-        console.out.print(sentence(message("doctor.fix.put_back")))
+        console.out.print(sentence(message("put back to what it was")))
     return 0
 
 
@@ -124,20 +124,31 @@ def _tell(held: Held, json: str | None) -> None:
             return
     for change in held.changes:
         holding = message(
-            "doctor.fix.holding", setting=change.setting, was=change.was, now=change.now
+            "Holding {setting}: {% if was == now %}{now or 'unknown'} as it was{% else %}"
+            "{was or 'unknown'} → {now or 'unknown'}{% endif %}",
+            setting=change.setting,
+            was=change.was,
+            now=change.now,
         )
         console.err.print(text(holding))
     for left in held.left_out:
-        console.err.print(text(message("doctor.fix.left_out", setting=left.setting, why=left.why)))
+        console.err.print(
+            text(message("Left out {setting}: {why}", setting=left.setting, why=left.why))
+        )
         if left.hint:
             console.err.print(f"  try: {left.hint}")
     if not held.changes:
-        console.err.print(sentence(message("doctor.fix.nothing")))
+        console.err.print(sentence(message("nothing is to be changed")))
 
 
 def _stay(limit_s: float) -> None:
     try:
-        held = message("doctor.fix.held", limit=Duration(limit_s), pid=str(os.getpid()))
+        held = message(
+            "Held for {limit} (--duration), or until Ctrl-C or `kill {pid}`; then everything "
+            "is put back. After `kill -9`: tare cleanup",
+            limit=Duration(limit_s),
+            pid=str(os.getpid()),
+        )
         console.err.print(text(held))
         time.sleep(limit_s)
     except KeyboardInterrupt:

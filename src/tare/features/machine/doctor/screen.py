@@ -21,6 +21,17 @@ from tare.render.vocabulary import CHECKS
 from tare.render.words import text
 from tare.results.message import Atom, Message, message
 
+_PURPOSE_TEXTS = {
+    "times": "wall times of milliseconds",
+    "speed": "comparing CPU speeds",
+    "memory": "memory latency and bandwidth",
+    "disk": "disk times",
+    "network": "network latency",
+    "parallel": "concurrent workers",
+    "accounting": "CPU time and memory of process trees",
+    "strangers": "untrusted programs",
+}
+
 #: Style of each verdict, in the order of printing.
 STYLES: dict[Verdict, str] = {"fail": "bold red", "warn": "yellow", "ok": "green", "unknown": "dim"}
 WIDTH = max(map(len, CHECKS.values()))
@@ -49,7 +60,9 @@ def show(report: Report, wanted: Sequence[Purpose], *, every: bool) -> None:
                 console.out.print(Padding(Text(text(reason)), (0, 0, 0, WIDTH + 2)))
         brief({name: one for name, one in chosen.items() if name not in full})
     if not every:
-        console.out.print(f"\n{text(message('doctor.report.all'))}", style="dim")
+        console.out.print(
+            f"\n{text(message('Values and reasons of all checks: tare doctor --all'))}", style="dim"
+        )
 
 
 def brief(chosen: dict[str, Diagnosis]) -> None:
@@ -84,7 +97,9 @@ def summary(report: Report, wanted: Sequence[Purpose]) -> list[Message]:
         reasons.setdefault(tuple(checks), []).append(name)
     said = [
         message(
-            "doctor.report.unfit", purposes=_purposes(names), checks=[_title(c) for c in checks]
+            "Not fit for {purposes | listing}: {checks | listing}.",
+            purposes=_purposes(names),
+            checks=[_title(c) for c in checks],
         )
         for checks, names in reasons.items()
     ]
@@ -92,24 +107,38 @@ def summary(report: Report, wanted: Sequence[Purpose]) -> list[Message]:
         seen = (one for name, one in report.diagnoses.items() if name not in WAITED_FOR)
         said.append(
             message(
-                "doctor.report.fit",
+                "Fit for {% if purposes %}{purposes | listing}{% else %}all purposes"
+                "{% endif %}{% if partial %}, as far as visible{% endif %}.",
                 purposes=_purposes(fit),
                 partial=any(one.verdict == "unknown" for one in seen),
             )
         )
     if fixes := report.fixes(wanted):
         asked = "all" if fixes == report.fixes() else _asked(fixes)
-        said.append(message("doctor.report.fixes", count=len(fixes), command=_fix(asked)))
+        said.append(
+            message(
+                "{count | counted('setting')} can be changed while a command runs; the other "
+                "lines stay: {command}",
+                count=len(fixes),
+                command=_fix(asked),
+            )
+        )
     return said
 
 
 def holders() -> list[Message]:
     """Return who holds settings at this moment, and what a killed one left."""
     return [
-        message("doctor.report.held", pid=str(one.pid), settings=_asked(one.wanted))
+        message(
+            "tare (process {pid}) holds {settings}: the checks see these values.",
+            pid=str(one.pid),
+            settings=_asked(one.wanted),
+        )
         if lives
         else message(
-            "doctor.report.left", settings=[*sorted(one.wanted)], command=f"{_sudo()}tare cleanup"
+            "A killed tare left {settings | listing} changed: {command}",
+            settings=[*sorted(one.wanted)],
+            command=f"{_sudo()}tare cleanup",
         )
         for one, lives in restore.every()
     ]
@@ -123,16 +152,19 @@ def reasons(diagnosis: Diagnosis) -> list[Message]:
     concerned = diagnosis.purposes if diagnosis.verdict == "warn" else ()
     found = [
         message(
-            "doctor.report.why",
+            "{% if purposes %}concerns {purposes | join(', ')}: {% endif %}{why}"
+            "{% if effect %} ({effect}){% endif %}",
             purposes=_purposes(concerned),
             why=diagnosis.why,
             effect=diagnosis.effect,
         )
     ]
     if diagnosis.change:
-        found.append(message("doctor.report.change", change=diagnosis.change))
+        found.append(message("to change it: {change}", change=diagnosis.change))
     if diagnosis.fix:
-        found.append(message("doctor.report.fix", command=_fix(_asked(diagnosis.fix))))
+        found.append(
+            message("while a command runs: {command}", command=_fix(_asked(diagnosis.fix)))
+        )
     return found
 
 
@@ -141,7 +173,7 @@ def _title(name: str) -> str:
 
 
 def _purposes(names: Sequence[Purpose]) -> list[Atom]:
-    return [message(f"doctor.purpose.{name}") for name in names]
+    return [message(_PURPOSE_TEXTS[name]) for name in names]
 
 
 def _asked(fixes: dict[str, str]) -> str:

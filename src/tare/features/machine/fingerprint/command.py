@@ -201,7 +201,7 @@ def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path
     if isinstance(found, Fingerprint) and not found.metrics and not found.curves:
         raise TrialError("nothing could be measured", "tare describe probes")
     if json != "-" and (next_ := _next(found, timed, json, reported=report is not None)):
-        told = message("fingerprint.screen.next", command=next_[0], brings=next_[1])
+        told = message("{command}   ({brings})", command=next_[0], brings=next_[1])
         console.out.print(f"Next    {text(told)}", soft_wrap=True)
 
 
@@ -264,15 +264,15 @@ def _next(
     page = f"{_typed()} --report machine.html"
     if isinstance(found, Fingerprint):
         if json is None:
-            return f"{_typed()} --json machine.json", message("fingerprint.brings.keep")
+            return f"{_typed()} --json machine.json", message("keeps it, to compare with later")
         if not reported:
-            return page, message("fingerprint.brings.page")
-        return f"tare fingerprint diff {json} LATER.json", message("fingerprint.brings.diff")
+            return page, message("a page with the curves")
+        return f"tare fingerprint diff {json} LATER.json", message("what has changed?")
     open_ = any(cost.verdict == "inconclusive" for one in found.platforms for cost in one.costs)
     if open_ and asked.budget_s is not None:
         command = again("fingerprint", {"--budget": duration(AGAIN * asked.budget_s)})
-        return command, message("fingerprint.brings.settle")
-    return None if reported else (page, message("fingerprint.brings.page_of_platforms"))
+        return command, message("more rounds: settles what is inconclusive")
+    return None if reported else (page, message("a page with every figure"))
 
 
 def _typed() -> str:

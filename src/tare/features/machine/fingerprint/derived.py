@@ -118,7 +118,9 @@ def _caches(rounds: Sequence[Mapping[int, float]]) -> Found:
         name = f"memory.cache.l{number}"
         found.values[name] = _sizes(own, level.size_bytes, len(rounds))
         if not level.clear:
-            found.remarks[name] = text(message("fingerprint.why.cache.gradual"))
+            found.remarks[name] = text(
+                message("it ends gradually: the effective size of a shared cache")
+            )
         if level.latency_ns is not None:
             ends = level.size_interval[0]
             found.values[f"memory.latency.l{number}"] = _within(rounds, begins, ends)

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from tare.experiment.fingerprints.machine.document import Fingerprint
     from tare.features.machine.fingerprint.weights import Weights
 
+_DIFF_TEXTS = {
+    "facts_of_one": "in one of the two only, facts: {names}",
+    "only_before": "in the first only: {names}",
+    "only_after": "in the second only: {names}",
+    "without_ratio": "not compared, because a value is 0: {names}",
+}
+
 #: Exit codes, of the platform that has the worst; as of ``diff``, and 2 for what is not known.
 SAME, CHANGED, UNDECIDED = 0, 1, 2
 _CODES: dict[Verdict, int] = {"same": SAME, "inconclusive": UNDECIDED, "changed": CHANGED}
@@ -105,7 +112,8 @@ def _lines(found: Difference, where: str, budget_s: float) -> Iterator[str]:
     if len(some) > _MOST_ROWS:
         yield text(
             message(
-                "fingerprint.diff.more_rows",
+                "… and {n} more {% if changed %}changed{% else %}inconclusive{% endif %} ("
+                "{where} has all)",
                 n=len(some) - _MOST_ROWS,
                 changed=bool(found.changed),
                 where=where,
@@ -113,21 +121,32 @@ def _lines(found: Difference, where: str, budget_s: float) -> Iterator[str]:
         )
     if some:
         marked = any(map(_unlike_medians, some[:_MOST_ROWS]))
-        yield text(message("fingerprint.diff.note", marked=marked))
+        yield text(
+            message(
+                "in pairs: the median ratio over all pairs of rounds{% if marked %}. *: it "
+                "differs from the ratio of the two medians by more than the margin, as where "
+                "rounds vary widely or are of two kinds{% endif %}",
+                marked=marked,
+            )
+        )
     for label, facts in (("Fact    ", found.facts), ("Setting ", found.settings)):
         for name, (was, now) in [*facts.items()][:_MOST]:
             was_told, now_told = _fact(name, was), _fact(name, now)
-            told = message("fingerprint.diff.fact", name=_label(name), was=was_told, now=now_told)
+            told = message("{name}: {was} → {now}", name=_label(name), was=was_told, now=now_told)
             yield f"{label} {text(told)}"
         if len(facts) > _MOST:
-            more = message("fingerprint.diff.more_facts", n=len(facts) - _MOST, where=where)
+            more = message("{n} more ({where} has all)", n=len(facts) - _MOST, where=where)
             yield f"{label} {text(more)}"
     for what in ("facts_of_one", "only_before", "only_after", "without_ratio"):
         names = getattr(found, what)
         if names:
-            yield sentence(message(f"fingerprint.diff.{what}", names=_named(names)))
+            yield sentence(message(_DIFF_TEXTS[what], names=_named(names)))
     if some and not found.changed:
-        settle = message("fingerprint.diff.settle", budget=duration(budget_s))
+        settle = message(
+            "tare fingerprint --budget '{budget}' --json FILE   (both again, for longer and "
+            "on a quiet machine: settles what is inconclusive)",
+            budget=duration(budget_s),
+        )
         yield f"Next     {text(settle)}"
 
 
@@ -139,7 +158,9 @@ def headline(found: Difference) -> Message:
     if found.verdict == "changed":
         directions = Counter(c.direction for c in found.changed)
         return message(
-            "fingerprint.diff.changed",
+            "changed: {changed} of {metrics | counted('metric')}{% if worse and better %} ("
+            "{worse} worse, {better} better){% elif worse %} ({worse} worse)"
+            "{% elif better %} ({better} better){% endif %}{rest}",
             changed=len(found.changed),
             metrics=n,
             worse=directions["worse"],
@@ -147,9 +168,15 @@ def headline(found: Difference) -> Message:
             rest=_rest(same, inconclusive),
         )
     if found.verdict == "same":
-        return message("fingerprint.diff.same", same=same, metrics=n, rest=_rest(0, inconclusive))
+        return message(
+            "no significant change. Equivalent: {same} of {metrics | counted('metric')}{rest}",
+            same=same,
+            metrics=n,
+            rest=_rest(0, inconclusive),
+        )
     return message(
-        "fingerprint.diff.inconclusive",
+        "no significant change. Inconclusive: {inconclusive} of {metrics | counted('metric')}"
+        "{rest}",
         inconclusive=inconclusive,
         metrics=n,
         rest=_rest(same, 0),
@@ -157,12 +184,17 @@ def headline(found: Difference) -> Message:
 
 
 def _rest(same: int, inconclusive: int) -> Message:
-    return message("fingerprint.diff.rest", same=same, inconclusive=inconclusive)
+    return message(
+        "{% if same %}; {same} equivalent{% endif %}{% if inconclusive %}; {inconclusive} "
+        "inconclusive{% endif %}",
+        same=same,
+        inconclusive=inconclusive,
+    )
 
 
 def _named(names: Sequence[str]) -> Message:
     return message(
-        "fingerprint.diff.names",
+        "{names | join(', ')}{% if more %} and {more} more{% endif %}",
         names=[*map(_label, names[:_MOST])],
         more=max(0, len(names) - _MOST),
     )

@@ -11,6 +11,13 @@ from tare.features.machine.fingerprint.microarchitectures import TABLE, Memory, 
 from tare.host.hardware import Hardware
 from tare.results.message import Amount, Chosen, Message, message
 
+_WHY_CLOCK_TEXTS = {
+    "measured": "as measured",
+    "maximum": "the maximum",
+    "base": "its base",
+    "counter": "the rate of its counter",
+}
+
 #: Relative difference below which two frequencies count as equal.
 _NEAR_HZ = 0.03
 FREQUENCY = "loop.effective_frequency"
@@ -84,17 +91,17 @@ class Machine:
         at_measured = None
         if real and abs(real / hz - 1) > _NEAR_HZ:
             at_measured = message(
-                "fingerprint.why.at_measured",
+                "{time} at the {hz} measured",
                 time=Amount(cycles / real * 1e9, "ns"),
                 hz=Amount(real, "Hz"),
             )
         counted = message(
-            "fingerprint.why.cycles",
+            "{what}: {% if one %}1 cycle{% else %}{cycles} cycles{% endif %} at {hz}, {clock}",
             what=what,
             cycles=Chosen(round(cycles, 2), "1"),
             one=cycles == 1,
             hz=Amount(hz, "Hz"),
-            clock=message(f"fingerprint.why.clock.{self._rate(hz)}"),
+            clock=message(_WHY_CLOCK_TEXTS[self._rate(hz)]),
         )
         return rests(value, counted, at_measured)
 

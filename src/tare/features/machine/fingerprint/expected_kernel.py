@@ -43,11 +43,17 @@ def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
             cycles += cost
     calls = 2 if found[0] == "syscall.open_close" else 1
     vdso = machine.measured.get("clock.vdso", 0.0) if "clock" in found[0] else 0.0
-    what = message("fingerprint.why.system_call", calls=calls, mitigations=told)
+    what = message(
+        "at least entry and exit{% if calls > 1 %} of {calls} calls{% endif %}, "
+        "{% if mitigations %}with {mitigations | listing}{% else %}no costly mitigation"
+        "{% endif %}",
+        calls=calls,
+        mitigations=told,
+    )
     made = machine.cycles(calls * cycles, what)
     if made is None or not vdso:
         return made
-    return rests(made.value + vdso, *made.why, message("fingerprint.why.and_clock"))
+    return rests(made.value + vdso, *made.why, message("plus reading the clock"))
 
 
 def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -63,8 +69,19 @@ def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
     ping = machine.measured.get("network.ping.loopback") if "tcp56" in found[0] else None
     return rests(
         value,
-        message("fingerprint.why.round_trip", calls=_CALLS, switches=_SWITCHES),
-        message("fingerprint.why.ping", time=Amount(ping, "ns")) if ping else None,
+        message(
+            "at least {calls} system calls and {switches} switches, as measured here; plus "
+            "the protocol, and waking another CPU",
+            calls=_CALLS,
+            switches=_SWITCHES,
+        ),
+        message(
+            "for reference: ping reports {time} for as many bytes (ICMP, no process at the "
+            "other end)",
+            time=Amount(ping, "ns"),
+        )
+        if ping
+        else None,
     )
 
 
@@ -73,9 +90,9 @@ def random_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
     disk = machine.hardware.disk
     kind = None if disk is None else disk.kind
     if kind == "rotating":
-        return rests(_SEEK_NS + _TURN_NS, message("fingerprint.why.seek"))
+        return rests(_SEEK_NS + _TURN_NS, message("a mean seek and half a turn at 7200 a minute"))
     if kind in _FLASH_NS:
-        return rests(_FLASH_NS[kind], message("fingerprint.why.flash", kind=kind))
+        return rests(_FLASH_NS[kind], message("one read of flash, as of a {kind}", kind=kind))
     return None
 
 
@@ -84,9 +101,9 @@ def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None
     disk = machine.hardware.disk
     kind = None if disk is None else disk.kind
     if kind == "rotating":
-        return rests(_TRACK, message("fingerprint.why.tracks"))
+        return rests(_TRACK, message("the outer tracks of a disk at 7200 a minute"))
     if kind == "SATA SSD":
-        return rests(_SATA, message("fingerprint.why.sata"))
+        return rests(_SATA, message("6 Gbit/s of SATA, less its coding"))
     return None
 
 

@@ -7,6 +7,15 @@ import re
 from tare.features.machine.fingerprint.expectation import Machine, Prediction, rests
 from tare.results.message import Amount, Chosen, Message, message
 
+_WHY_REACHED = "programs get 70 to 90 % of it"
+_WHY_CACHE_TEXTS = {
+    "group": (
+        "its control group's memory, of which processes and tables take a part; not the "
+        "machine's cache: --file-cache machine"
+    ),
+    "machine": "the memory that was available at first",
+}
+
 #: Ends of what is the same size for the curve: a knee is not sharper.
 _SAME_SIZE = 1.25
 #: Bytes of a small page, and pages that one fault in a file maps (Linux, fault_around_bytes).
@@ -25,12 +34,16 @@ def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
     if curve and not 1 / _SAME_SIZE <= curve / cache.size_bytes <= _SAME_SIZE:
         shared = len(cache.cpus) > 1 or machine.guest
         if curve < cache.size_bytes and shared:
-            differs = message("fingerprint.why.cache.shared", guest=machine.guest)
+            differs = message(
+                "{% if guest %}other guests of the host{% else %}other cores{% endif %} use "
+                "it as well, and the host may give out only a part of it",
+                guest=machine.guest,
+            )
         elif machine.guest:
-            differs = message("fingerprint.why.cache.hypervisor")
+            differs = message("a hypervisor may report another processor's caches")
         elif curve < cache.size_bytes:
-            differs = message("fingerprint.why.cache.sets")
-    return rests(float(cache.size_bytes), message("fingerprint.why.cache.sysfs"), differs)
+            differs = message("in small pages, addresses are uneven over its sets")
+    return rests(float(cache.size_bytes), message("the processor's own value, by sysfs"), differs)
 
 
 def cache_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -40,15 +53,17 @@ def cache_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
         return None
     level = int(found[1])
     if level == 3 and core.l3_ns is not None:
-        return rests(core.l3_ns, message("fingerprint.why.mesh"))
+        return rests(core.l3_ns, message("published for its mesh, which has its own clock"))
     cycles = {1: core.l1, 2: core.l2, 3: core.l3}.get(level)
     if cycles is None:
         return None
-    made = machine.cycles(cycles, message("fingerprint.why.load"))
+    made = machine.cycles(cycles, message("load to use"))
     real = machine.measured.get(found[0])
     if made is None or level < 3 or not real or real <= 1.3 * made.value:
         return made
-    return rests(made.value, *made.why, message("fingerprint.why.shared"))
+    return rests(
+        made.value, *made.why, message("others share it, and small pages add misses of the TLB")
+    )
 
 
 def memory_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -60,8 +75,16 @@ def memory_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     slower = real is not None and real > 1.15 * memory.latency_ns
     return rests(
         memory.latency_ns,
-        message("fingerprint.why.published", kind=memory.kind),
-        message("fingerprint.why.small_pages", guest=machine.guest) if slower else None,
+        message(
+            "published for {kind} with such a processor, idle and in large pages", kind=memory.kind
+        ),
+        message(
+            "small pages add misses of the TLB{% if guest %}, whose page walks a guest makes "
+            "twice; the host's other guests load it{% endif %}",
+            guest=machine.guest,
+        )
+        if slower
+        else None,
     )
 
 
@@ -70,12 +93,12 @@ def bandwidth(machine: Machine, found: re.Match[str]) -> Prediction | None:
     modules = machine.hardware.modules
     if modules is not None and modules.bandwidth and not machine.guest:
         why = message(
-            "fingerprint.why.modules",
+            "{channels | counted('channel')} × {transfers} MT/s × {width} bytes",
             channels=modules.channels,
             transfers=f"{(modules.transfers_hz or 0) / 1e6:.0f}",
             width=(modules.width_bits or 0) // 8,
         )
-        return rests(modules.bandwidth, why, message("fingerprint.why.reached"), _one_thread(found))
+        return rests(modules.bandwidth, why, message(_WHY_REACHED), _one_thread(found))
     return _by_kind(machine, found)
 
 
@@ -84,17 +107,26 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
     core, memory = machine.core, machine.memory
     if core is None or memory is None:
         return None
-    hidden = message("fingerprint.why.no_modules", guest=machine.guest)
+    hidden = message(
+        "{% if guest %}the hypervisor hides the modules{% else %}firmware lists no modules"
+        "{% endif %}",
+        guest=machine.guest,
+    )
     third = machine.hardware.cache(3)
     one_link = third is not None and len(third.cpus) >= (machine.hardware.cpus or 0)
     if machine.guest and core.link is not None and one_link:
         value = core.link
-        link = message("fingerprint.why.link", rate=Amount(value, "B/s"), write=found[1] == "write")
+        link = message(
+            "the link of a group of cores to memory moves {rate} in{% if write %}, and out "
+            "half of that, or as much where it is wide{% endif %}",
+            rate=Amount(value, "B/s"),
+            write=found[1] == "write",
+        )
         return rests(value, hidden, link, _one_thread(found))
     if machine.guest:
         return None  # it has an unknown share of the socket
     socket = message(
-        "fingerprint.why.socket",
+        "{channels} × {kind}-{transfers}",
         channels=memory.channels,
         kind=memory.kind,
         transfers=f"{memory.transfers_hz / 1e6:.0f}",
@@ -102,8 +134,8 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
     return rests(
         memory.bandwidth,
         hidden,
-        message("fingerprint.why.filled", socket=socket),
-        message("fingerprint.why.reached"),
+        message("if all channels are filled ({socket})", socket=socket),
+        message(_WHY_REACHED),
         _one_thread(found),
     )
 
@@ -111,7 +143,7 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
 def _one_thread(found: re.Match[str]) -> Message | None:
     if found[2] not in (None, "1"):
         return None
-    return message("fingerprint.why.one_thread")
+    return message("one thread has too few concurrent misses to fill it")
 
 
 def tlb(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -124,8 +156,10 @@ def tlb(machine: Machine, found: re.Match[str]) -> Prediction | None:
     differs = real is not None and not 1 / _SAME_SIZE <= real / entries <= _SAME_SIZE
     return rests(
         float(entries),
-        message("fingerprint.why.tlb"),
-        message("fingerprint.why.tlb_differs") if differs else None,
+        message("published entries for pages of 4 KiB"),
+        message("a curve over pages ends where their tables leave the caches, too")
+        if differs
+        else None,
     )
 
 
@@ -134,7 +168,7 @@ def parallelism(machine: Machine, found: re.Match[str]) -> Prediction | None:
     core = machine.core
     if core is None or core.misses is None:
         return None
-    return rests(float(core.misses), message("fingerprint.why.misses"))
+    return rests(float(core.misses), message("concurrent misses that the first cache tracks"))
 
 
 def minor_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -142,20 +176,28 @@ def minor_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
     call = machine.measured.get("syscall.getpid")
     if not call:
         return None
-    why = message("fingerprint.why.fault")
+    why = message(
+        "at least entry and exit, as measured of syscall.getpid; plus the search for the "
+        "page and its tables"
+    )
     if found[1] not in _TRAFFIC:
         return rests(call, why)
     traffic, operation = _TRAFFIC[found[1]]
     speed = machine.measured.get(f"memory.bandwidth.{operation}.1")
     if not speed:
         return None
-    cleared = message("fingerprint.why.page", rate=Amount(speed, "B/s"), copied=operation == "copy")
+    cleared = message(
+        "a page {% if copied %}copied{% else %}cleared{% endif %} at {rate}, as one thread "
+        "was measured",
+        rate=Amount(speed, "B/s"),
+        copied=operation == "copy",
+    )
     return rests(call + traffic / speed * 1e9, why, cleared)
 
 
 def around_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect that one fault maps the pages around it, too."""
-    why = message("fingerprint.why.around", pages=_AROUND)
+    why = message("a fault maps {pages} pages at once (fault_around_bytes)", pages=_AROUND)
     if found[1] == "touches_per_fault":
         return rests(float(_AROUND), why)
     fault = machine.measured.get("fault.minor_file")
@@ -170,7 +212,11 @@ def huge_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
         return None
     return rests(
         size / speed * 1e9,
-        message("fingerprint.why.clearing", size=Chosen(size, "bytes"), rate=Amount(speed, "B/s")),
+        message(
+            "clearing {size} at {rate}, as one thread was measured to write",
+            size=Chosen(size, "bytes"),
+            rate=Amount(speed, "B/s"),
+        ),
     )
 
 
@@ -187,7 +233,13 @@ def copied(machine: Machine, found: re.Match[str]) -> Prediction | None:
     value = counts[min(counts)] / 2
     network = found[0].startswith("network")
     return rests(
-        value, message("fingerprint.why.copied", rate=Amount(value, "B/s"), network=network)
+        value,
+        message(
+            "{% if network %}at most: copied in and out again, as memory was measured, {rate}"
+            "{% else %}a copy of memory, as measured: {rate}{% endif %}",
+            rate=Amount(value, "B/s"),
+            network=network,
+        ),
     )
 
 
@@ -196,7 +248,7 @@ def file_cache(machine: Machine, found: re.Match[str]) -> Prediction | None:
     memory = machine.facts.get(f"file_cache_{found[1]}_bytes")
     if not isinstance(memory, int):
         return None
-    return rests(float(memory), message(f"fingerprint.why.cache_{found[1]}"))
+    return rests(float(memory), message(_WHY_CACHE_TEXTS[found[1]]))
 
 
 RULES = (

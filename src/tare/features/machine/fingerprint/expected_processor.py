@@ -7,6 +7,17 @@ import re
 from tare.features.machine.fingerprint.expectation import FREQUENCY, Machine, Prediction, rests
 from tare.results.message import Amount, message
 
+_WHY_COUNTER_TEXTS = {
+    "tsc": "rdtsc",
+    "tscp": "rdtscp",
+    "tsc_fenced": "rdtsc between two fences",
+    "vdso": "rdtsc, a fence, and the kernel's scale",
+}
+_WHY_TEXTS = {
+    "branch": "one taken branch a cycle",
+    "addition": "one addition a cycle",
+}
+
 #: Cycles of a fence after which nothing waits, of the arithmetic of the vDSO (a sequence counter,
 #: a multiplication, a shift), and of a coarse clock, which is that without the counter.
 _FENCE, _VDSO, _COARSE = 4, 22, 14
@@ -22,44 +33,54 @@ _INTEGER_REGISTERS = 6
 def loop(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect one cycle of an empty loop and of an addition that waits for the one before."""
     what = "branch" if found[0] == "loop.empty" else "addition"
-    return machine.cycles(1, message(f"fingerprint.why.{what}"), promised=True)
+    return machine.cycles(1, message(_WHY_TEXTS[what]), promised=True)
 
 
 def frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect the clock's highest promise, or its base where that is hidden."""
     clock = machine.hardware.clock
     if clock.maximum_hz:
-        return rests(clock.maximum_hz, message("fingerprint.why.highest"))
+        return rests(clock.maximum_hz, message("the maximum of one core, by cpufreq"))
     value = clock.base_hz or clock.tsc_hz
     if value is None:
         return None
     real = machine.measured.get(found[0])
     beyond = None
     if real and real > 1.03 * value:
-        beyond = message("fingerprint.why.turbo", guest=machine.guest)
+        beyond = message(
+            "it runs faster, by turbo{% if guest %}; the host hides its limit from guests"
+            "{% endif %}",
+            guest=machine.guest,
+        )
     elif real and real < 0.97 * value:
-        beyond = message("fingerprint.why.slow")
+        beyond = message("it runs slower: a power-saving governor, heat, or a limit of the host")
     return rests(
-        float(value), message("fingerprint.why.nominal", base=clock.base_hz is not None), beyond
+        float(value),
+        message(
+            "{% if base %}its base frequency{% else %}the rate of its time-stamp counter"
+            "{% endif %}",
+            base=clock.base_hz is not None,
+        ),
+        beyond,
     )
 
 
 def tsc_frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect what the kernel takes the counter's rate for."""
     hz = machine.hardware.clock.tsc_hz
-    return None if hz is None else rests(float(hz), message("fingerprint.why.kernel_counts"))
+    return None if hz is None else rests(float(hz), message("the rate by which the kernel counts"))
 
 
 def counter(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect the published cycles of a read of the counter, and what is put around it."""
     core = machine.core
     if found[0] == "clock.coarse":
-        return machine.cycles(_COARSE, message("fingerprint.why.counter.coarse"))
+        return machine.cycles(_COARSE, message("the kernel's last tick, without the counter"))
     if core is None or core.rdtsc is None:
         return None
     name = found[1]
     more = {"tsc": 0, "tscp": _TSCP, "tsc_fenced": 2 * _FENCE, "vdso": _FENCE + _VDSO}[name]
-    what = message(f"fingerprint.why.counter.{name}")
+    what = message(_WHY_COUNTER_TEXTS[name])
     return machine.cycles(core.rdtsc + more, what)
 
 
@@ -71,7 +92,9 @@ def call(machine: Machine, found: re.Match[str]) -> Prediction | None:
     registers = _INTEGER_REGISTERS if found[1] == "int" else 8
     stacked = max(0, arguments - registers)
     cycles = _CALL + (arguments - stacked) / core.issue + stacked
-    return machine.cycles(cycles, message("fingerprint.why.call", moves=arguments))
+    return machine.cycles(
+        cycles, message("call, return and {moves | counted('move')}", moves=arguments)
+    )
 
 
 def mispredict(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -79,7 +102,7 @@ def mispredict(machine: Machine, found: re.Match[str]) -> Prediction | None:
     core = machine.core
     if core is None:
         return None
-    return machine.cycles(core.mispredict, message("fingerprint.why.mispredict"))
+    return machine.cycles(core.mispredict, message("refilling the pipeline"))
 
 
 def steady(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -87,7 +110,12 @@ def steady(machine: Machine, found: re.Match[str]) -> Prediction | None:
     base = machine.hardware.clock.base_hz or machine.hardware.clock.tsc_hz
     if base is None:
         return None
-    return rests(float(base), message("fingerprint.why.steady", base=Amount(base, "Hz")))
+    return rests(
+        float(base),
+        message(
+            "its base of {base}; more is turbo, which is not guaranteed", base=Amount(base, "Hz")
+        ),
+    )
 
 
 RULES = (

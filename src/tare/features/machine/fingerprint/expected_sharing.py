@@ -7,6 +7,16 @@ import re
 from tare.features.machine.fingerprint.expectation import Machine, Prediction, rests
 from tare.results.message import Amount, Message, message
 
+_WHY_RATE = (
+    "{rate}{% if measured %}, as measured{% else %}, the rate of the fastest link{% endif %}"
+)
+_WHY_CONNECTION_TEXTS = {
+    "setup": "at least the handshake and two system calls; a round trip is {source}",
+    "teardown": "at least FIN with its answer, and a system call; a round trip is {source}",
+    "later": "at least a system call: the kernel ends the connection later",
+    "reset": "at least the handshake, a reset and four system calls; a round trip is {source}",
+}
+
 #: Round trip in a local network of Ethernet where none was measured: SYSMEASURE's prediction.
 _LAN_NS = 100e3
 #: Readers of the probe of contention, the measured one included, and bytes of a read.
@@ -28,11 +38,17 @@ def connection(machine: Machine, found: re.Match[str]) -> Prediction | None:
     reset = setup + 2 * call + value / 2
     if part == "teardown":
         end = "later" if remote else part
-        return rests(teardown, message(f"fingerprint.why.connection.{end}", source=source))
+        return rests(teardown, message(_WHY_CONNECTION_TEXTS[end], source=source))
     if part in ("setup", "reset"):
         expected = setup if part == "setup" else reset
-        return rests(expected, message(f"fingerprint.why.connection.{part}", source=source))
-    return rests(setup + teardown, message("fingerprint.why.connection.whole", source=source))
+        return rests(expected, message(_WHY_CONNECTION_TEXTS[part], source=source))
+    return rests(
+        setup + teardown,
+        message(
+            "at least the handshake, the end and three system calls; a round trip is {source}",
+            source=source,
+        ),
+    )
 
 
 def _round_trip(machine: Machine, *, remote: bool) -> tuple[float, str] | None:
@@ -49,7 +65,10 @@ def remote_round_trip(machine: Machine, found: re.Match[str]) -> Prediction | No
     switch = machine.measured.get("switch.process")
     if not ping or not call or not switch:
         return None
-    return rests(ping + 4 * call + 2 * switch, message("fingerprint.why.remote_round_trip"))
+    return rests(
+        ping + 4 * call + 2 * switch,
+        message("at least network.ping.remote, four system calls and two switches, as measured"),
+    )
 
 
 def remote_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -60,7 +79,10 @@ def remote_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
     rate, link = _rate(machine)
     value = latency + (block / rate * 1e9 if rate else 0.0)
     why = message(
-        "fingerprint.why.remote_read",
+        "one round trip{% if link %} and the block at {link}{% endif %}; a round trip takes "
+        "{time} ({% if measured %}as measured to the peer{% else %}usual for a local "
+        "network, none was measured: --peer HOST{% endif %}); less where it comes from a "
+        "cache of this machine, more where the server's disk is slow",
         time=Amount(latency, "ns"),
         measured=trip is not None,
         link=link,
@@ -72,14 +94,12 @@ def _rate(machine: Machine) -> tuple[float | None, Message | None]:
     """Return bytes per second of the network: as measured, or of its fastest link."""
     measured = machine.measured.get("network.bandwidth.remote")
     if measured:
-        return measured, message(
-            "fingerprint.why.rate", rate=Amount(measured, "B/s"), measured=True
-        )
+        return measured, message(_WHY_RATE, rate=Amount(measured, "B/s"), measured=True)
     links = [one.link_mbit_per_s for one in machine.hardware.network if one.link_mbit_per_s]
     if not links:
         return None, None
     rate = max(links) * 1e6 / 8
-    return rate, message("fingerprint.why.rate", rate=Amount(rate, "B/s"), measured=False)
+    return rate, message(_WHY_RATE, rate=Amount(rate, "B/s"), measured=False)
 
 
 def contention(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -89,7 +109,9 @@ def contention(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """
     disk = machine.hardware.disk
     if disk is not None and disk.kind == "rotating":
-        return rests(float(_READERS), message("fingerprint.why.one_head", readers=_READERS))
+        return rests(
+            float(_READERS), message("one head serves {readers} readers in turn", readers=_READERS)
+        )
     alone = machine.measured.get(f"file.read.random.latency.{_BLOCK}")
     rates = [
         value
@@ -105,7 +127,13 @@ def contention(machine: Machine, found: re.Match[str]) -> Prediction | None:
     cpu_ns = _READERS * (call + 2 * switch) / cpus
     return rests(
         max(1.0, disk_ns / alone, cpu_ns / alone),
-        message("fingerprint.why.at_once", readers=_READERS, rate=Amount(max(rates), "B/s")),
+        message(
+            "the disk serves {readers} readers at once, within its {rate} and what the CPUs "
+            "do for each read; up to {readers} where they wait for one queue, such as a "
+            "host's limit",
+            readers=_READERS,
+            rate=Amount(max(rates), "B/s"),
+        ),
     )
 
 

@@ -84,22 +84,31 @@ def _sum(
         return None
     value = sum(count * machine.measured[name] for name, count in needed.items())
     parts = [
-        message("fingerprint.why.part", count=count, metric=name) for name, count in needed.items()
+        message("{% if count > 1 %}{count} × {% endif %}{metric}", count=count, metric=name)
+        for name, count in needed.items()
     ]
-    return rests(value, message("fingerprint.why.sum", parts=parts))
+    return rests(value, message("at least {parts | listing}, as measured here", parts=parts))
 
 
 def switch(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect the published cycles of a switch, and for a round trip twice that and the pipe."""
     process_too = found[2] == "process"
-    what = message("fingerprint.why.switch", address_space=process_too)
+    what = message(
+        "registers, stacks and the scheduler{% if address_space %}, and another address space"
+        "{% endif %}, as published for one pair of tasks",
+        address_space=process_too,
+    )
     one = machine.cycles(_SWITCH + (_ADDRESS_SPACE if process_too else 0), what)
     if one is None or not found[1]:
         return one
     pipe = machine.measured.get("switch.pipe")
     if not pipe:
         return None
-    return rests(2 * (one.value + pipe), message("fingerprint.why.there_and_back"), *one.why)
+    return rests(
+        2 * (one.value + pipe),
+        message("two switches and two passes through the pipe (switch.pipe)"),
+        *one.why,
+    )
 
 
 def pipe(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -108,7 +117,13 @@ def pipe(machine: Machine, found: re.Match[str]) -> Prediction | None:
     read = machine.measured.get("syscall.read_byte")
     if not write or not read:
         return None
-    return rests(write + read, message("fingerprint.why.pipe"))
+    return rests(
+        write + read,
+        message(
+            "at least syscall.write_byte and syscall.read_byte, as measured here; plus the "
+            "pipe's buffer and lock"
+        ),
+    )
 
 
 RULES = (

@@ -152,7 +152,7 @@ def _beside(one: Figure, said: Prediction | None) -> Figure:
     if said is None:
         return one
     reasons: list[Said] = [*said.why, *([one.why] if one.why else [])]
-    why = text(message("fingerprint.why.all", reasons=reasons)) if reasons else None
+    why = text(message("{reasons | join('; ')}", reasons=reasons)) if reasons else None
     return msgspec.structs.replace(one, predicted=said.value, why=why)
 
 
@@ -184,7 +184,7 @@ def figure(values: Sequence[float], unit: str) -> Figure:
     """
     rare = _is_rare(values)
     value, ci = _mean(values) if rare else middle(values)
-    why = text(message("fingerprint.why.rare")) if rare else None
+    why = text(message("the mean: most rounds had none")) if rare else None
     return Figure(
         value=value, ci=ci, unit=unit, n=len(values), sd=_deviation(values), values=tuple(values),
         why=why,
@@ -259,10 +259,15 @@ def _problems(probe: str, rounds: Sequence[Round]) -> list[Problem]:
             why = fault.message.removeprefix(f"{probe}: ")
             said[why] = said.get(why, 0) + 1
     told = [
-        message("fingerprint.problem.rounds", why=why, rounds=count, of=len(rounds))
+        message(
+            "{why}{% if rounds < of %} (in {rounds} of {of} rounds){% endif %}",
+            why=why,
+            rounds=count,
+            of=len(rounds),
+        )
         for why, count in said.items()
     ]
     more = len(told) - _MOST_PROBLEMS
     if more > 0:
-        told = [*told[:_MOST_PROBLEMS], message("fingerprint.problem.more", n=more)]
+        told = [*told[:_MOST_PROBLEMS], message("and {n} more complaints like these", n=more)]
     return [Problem(probe=probe, why=text(why)) for why in told]

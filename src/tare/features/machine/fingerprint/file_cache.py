@@ -13,6 +13,7 @@ from tare.agent import record
 from tare.errors import PlatformError
 from tare.experiment import machine_facts
 from tare.experiment.session import scratch_space
+from tare.features.machine.fingerprint import phrases
 from tare.platforms import groups
 from tare.platforms.layer import Place
 from tare.registry import Probe
@@ -84,13 +85,19 @@ def made(
     whole = asked == "machine"
     memory = available if whole else scratch_space.memory_bytes(asked if asked != "machine" else 0)
     if memory is None:
-        raise LackingError(text(message("fingerprint.lacking.no_meminfo")))
+        raise LackingError(
+            text(
+                message(
+                    "the kernel does not report how much memory is available: --file-cache SIZE"
+                )
+            )
+        )
     wanted = min(
         TIMES * memory, most_file_bytes or TIMES * memory, scratch_space.spare_bytes(directory)
     )
     folder, file_bytes, why = scratch_space.disk(directory, wanted)
     if folder is None:
-        raise LackingError(text(message("fingerprint.lacking.directory", why=why)))
+        raise LackingError(text(message(phrases.LACKING_DIRECTORY, why=why)))
     if whole:
         job = record.FileCache(group=None, file_bytes=file_bytes)
         yield Cache(job=job, memory_bytes=memory)
@@ -100,7 +107,8 @@ def made(
         raise LackingError(
             text(
                 message(
-                    "fingerprint.lacking.small_group",
+                    "a group of {memory} is too small, it takes {least}: --file-cache SIZE, "
+                    "--directory DIR",
                     memory=Amount(memory, "bytes"),
                     least=Amount(LEAST_BYTES, "bytes"),
                 )
@@ -110,7 +118,13 @@ def made(
         (group,) = groups.limited(Place(name=name, shared="", memory_bytes=memory), above=True)
     except PlatformError as error:
         raise LackingError(
-            text(message("fingerprint.lacking.no_group", why=str(error.__cause__ or error)))
+            text(
+                message(
+                    "no control group with a memory limit can be made, {why}: run it as root, or "
+                    "--file-cache machine (evicts what other programs have cached)",
+                    why=str(error.__cause__ or error),
+                )
+            )
         ) from error
     try:
         job = record.FileCache(group=str(group), file_bytes=TIMES * memory)

@@ -9,7 +9,7 @@ from typing import Any
 from tare.experiment.findings.level_names import fact
 from tare.experiment.fingerprints.machine.document import Curve, Figure, Fingerprint
 from tare.features.machine.fingerprint import page_figures as charts
-from tare.features.machine.fingerprint import page_strides, summary
+from tare.features.machine.fingerprint import page_strides, phrases, summary
 from tare.features.machine.fingerprint.page_groups import (
     Group,
     answer,
@@ -45,9 +45,9 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
     beside = _specification(fingerprint)
     return Report(
         name=text(
-            message("fingerprint.page.name", cpu=str(fingerprint.facts.get("cpu", "a machine")))
+            message("fingerprint of {cpu}", cpu=str(fingerprint.facts.get("cpu", "a machine")))
         ),
-        question="What can this machine do?",
+        question=message("What can this machine do?"),
         answers=_headline(fingerprint),
         strip=strip(
             fingerprint,
@@ -59,8 +59,7 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
         ),
         sections=(*([beside] if beside else []), *sections),
         doubts=tuple(
-            message("fingerprint.page.doubt", probe=p.probe, why=p.why)
-            for p in fingerprint.problems
+            message("{probe}: {why}", probe=p.probe, why=p.why) for p in fingerprint.problems
         ),
         machine=(facts_table(fingerprint),) if fingerprint.facts else (),
         origin=Origin(
@@ -69,7 +68,7 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
             versions=(fingerprint.tare,),
         ),
         doubtful="Not measured here",
-        calm=sentence(message("fingerprint.page.complete")),
+        calm=sentence(message(phrases.PAGE_COMPLETE)),
         rest=f"{command} --json -",
         badges=False,
         unfolded=_UNFOLDED,
@@ -110,10 +109,10 @@ def _specification(fingerprint: Fingerprint) -> Section | None:
     finding = Finding(
         name="specification",
         closed=False,
-        question="How far is it from its specification?",
+        question=message("How far is it from its specification?"),
         answer=near,
         verdict="none",
-        basis=text(message("fingerprint.page.reasons")),
+        basis=text(message("reasons for differences, where known, are in the tables below")),
     )
     return Section(finding, figures)
 
@@ -137,8 +136,10 @@ def _predictions(fingerprint: Fingerprint) -> tuple[Chart, ...]:
     ]
     far = sorted(known.items(), key=lambda one: -abs(log(one[1][1])))[:3]
     told = message(
-        "fingerprint.page.predictions",
-        far=[message("fingerprint.page.far", metric=n, ratio=change(r)) for n, (_, r) in far],
+        "each figure relative to its prediction, with its interval. Circles in the band: "
+        "within 25 %. Triangles: beyond it. Furthest: {far | listing}{% if more %}. {more} "
+        "more are in the tables{% endif %}",
+        far=[message("{metric} {ratio}", metric=n, ratio=change(r)) for n, (_, r) in far],
         more=len(known) - len(shown),
     )
     chart: Any = beside(rows)
@@ -164,7 +165,7 @@ def _section(
         question=group.question,
         answer=answer(group, metrics, len(curves)),
         verdict="none",
-        basis=text(message("fingerprint.page.basis")) if metrics else None,
+        basis=text(message("median over rounds, 95 % interval")) if metrics else None,
         tables=tuple(filter(None, tables)),
     )
     return Section(finding, drawn)
@@ -205,7 +206,7 @@ def _by_cpu(curves: Mapping[str, Curve]) -> Table | None:
         for point in curve.points:
             rows.setdefault(point.at[0], {})[name] = point.value
     return Table(
-        title="By CPU",
+        title=message("By CPU"),
         columns=(
             Column(key="cpu", title="CPU"),
             *(Column(key=name, title=name, unit=curve.unit) for name, curve in some.items()),

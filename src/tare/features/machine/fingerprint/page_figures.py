@@ -73,7 +73,8 @@ def _map(curve: Curve) -> tuple[dict[str, Any], list[Message]]:
     most = max(curve.points, key=_value)
     said = [
         message(
-            "fingerprint.chart.map",
+            "each field is a pair of CPUs, the deeper the larger: from {least} (CPUs "
+            "{least_of | listing}) to {most} (CPUs {most_of | listing}), the median {median}",
             least=Amount(least.value, curve.unit),
             least_of=[*map(str, least.at)],
             most=Amount(most.value, curve.unit),
@@ -82,7 +83,7 @@ def _map(curve: Curve) -> tuple[dict[str, Any], list[Message]]:
         )
     ]
     if group > 1:
-        said.append(message("fingerprint.chart.grouped", n=group))
+        said.append(message("{n} CPUs share a row, with the median of their pairs", n=group))
     return chart, said
 
 
@@ -105,7 +106,8 @@ def _lines(
     across = _axis_title(x, metric, along)
     chart = lines([("", some)], Axis(across, x.unit), Axis(y, curve.unit), rules)
     said = message(
-        "fingerprint.chart.lines",
+        "upwards {y}, across {x}. {lines | join('; ')}{% if more %}; and "
+        "{more | counted('more line')}{% endif %}",
         y=y,
         x=across,
         lines=[
@@ -177,7 +179,8 @@ def _described(line: Line, name: str | None, x_unit: str, y_unit: str) -> Messag
     most = max(range(len(line.y)), key=line.y.__getitem__)
     beyond = most not in (first, last) and line.y[most] > 1.05 * max(line.y[first], line.y[last])
     return message(
-        "fingerprint.chart.line",
+        "{% if name %}{name}: {% endif %}{first}{% if last %} to {last}{% endif %}"
+        "{% if most %}, at most {most}{% endif %}",
         name=name,
         first=_point(line, first, x_unit, y_unit),
         last=_point(line, last, x_unit, y_unit) if last else None,
@@ -186,9 +189,7 @@ def _described(line: Line, name: str | None, x_unit: str, y_unit: str) -> Messag
 
 
 def _point(line: Line, i: int, x_unit: str, y_unit: str) -> Message:
-    return message(
-        "fingerprint.chart.point", value=Amount(line.y[i], y_unit), at=place(line.x[i], x_unit)
-    )
+    return message("{value} at {at}", value=Amount(line.y[i], y_unit), at=place(line.x[i], x_unit))
 
 
 def _said(fingerprint: Fingerprint, cache: str) -> float | None:
@@ -202,12 +203,12 @@ def _caches(rules: Sequence[Rule]) -> list[Message]:
         return []
     found = [_cache(rule, rule.at) for rule in rules]
     reported = [_cache(rule, rule.said) for rule in rules if rule.said is not None]
-    said = [message("fingerprint.chart.caches", caches=found)]
+    said = [message("dashes mark the caches as found: {caches | listing}", caches=found)]
     if reported:
-        said.append(message("fingerprint.chart.reported", caches=reported))
+        said.append(message("the kernel reports (triangles) {caches | listing}", caches=reported))
     return said
 
 
 def _cache(rule: Rule, size: float) -> Message:
     name = rule.label.split()[0]
-    return message("fingerprint.chart.cache", name=name, size=place(size, "bytes"))
+    return message("{name} {size}", name=name, size=place(size, "bytes"))

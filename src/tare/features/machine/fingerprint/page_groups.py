@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
+from tare.features.machine.fingerprint import phrases
 from tare.results.message import Amount, Atom, Message, message
+
+_PAGE_FIGURES = "medians: {figures | join(', ')}"
 
 
 @dataclass(frozen=True)
@@ -82,28 +85,28 @@ def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> tuple[Me
     """Give what matters most of a group, in a sentence or two."""
     figures = _figures(metrics, group.shown) or _figures(metrics, [*metrics][:3])
     caches = [
-        message("fingerprint.staircase.cache", name=name.upper(), size=Amount(size, "bytes"))
+        message(phrases.STAIRCASE_CACHE, name=name.upper(), size=Amount(size, "bytes"))
         for name, size in caches_found(metrics).items()
     ]
     said = []
     if figures:
-        said.append(message("fingerprint.page.figures", figures=figures))
+        said.append(message(_PAGE_FIGURES, figures=figures))
     if caches:
-        said.append(message("fingerprint.page.caches", caches=caches))
+        said.append(message("caches, by the curve: {caches | join(', ')}", caches=caches))
     if not figures and curves:
-        said.append(message("fingerprint.page.only_curves"))
+        said.append(message("see the curves below"))
     return tuple(said)
 
 
 def lead(metrics: Mapping[str, Figure]) -> Message | None:
     """Give the figures that matter most of all; None: none of them was measured."""
     figures = _figures(metrics, _FIRST)
-    return message("fingerprint.page.figures", figures=figures) if figures else None
+    return message(_PAGE_FIGURES, figures=figures) if figures else None
 
 
 def _figures(metrics: Mapping[str, Figure], names: Iterable[str]) -> list[Atom]:
     return [
-        message("fingerprint.page.figure", what=name, value=_amount(metrics[name]))
+        message("{what} {value}", what=name, value=_amount(metrics[name]))
         for name in names
         if name in metrics
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tare.experiment.fingerprints.machine.document import Fingerprint
+from tare.features.machine.fingerprint import phrases
 from tare.features.machine.fingerprint.page_groups import caches_found
 from tare.render.text_plot import Axis, TextPlot
 from tare.render.words import sentence, text
@@ -41,14 +42,14 @@ def staircase(found: Fingerprint) -> list[str]:
         plot.upright(bytes_, "┊")
     for bytes_, nanoseconds in points.items():
         plot.mark(bytes_, nanoseconds, "•")
-    lines = ["", sentence(message("fingerprint.staircase.title"))]
+    lines = ["", sentence(message("time of a load, by the size of the memory it is from"))]
     lines += plot.lines(lambda x: quantity(x, "bytes"), lambda y: quantity(y, "ns"))
     told = [
-        message("fingerprint.staircase.cache", name=name.upper(), size=Amount(bytes_, "bytes"))
+        message(phrases.STAIRCASE_CACHE, name=name.upper(), size=Amount(bytes_, "bytes"))
         for name, bytes_ in caches.items()
     ]
     if told:
-        lines.append(" " * 11 + text(message("fingerprint.staircase.caches", caches=told)))
+        lines.append(" " * 11 + text(message("┊ caches found: {caches | join(', ')}", caches=told)))
     return lines
 
 

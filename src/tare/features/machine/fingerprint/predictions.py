@@ -101,14 +101,19 @@ def apply(
         if name in absent:
             continue
         if one.in_cycles and frequency is None:
-            why = message("fingerprint.problem.no_cycles", metric=name)
+            why = message(
+                "its prediction is in cycles, and the frequency of a core was not measured: "
+                "tare fingerprint loop {metric}",
+                metric=name,
+            )
             problems.append(Problem(probe=name, why=text(why)))
             continue
         value = one.value / frequency.value * 1e9 if one.in_cycles and frequency else one.value
         found[name] = _judged(metrics[name], value, one.source)
     if absent:
         why = message(
-            "fingerprint.problem.predicted_absent",
+            "predicted, but not measured: {names | join(', ')}{% if more %} and {more} more"
+            "{% endif %} (name them, or --full)",
             names=absent[:_MAX_NAMED],
             more=max(0, len(absent) - _MAX_NAMED),
         )
@@ -118,7 +123,13 @@ def apply(
 
 def _judged(figure: Figure, value: float, source: str) -> Figure:
     own = None if figure.predicted is None else Amount(figure.predicted, figure.unit)
-    why = message("fingerprint.why.by_user", source=source, own=own, why=figure.why)
+    why = message(
+        "your prediction ({source}){% if own %}; tare predicts {own}{% endif %}{% if why %}"
+        '{": " if own else "; "}{why}{% endif %}',
+        source=source,
+        own=own,
+        why=figure.why,
+    )
     return msgspec.structs.replace(figure, predicted=value, why=text(why))
 
 

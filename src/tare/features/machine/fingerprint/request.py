@@ -11,7 +11,7 @@ from typing import Literal
 from tare import platforms
 from tare.agent import record
 from tare.experiment.session import scratch_space
-from tare.features.machine.fingerprint import file_cache
+from tare.features.machine.fingerprint import file_cache, phrases
 from tare.features.machine.fingerprint.predictions import UserPrediction
 from tare.host import hardware
 from tare.render.words import text
@@ -102,28 +102,34 @@ def places(asked: Asked) -> Places:
     directory, file_bytes = None, asked.file_bytes or FILE_BYTES
     inside = str(asked.directory) if own_files and asked.directory is not None else None
     if own_files and inside is None:
-        lacking["directory"] = message("fingerprint.lacking.inside", platform=asked.platform)
+        lacking["directory"] = message(
+            "{platform} has its own files: --directory DIR, its path inside",
+            platform=asked.platform,
+        )
     elif not own_files:
         directory, file_bytes, why = scratch_space.disk(asked.directory, file_bytes)
         if directory is None:
-            lacking["directory"] = message("fingerprint.lacking.directory", why=why)
+            lacking["directory"] = message(phrases.LACKING_DIRECTORY, why=why)
     remote = None
     if asked.remote is not None and not own_files:
         remote, _, why = scratch_space.disk(asked.remote, 0)
         if remote is None:
-            lacking["remote"] = message("fingerprint.lacking.remote", why=why)
+            lacking["remote"] = message("no directory for its files, {why}: --remote DIR", why=why)
     else:
         lacking["remote"] = (
-            message("fingerprint.lacking.no_mounts", platform=asked.platform)
+            message("{platform} does not see this machine's mounts", platform=asked.platform)
             if own_files
-            else message("fingerprint.lacking.other_machine")
+            else message("it reads files on another machine's file system: --remote DIR")
         )
     if asked.platform != "bare":
-        lacking["file_cache"] = message("fingerprint.lacking.bare_alone", probe=file_cache.PROBE)
+        lacking["file_cache"] = message(phrases.LACKING_BARE_ALONE, probe=file_cache.PROBE)
     elif not asked.wants_file_cache:
-        lacking["file_cache"] = message("fingerprint.lacking.not_named", probe=file_cache.PROBE)
+        lacking["file_cache"] = message(
+            "it fills a control group with a file of 2 GiB: --full, or tare fingerprint {probe}",
+            probe=file_cache.PROBE,
+        )
     if len(os.sched_getaffinity(0)) < 2:
-        lacking["several_cpus"] = message("fingerprint.lacking.several_cpus")
+        lacking["several_cpus"] = message("it needs two CPUs, and there is one here")
     return Places(
         directory=directory,
         remote=remote,
@@ -140,7 +146,7 @@ def _not_remote(folder: Path) -> str | None:
         return None
     return text(
         message(
-            "fingerprint.lacking.not_remote",
+            "{folder} is on this machine ({file_system}): --remote DIR of another's",
             folder=str(folder),
             file_system=disk.file_system,
         )

@@ -160,7 +160,7 @@ class Rounds:
         if not self._begun[name]:
             expected_s = self._expected(name)
             why = message(
-                "fingerprint.problem.no_time",
+                "the time was too short, a round takes {takes}: --budget {budget}",
                 takes=Duration(expected_s),
                 budget=f"{math.ceil(self._budget_s + expected_s)}s",
             )
@@ -208,7 +208,7 @@ class Rounds:
 
 def lost(turn: Turn, error: AgentError) -> Round:
     """Return a round that the agent has not survived."""
-    why = text(message("fingerprint.problem.ended", why=error.message))
+    why = text(message("it ended the agent: {why}", why=error.message))
     fault = record.Fault(id=0, kind="job", message=why)
     return Round(probe=turn.probe, number=turn.number, seconds=0.0, readings=(), faults=(fault,))
 

@@ -55,7 +55,7 @@ def show(found: Fingerprint, *, named: bool = False, json: str | None = None) ->
         out.print(line, soft_wrap=True)
     curves = [name for name in found.curves if name != STAIRCASE]
     if curves:
-        told = message("fingerprint.screen.curves", names=curves)
+        told = message("{names | join(', ')}   (--report FILE.html shows them)", names=curves)
         out.print(f"\nCurves  {text(told)}", soft_wrap=True)
     if found.problems:
         out.print()
@@ -65,14 +65,11 @@ def show(found: Fingerprint, *, named: bool = False, json: str | None = None) ->
 
 def missing(some: Sequence[tuple[str, str]], json: str | None) -> None:
     """Print what could not be measured, and why."""
-    lines = [
-        message("fingerprint.screen.missing", probe=name, why=why)
-        for name, why in some[:_MOST_MISSING]
-    ]
+    lines = [message("{probe}: {why}", probe=name, why=why) for name, why in some[:_MOST_MISSING]]
     if len(some) > _MOST_MISSING:
         n = len(some) - _MOST_MISSING
         where = json or "--json -"
-        lines.append(message("fingerprint.screen.more_missing", n=n, where=where))
+        lines.append(message("{n} more ({where} has all)", n=n, where=where))
     for line in lines:
         console.out.print(f"Missing {text(line)}", style="yellow", soft_wrap=True)
 
@@ -124,7 +121,10 @@ def _table(rows: Sequence[_Row], *, named: bool) -> None:
             console.out.print(Padding(Text(row.why, style="dim"), (0, 0, 0, 4)))
     far = next((row.cells[0] for row in rows if row.cells[5]), None)
     if far is not None and not reasons:
-        told = message("fingerprint.screen.far", metric=far)
+        told = message(
+            "×: measured over predicted. Reasons for one figure: tare fingerprint {metric}",
+            metric=far,
+        )
         console.out.print(text(told), style="dim", soft_wrap=True)
 
 

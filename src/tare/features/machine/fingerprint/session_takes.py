@@ -62,14 +62,21 @@ class SessionTakes:
             found = brief.take(self._probing.seconds, probes=self._probing.probes)
             activity = watch.activity()
             yield found, activity
-            why = message("fingerprint.again.busy", share=Amount(share(activity), "share"))
+            why = message("others use {share} of it", share=Amount(share(activity), "share"))
             if not busy(activity):
                 self._calm.append(found)
                 if confirmed or not self._differs(earlier, found):
                     return
-                confirmed, why = True, message("fingerprint.again.differs")
+                confirmed, why = True, message("it differs from before")
             if repeat <= most:
-                self._tell(message("fingerprint.again.probing", repeat=repeat, most=most, why=why))
+                self._tell(
+                    message(
+                        "probing the machine again, {repeat} of {most} at most: {why}",
+                        repeat=repeat,
+                        most=most,
+                        why=why,
+                    )
+                )
 
     def _differs(self, earlier: list[Take], now: Fingerprint) -> bool:
         rules = {m: rule(m, figure.unit, self._probes) for m, figure in now.metrics.items()}

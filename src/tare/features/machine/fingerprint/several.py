@@ -19,7 +19,7 @@ from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.document import Problem
 from tare.experiment.session import scratch_space
 from tare.experiment.session.probing import Given, Round, Turn
-from tare.features.machine.fingerprint import file_cache, trial_probe
+from tare.features.machine.fingerprint import file_cache, phrases, trial_probe
 from tare.features.machine.fingerprint.choice import Choice, choose
 from tare.features.machine.fingerprint.measure import BUDGET_S, Progress
 from tare.features.machine.fingerprint.request import FILE_BYTES, Asked, places
@@ -116,7 +116,7 @@ class _Session:
     def _lacking(self, stack: str) -> dict[str, str]:
         lacking = places(replace(self._asked, platform=stack, directory=None)).lacking
         # Its control group is made for one agent on the bare machine.
-        alone = message("fingerprint.lacking.bare_alone", probe=file_cache.PROBE)
+        alone = message(phrases.LACKING_BARE_ALONE, probe=file_cache.PROBE)
         lacking[file_cache.NEED] = text(alone)
         return {need: why for need, why in lacking.items() if need != "directory"}
 

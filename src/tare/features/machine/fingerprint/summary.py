@@ -6,9 +6,19 @@ from collections import Counter
 from statistics import median
 
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
+from tare.features.machine.fingerprint import phrases
 from tare.features.machine.fingerprint.weights import Weighed
 from tare.render.charts.beside import NEAR
 from tare.results.message import Amount, Message, message
+
+_PLATFORM_TEXTS = {
+    "first_start_of": "first start {own} ({other} on {first})",
+    "later_starts_of": "later starts {own} ({other} on {first})",
+}
+_MACHINE_TEXTS = {
+    "others": "other programs took {share} of the CPU time",
+    "host": "the host took {share} of the CPU time",
+}
 
 #: Figures of CPU time that the machine lost, and who took it.
 _TAKEN = {"noise.lost": "others", "steal.share": "host"}
@@ -22,7 +32,11 @@ def machine(found: Fingerprint) -> Message:
     hypervisor, cpus, memory = (facts.get(n) for n in ("hypervisor", "cpus", "memory_bytes"))
     made = facts.get("microarchitecture")
     return message(
-        "fingerprint.machine.is",
+        "{% if cpu %}{cpu}{% else %}a processor without a name{% endif %}{% if made %} ("
+        "{made}){% endif %}{% if hypervisor %}, hypervisor {hypervisor}{% elif bare %}, bare "
+        "metal{% endif %}{% if cpus %}, {cpus | counted('CPU')}{% endif %}{% if memory %}, "
+        "{memory} of memory{% endif %}{% if platform %}; measured inside {platform}"
+        "{% endif %}",
         cpu=str(facts["cpu"]) if "cpu" in facts else None,
         made=None if made is None else str(made),
         hypervisor=None if hypervisor in (None, "none") else str(hypervisor),
@@ -40,7 +54,7 @@ def clock(found: Fingerprint) -> Message | None:
         return None
     nominal = found.facts.get("base_hz") or found.facts.get("tsc_hz")
     return message(
-        "fingerprint.machine.clock",
+        "CPU clock: {hz}{% if nominal %} (nominal {nominal}){% endif %}",
         hz=Amount(frequency.value, "Hz"),
         nominal=Amount(nominal, "Hz") if isinstance(nominal, int) else None,
     )
@@ -56,7 +70,8 @@ def trust(found: Fingerprint) -> list[Message]:
         interval = Amount(one.value, one.unit, *one.ci) if one.ci else None
         said.append(
             message(
-                "fingerprint.machine.precision",
+                "half of the medians are known to ± {middle}. Least known: {least}, "
+                "{% if interval %}{interval}{% else %}± {width}{% endif %}",
                 middle=Amount(median(widths.values()), "share"),
                 least=least,
                 width=Amount(widths[least], "share"),
@@ -65,11 +80,11 @@ def trust(found: Fingerprint) -> list[Message]:
             )
         )
     elif found.metrics:
-        said.append(message("fingerprint.machine.no_interval"))
+        said.append(message("too few rounds for intervals: --budget TIME"))
     for name, who in _TAKEN.items():
         taken = found.metrics.get(name)
         if taken is not None and taken.unit == "1":
-            said.append(message(f"fingerprint.machine.{who}", share=Amount(taken.value, "share")))
+            said.append(message(_MACHINE_TEXTS[who], share=Amount(taken.value, "share")))
     return said
 
 
@@ -79,7 +94,11 @@ def predicted(found: Fingerprint) -> Message | None:
     if not ratios:
         return None
     return message(
-        "fingerprint.machine.predicted",
+        "{% if without %}of {(of + without) | counted('figure')} {of} have a prediction; "
+        "{% if near < of %}{of - near} of these are{% elif of == 1 %}it is{% else %}all of "
+        "these are{% endif %}{% elif near < of %}{of - near} of {of | counted('figure')} are"
+        "{% else %}all {of | counted('figure')} are{% endif %} {% if near < of %}off by more "
+        "than 25 %: use the measured values{% else %}within 25 % of it{% endif %}",
         near=sum(1 / NEAR <= r <= NEAR for r in ratios),
         of=len(ratios),
         without=len(found.metrics) - len(ratios),
@@ -103,19 +122,26 @@ def ratio(figure: Figure) -> float | None:
 def versus(one: Weighed, first: str) -> Message:
     """Say how many figures of a platform are slower than those of the first, and which most."""
     if one.emulated:
-        return message("fingerprint.platform.emulated", platform=one.platform)
+        return message(
+            "{platform} is emulated: its instructions are translated. Its figures, in "
+            "brackets, are not the platform's overhead",
+            platform=one.platform,
+        )
     if not one.costs:
-        return message("fingerprint.platform.unknown", platform=one.platform, why=one.why)
+        return message(phrases.PLATFORM_UNKNOWN, platform=one.platform, why=one.why)
     counts = Counter(cost.verdict for cost in one.costs)
     slower = sorted((c for c in one.costs if c.verdict == "costs"), key=lambda c: -c.ratio)
     return message(
-        "fingerprint.platform.vs",
+        "{platform} vs. {first}: {slower} of {figures | counted('figure')} slower"
+        "{% if slower %} ({named | join(', ')}{% if more %}, {more} more{% endif %})"
+        "{% endif %}{% if faster %}; {faster} faster{% endif %}{% if same %}; {same} "
+        "equivalent{% endif %}{% if inconclusive %}; {inconclusive} inconclusive{% endif %}",
         platform=one.platform,
         first=first,
         figures=len(one.costs),
         slower=len(slower),
         named=[
-            message("fingerprint.platform.slower", metric=c.metric, ratio=c.ratio)
+            message("{metric} × {ratio}", metric=c.metric, ratio=c.ratio)
             for c in slower[:_MOST_NAMED]
         ],
         more=max(0, len(slower) - _MOST_NAMED),
@@ -135,11 +161,13 @@ def apart(one: Weighed, first: Weighed) -> Message | None:
     }
     parts = [
         message(
-            f"fingerprint.platform.{name}",
+            _PLATFORM_TEXTS[name],
             own=Amount(own.value, own.unit),
             other=Amount(other.value, other.unit),
             first=first.platform,
         )
         for name, (own, other) in pairs.items()
     ]
-    return message("fingerprint.platform.apart", platform=one.platform, parts=parts)
+    return message(
+        "{platform}, counted apart: {parts | join('; ')}", platform=one.platform, parts=parts
+    )

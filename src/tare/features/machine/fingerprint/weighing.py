@@ -63,7 +63,9 @@ def weighed(
 
 def _told(one: Resident) -> str:
     assert one.why is not None
-    return text(message("fingerprint.platform.why", why=one.why.message, hint=one.why.hint))
+    return text(
+        message("{why}{% if hint %} ({hint}){% endif %}", why=one.why.message, hint=one.why.hint)
+    )
 
 
 def _starting(one: Resident) -> Starting | None:

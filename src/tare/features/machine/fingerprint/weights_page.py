@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.features.machine.fingerprint import summary
+from tare.features.machine.fingerprint import phrases, summary
 from tare.features.machine.fingerprint.page import facts_table, strip
 from tare.features.machine.fingerprint.weights import Weights
 from tare.features.machine.fingerprint.weights_table import head, rows
@@ -17,12 +17,12 @@ def make(found: Weights, command: str) -> Report:
     first, *others = found.platforms
     besides = [summary.apart(one, first) for one in others]
     problems = [
-        message("fingerprint.platform.doubt", platform=one.platform, probe=p.probe, why=p.why)
+        message("{platform}, {probe}: {why}", platform=one.platform, probe=p.probe, why=p.why)
         for one in found.platforms
         for p in one.problems
     ]
     problems += [
-        message("fingerprint.platform.unknown", platform=one.platform, why=one.why)
+        message(phrases.PLATFORM_UNKNOWN, platform=one.platform, why=one.why)
         for one in found.platforms
         if one.why is not None
     ]
@@ -34,8 +34,8 @@ def make(found: Weights, command: str) -> Report:
     ]
     platforms = [one.platform for one in found.platforms]
     return Report(
-        name=text(message("fingerprint.platform.name", platforms=platforms)),
-        question="What is the overhead of each platform?",
+        name=text(message("overhead of {platforms | listing}", platforms=platforms)),
+        question=message("What is the overhead of each platform?"),
         answers=(
             *(summary.versus(one, first.platform) for one in others),
             *(said for said in besides if said is not None),
@@ -50,7 +50,7 @@ def make(found: Weights, command: str) -> Report:
             commands=(command,), digests=(("agent", found.agent),), versions=(found.tare,)
         ),
         doubtful="Not measured here",
-        calm=sentence(message("fingerprint.page.complete")),
+        calm=sentence(message(phrases.PAGE_COMPLETE)),
         rest=f"{command} --json -",
         badges=False,
         unfolded=60,
@@ -69,15 +69,30 @@ def _overhead(found: Weights) -> Section:
         Finding(
             name="costs",
             closed=False,
-            question="How much does each platform take?",
+            question=message("How much does each platform take?"),
             answer=(
-                message("fingerprint.platform.costs", first=first.platform),
-                message("fingerprint.platform.signs"),
-                message("fingerprint.platform.starts"),
-                message("fingerprint.platform.around"),
+                message(
+                    "multiples of the figures on {first}. Above 1 is slower, in time or in rate",
+                    first=first.platform,
+                ),
+                message("▲ slower, ▽ faster, = equivalent, ? inconclusive, in brackets: emulated"),
+                message(
+                    "start: from the request for an instance to the agent's hello; the first "
+                    "may have loaded what later ones found"
+                ),
+                message(
+                    "around the agent: what the layers started for it, without engines; with "
+                    "the agent where the host does not see it"
+                ),
             ),
             verdict="none",
-            basis=text(message("fingerprint.platform.basis")),
+            basis=text(
+                message(
+                    "rounds of all platforms and later starts interleaved in random order; "
+                    "Hodges–Lehmann ratio, 95 % interval; Holm over all figures and platforms. "
+                    "Memory is proportional (PSS), after the rounds"
+                )
+            ),
             tables=(table,),
         )
     )

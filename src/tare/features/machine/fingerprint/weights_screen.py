@@ -46,7 +46,9 @@ def show(found: Weights, *, named: bool = False, json: str | None = None) -> Non
         console.out.print()
         for line in _lines(laid, [0, *some], labels):
             console.out.print(line, soft_wrap=True)
-    console.out.print(Text(text(message("fingerprint.platform.marks")), style="dim"))
+    console.out.print(
+        Text(text(message("▲ slower   ▽ faster   = equivalent   ? inconclusive")), style="dim")
+    )
     missing(
         [(f"{one.platform}, {p.probe}", p.why) for one in found.platforms for p in one.problems],
         json,

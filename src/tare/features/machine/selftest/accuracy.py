@@ -12,12 +12,19 @@ from tare.experiment.catalogue import catalogue
 from tare.experiment.pipeline import Prepared
 from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
+from tare.features.machine.selftest import phrases
 from tare.features.machine.selftest.document import Accuracy, Unchecked, now
 from tare.features.machine.selftest.errors import errors
 from tare.features.machine.selftest.lines import lines
 from tare.features.machine.selftest.programs import BY_NAME, PROGRAMS, worthwhile
 from tare.results.columns import Columns
 from tare.results.message import Message, message
+
+_MISSING_TEXTS = {
+    "perf_cpu": "the kernel does not let tare watch the CPUs",
+    "perf_task": "the kernel does not let the agents watch their own children",
+    "cgroup": "no control group can be made there",
+}
 
 #: Sources that a machine may not have (``selftest.missing``).
 _MAY_BE_MISSING = ("perf_cpu", "perf_task", "cgroup")
@@ -103,9 +110,10 @@ def _failures(results: Results) -> list[Message]:
             reasons = [r for r in wrong["reason"] if isinstance(r, str)]
             told.append(
                 message(
-                    "selftest.failed",
+                    "{trials | counted('trial')} of {place} did not end as expected"
+                    "{% if reason %}: {reason}{% endif %}",
                     trials=len(wrong),
-                    place=message("selftest.place", program=str(name), platform=str(platform)),
+                    place=message(phrases.PLACE, program=str(name), platform=str(platform)),
                     reason=reasons[0] if reasons else None,
                 )
             )
@@ -120,7 +128,14 @@ def _cut_short(ended: str, prepared: Prepared, results: Results) -> list[Message
     counts = Counter(results.trial_table["cell"].tolist())
     least = min((counts[cell] for cell in wanted), default=0)
     asked = prepared.experiment.stopping.trials
-    return [message("selftest.cut_short", least=least, asked=asked)]
+    return [
+        message(
+            "The budget ended when some programs had {least} of {asked} trials: use a larger "
+            "--budget, which each program has for itself.",
+            least=least,
+            asked=asked,
+        )
+    ]
 
 
 def _unchecked(found: Columns, prepared: Prepared) -> list[Unchecked]:
@@ -140,7 +155,7 @@ def _unchecked(found: Columns, prepared: Prepared) -> list[Unchecked]:
                 lacking = (p for p in platforms if not {(p, m, source), (p, m, better)} & have)
                 if where := tuple(lacking):
                     missing.setdefault(where, []).append(m)
-        why = message(f"selftest.missing.{source}")
+        why = message(_MISSING_TEXTS[source])
         for where, some in missing.items():
             told.append(Unchecked(source=source, metrics=tuple(some), platforms=where, why=why))
     return told

@@ -11,6 +11,12 @@ from dataclasses import dataclass
 from tare.features.machine.selftest.errors import OUTPUT, WHOLE
 from tare.results.message import Message, message
 
+_BOUND_TEXTS = {
+    "memory_bytes": "the kernel charges pages in batches, and some of its own",
+    "minor_faults": "a child's stack, and its exit",
+    "voluntary_switches": "a worker that has its byte before it sleeps does not switch",
+}
+
 _MS = 1e6
 _MIB = float(1 << 20)
 #: Between a program's last stamp and its end: it tells what it knows and leaves.
@@ -50,8 +56,8 @@ class Bound:
         return self.low <= error <= self.high
 
 
-_NOTHING = Bound(-math.inf, math.inf, message("selftest.bound.agent"))
-_EXACT = Bound(0.0, 0.0, message("selftest.bound.counted"), every=True)
+_NOTHING = Bound(-math.inf, math.inf, message("the agent's own share is in it"))
+_EXACT = Bound(0.0, 0.0, message("counted, not timed"), every=True)
 #: Metric to a share of the truth, and what comes on top.
 _COUNTED = {
     "memory_bytes": (0.02, _MIB),
@@ -78,11 +84,14 @@ def bound(metric: str, source: str, part: float, launch: float) -> Bound:
     if metric in ("wall_ns", "tree_wall_ns", WHOLE):
         return _time(metric, source, part, launch)
     if metric == "cpu_ns":
-        why = message("selftest.bound.cpu")
+        why = message(
+            "a launch, and the kernel's work at the end of a process, which the process does "
+            "not see"
+        )
         return Bound(-launch - READING_NS, launch + LEAVING_NS, why)
     if metric in _COUNTED:
         share, least = _COUNTED[metric]
-        why = message(f"selftest.bound.{metric}")
+        why = message(_BOUND_TEXTS[metric])
         return Bound(-share * part - least, share * part + least, why)
     assert metric == OUTPUT or source == "wait", f"nothing is promised of {metric} from {source}"
     return _EXACT
@@ -90,14 +99,14 @@ def bound(metric: str, source: str, part: float, launch: float) -> Bound:
 
 def _time(metric: str, source: str, part: float, launch: float) -> Bound:
     low, high = -launch - READING_NS, launch + LEAVING_NS
-    why = message("selftest.bound.stamped")
+    why = message("the kernel stamps within the exec, and after the program has reported and left")
     if source in ("around", "reaped"):
         high += WAKING_NS
-        why = message("selftest.bound.launcher")
+        why = message("the launcher's wake-up is in it")
     if metric == WHOLE:
         # The program tells the least of some; others' turns on the CPU only ever lengthen it.
         low, high = low - 0.5 * part, high + 2 * part
-        why = message("selftest.bound.teardown", why=why)
+        why = message("memory is not released equally fast each time; {why}", why=why)
     return Bound(low, high, why)
 
 

@@ -16,6 +16,12 @@ from tare.results.message import message
 if TYPE_CHECKING:
     from tare.features.machine.selftest.document import Accuracy, Document, FalseAlarms
 
+_NEXT_TEXTS = {
+    "alarms": "tare selftest --false-alarms   (how often a program differs from itself)",
+    "more": "tare selftest --false-alarms --budget '10 min'   (a closer bound)",
+    "accuracy": "tare selftest   (errors of its figures)",
+}
+
 #: Trials of each program in each place: enough for an interval, and within the budget where
 #: there is a container engine too.
 TRIALS = 12
@@ -197,5 +203,5 @@ def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None) -> None:
     if alarms is not None:
         screen.show_alarms(alarms)
     which = "alarms" if alarms is None else "accuracy" if alarms.close else "more"
-    hint = f"Next     {text(message(f'selftest.next.{which}'))}"
+    hint = f"Next     {text(message(_NEXT_TEXTS[which]))}"
     console.out.print(hint, style="dim", soft_wrap=True)

@@ -15,6 +15,20 @@ from tare.results.columns import Columns
 from tare.results.message import Amount, Deviation, Message, Said, message
 from tare.statistics.intervals import quantile_interval
 
+_KNOWN_TEXTS = {
+    "around": (
+        "the launcher reads its clock when it gets a CPU again, which is late on a busy "
+        "machine; it is used where the kernel does not stamp"
+    ),
+    "reaped": (
+        "a process without a waiting parent is seen when the worker gets a CPU again; it is "
+        "used where the kernel does not stamp"
+    ),
+    "perf_cpu": (
+        "after its report, a process may still lose its CPU before it ends, on a busy machine"
+    ),
+}
+
 #: Whether a figure is as specified; ``none``: nothing is specified.
 Verdict = Literal["yes", "no", "inconclusive", "none"]
 #: A clock's step.
@@ -80,7 +94,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     def named(self) -> Message:
         """The figure and where."""
         return message(
-            "selftest.figure",
+            "{metric} from {source} on {platform}{% if workers > 1 %}, {workers} workers"
+            "{% endif %} ({program})",
             metric=self.metric,
             source=self.source,
             platform=self.platform,
@@ -166,20 +181,23 @@ def _judge(
     if missing > _STEP_NS:
         times = int((less > _STEP_NS).sum())
         return "no", message(
-            "selftest.less", times=times, of=len(every), most=Amount(missing, "ns")
+            "{times} of {of} times less than the program itself measured, by up to {most}",
+            times=times,
+            of=len(every),
+            most=Amount(missing, "ns"),
         )
     if not promised.promises:
         return "none", promised.why
     if promised.every:
         wrong = int(sum(not promised.holds(float(e)) for e in every))
-        why = message("selftest.not_exact", times=wrong, of=len(every))
+        why = message("{times} of {of} times not exact", times=wrong, of=len(every))
         return ("no", why) if wrong else ("yes", None)
     interval = quantile_interval(by_trial, tick=0.0)
     if promised.holds(interval.estimate):
         return "yes", None
     low = float(by_trial.min()) if interval.low is None else interval.low
     high = float(by_trial.max()) if interval.high is None else interval.high
-    known = message(f"selftest.known.{source}") if source in KNOWN else None
+    known = message(_KNOWN_TEXTS[source]) if source in KNOWN else None
     if interval.low is None or (low <= promised.high and high >= promised.low):
         return "inconclusive", interval.refusal or known
     return "no", known

@@ -8,6 +8,7 @@ from tare.cli import console
 from tare.cli.progress import Bar
 from tare.experiment.session import Outcome
 from tare.experiment.specification import Cell
+from tare.features.machine.selftest import phrases
 from tare.features.machine.selftest.document import Accuracy, FalseAlarms, Unchecked
 from tare.features.machine.selftest.lines import Line
 from tare.features.machine.selftest.programs import BY_NAME
@@ -15,6 +16,18 @@ from tare.render.terminal import Row, aligned
 from tare.render.words import text
 from tare.results.message import Amount, Deviation, Message, Said, message
 from tare.units import off_by
+
+_NAME_TEXTS = {
+    "wall": "Wall",
+    "cpu": "CPU",
+    "memory": "Memory",
+}
+_VERDICT_TEXTS = {
+    "yes": "as specified",
+    "no": "outside",
+    "inconclusive": "inconclusive",
+    "none": "nothing specified",
+}
 
 #: Columns of the table that are names.
 _NAMES = 2
@@ -49,7 +62,18 @@ def show(accuracy: Accuracy) -> None:
             _say(label, text(said))
     if accuracy.lines:
         console.table(_table(accuracy), left=_NAMES)
-        console.out.print(text(message("selftest.legend")), style="dim", soft_wrap=True)
+        console.out.print(
+            text(
+                message(
+                    "Error: measured − true, median with half of its 95 % interval; of several "
+                    "programs the largest. ✕ outside the specified error, ? inconclusive, · "
+                    "nothing "
+                    "specified."
+                )
+            ),
+            style="dim",
+            soft_wrap=True,
+        )
 
 
 def show_alarms(found: FalseAlarms) -> None:
@@ -107,13 +131,28 @@ def answer(accuracy: Accuracy) -> Message:
     """Return whether tare measures correctly here."""
     judged, open_ = len(accuracy.judged), len(accuracy.open)
     if accuracy.off:
-        return message("selftest.no", off=len(accuracy.off), judged=judged)
+        return message(
+            "tare measures incorrectly here: {off} of {judged | counted('figure')} that it "
+            "uses {% if off == 1 %}is{% else %}are{% endif %} outside the specified error.",
+            off=len(accuracy.off),
+            judged=judged,
+        )
     if not judged:
-        return message("selftest.nothing")
+        return message("No figure could be checked here.")
     if accuracy.verdict == "yes":
-        return message("selftest.yes", judged=judged)
+        return message(
+            "tare measures correctly here: {% if judged == 1 %}the only figure that it uses "
+            "is{% else %}all {judged} figures that it uses are{% endif %} within the "
+            "specified error.",
+            judged=judged,
+        )
     return message(
-        "selftest.inconclusive",
+        "tare measures correctly here as far as checked: {kept} of "
+        "{judged | counted('figure')} that it uses {% if kept == 1 %}is{% else %}are"
+        "{% endif %} within the specified error{% if open %}; {open} inconclusive{% endif %}"
+        "{% if unmeasured %}; {unmeasured} of {cells} measurements failed{% endif %}"
+        "{% if few %}; some have {few | counted('trial')}, too few for an interval{% endif %}"
+        ".",
         kept=judged - open_,
         judged=judged,
         open=open_,
@@ -127,21 +166,24 @@ def specified(line: Line) -> Message:
     """Return the specified range of an error."""
     low, high = line.promised
     if low is None or high is None:
-        return message("selftest.unspecified")
+        return message("nothing")
     if low == high == 0:
-        return message("selftest.exact")
-    return message("selftest.range", low=Deviation(low, line.unit), high=Deviation(high, line.unit))
+        return message("exact")
+    return message(
+        "{low} to {high}", low=Deviation(low, line.unit), high=Deviation(high, line.unit)
+    )
 
 
 def head(accuracy: Accuracy) -> list[Message]:
     """Return the figures that stand for all."""
     return [
         message(
-            "selftest.head",
-            name=message(f"selftest.name.{name}"),
+            "{name} from {source}, which reports use: largest error {error} ({place}, n = {n}"
+            "{% if not interval %}, no interval{% endif %})",
+            name=message(_NAME_TEXTS[name]),
             error=line.error,
             source=line.source,
-            place=message("selftest.place", program=line.program, platform=line.platform),
+            place=message(phrases.PLACE, program=line.program, platform=line.platform),
             n=line.n,
             interval=line.low is not None,
         )
@@ -160,12 +202,14 @@ def groups(some: Sequence[Line]) -> list[Message]:
 def _group(lines: list[Line]) -> Message:
     worst = max(lines, key=lambda one: one.badness)
     return message(
-        "selftest.group",
+        "{figure}: {error}, specified: {specified}{% if others %}; also in "
+        "{others | counted('other place')}{% endif %}{% if unused %}; {unused}, but not used "
+        "here{% endif %}{% if why %}: {why}{% endif %}",
         figure=worst.named,
         error=worst.error,
         specified=specified(worst),
         others=len(lines) - 1,
-        unused=None if worst.used else message(f"selftest.verdict.{worst.verdict}"),
+        unused=None if worst.used else message(_VERDICT_TEXTS[worst.verdict]),
         why=worst.why,
     )
 
@@ -173,7 +217,7 @@ def _group(lines: list[Line]) -> Message:
 def unchecked(one: Unchecked) -> Message:
     """Return which source is not here."""
     return message(
-        "selftest.unchecked",
+        "Not checked: {source} ({metrics | listing}) on {platforms | listing}; {why}",
         source=one.source,
         metrics=[*one.metrics],
         platforms=[*one.platforms],
@@ -184,7 +228,10 @@ def unchecked(one: Unchecked) -> Message:
 def alarms(found: FalseAlarms) -> Message:
     """Return how often tare called a program different from itself."""
     return message(
-        "selftest.alarms",
+        "{alarms | counted('alarm')} in {comparisons | counted('comparison')} of a program "
+        "with itself on {platform}: {% if consistent %}fewer than {limit} are consistent "
+        "with 5 %{% else %}{limit} or more are too many for 5 %{% endif %}; true rate below "
+        "{below} (95 %).",
         alarms=found.alarms,
         comparisons=found.comparisons,
         platform=found.platform,

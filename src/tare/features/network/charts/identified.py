@@ -9,6 +9,7 @@ import numpy as np
 
 from tare.experiment.fingerprints.network.identified import Identification, kind_of
 from tare.experiment.fingerprints.network.messages import estimates
+from tare.features.network import phrases as network_phrases
 from tare.features.network.charts.over_time import (
     GUTTER,
     VALUE_AXIS,
@@ -22,6 +23,7 @@ from tare.features.network.charts.thinning import thin
 from tare.networks.shaping.trace import Floats, Trace
 from tare.render.drawing import SERIES, Chart, colour, field, layer, mark, panel_width, styled
 from tare.render.words import paragraph, text
+from tare.results import phrases as results_phrases
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure
 
@@ -67,16 +69,17 @@ def figure(name: str, title: str, trace: Trace, found: Identification) -> Figure
 def caption(found: Identification) -> tuple[Message, ...]:
     """Say the same."""
     parts = [
-        message("net.fingerprint.part", name=name, value=value) for name, value in estimates(found)
+        message(results_phrases.NET_FINGERPRINT_PART, name=name, value=value)
+        for name, value in estimates(found)
     ]
     if found.time_to_empty_s is not None:
         value, (low, high) = found.time_to_empty_s.value, found.time_to_empty_s.ci
         time = Amount(1e9 * value, "ns", 1e9 * low, 1e9 * high)
-        parts.append(message("net.chart.depleted_after", time=time))
+        parts.append(message("depleted after {time}", time=time))
     if found.left_gbit is not None:
         left = Amount(_GIGA * found.left_gbit.value, "bits")
-        parts.append(message("net.chart.left", left=left))
-    said = [message("net.chart.parts", parts=parts)] if parts else []
+        parts.append(message("{left} left at the end", left=left))
+    said = [message(network_phrases.CHART_PARTS, parts=parts)] if parts else []
     return kind_of(found), *said
 
 
@@ -120,7 +123,7 @@ def _moment(found: Identification, x: dict[str, Any], end_s: float) -> list[Char
         return []
     size, _ = span_unit(end_s)
     value = found.time_to_empty_s.value
-    told = text(message("net.chart.falls", time=Amount(1e9 * value, "ns")))
+    told = text(message("falls after {time}", time=Amount(1e9 * value, "ns")))
     align, dx = ("right", -5) if value > end_s / 2 else ("left", 5)
     words = {"y": {"value": _HEIGHT - 4}, "text": field("told:N")}
     return [

@@ -65,9 +65,16 @@ def bandwidth(some: Sequence[Series]) -> Figure | None:
         if np.isfinite(rates).any():
             low, high = (Amount(float(f(rates)), "bits/s") for f in (np.nanmin, np.nanmax))
             n = int(np.isfinite(rates).sum())
-            said.append(named(one.name, message("net.chart.rates", low=low, high=high, n=n)))
+            said.append(
+                named(
+                    one.name,
+                    message(
+                        "{n | counted('interval')} carried {low} to {high}", low=low, high=high, n=n
+                    ),
+                )
+            )
     if any(one.measured.gaps for one in some):
-        said.append(message("net.chart.gaps"))
+        said.append(message("nothing was measured in the shaded parts"))
     size, unit = rate_unit([float(np.nanmax(r)) for r in every if np.isfinite(r).any()])
     lines: list[_Lines] = [
         {one.course.direction: r / size} for one, r in zip(some, every, strict=True)
@@ -87,7 +94,12 @@ def round_trips(some: Sequence[Series]) -> Figure | None:
         else {}
         for one in some
     ]
-    said = [message("net.chart.round_trips_over_time")]
+    said = [
+        message(
+            "median and 99th percentile of the round trips of small messages, for each interval "
+            "in which data was sent"
+        )
+    ]
     return _figure(
         "latency-over-time", "Round trips over time", "round trip [ms]", some, lines, said, log=True
     )
@@ -105,7 +117,7 @@ def retransmits(some: Sequence[Series]) -> Figure | None:
             share = np.where(sent > 0, 100 * course.retransmits / sent, np.nan)
         share = np.where((course.on_s > 0) & np.isfinite(share), np.minimum(share, 100), np.nan)
         lines.append({course.direction: share})
-    said = [message("net.chart.retransmitted")]
+    said = [message("share of the segments that were retransmitted, for each interval")]
     title = "Retransmissions over time"
     return _figure("retransmits", title, "retransmitted [%]", some, lines, said)
 
@@ -128,7 +140,7 @@ def total(some: Sequence[Series]) -> Figure | None:
 def totals(some: Sequence[Series]) -> list[Message]:
     """Say how much was sent in all."""
     return [
-        named(one.name, message("net.chart.total", sent=Amount(8 * float(sent), "bits")))
+        named(one.name, message("{sent} of payload in total", sent=Amount(8 * float(sent), "bits")))
         for one in some
         if len(one.course)
         for sent in (one.course.acked_bytes.sum(),)
@@ -173,7 +185,14 @@ def _figure(
     chart = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 18}
     each = max(line.each for line in every)
     if each > 1:
-        said = [*said, message("net.chart.thinned", n=each)]
+        said = [
+            *said,
+            message(
+                "each point stands for up to {n | counted('interval')}: the line is their "
+                "median, the band goes from their minimum to their maximum",
+                n=each,
+            ),
+        ]
     return Figure(name, title, styled(chart, gutter=GUTTER), paragraph(tuple(said)))
 
 

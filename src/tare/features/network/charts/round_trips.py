@@ -90,7 +90,11 @@ def caption(some: Sequence[Series]) -> tuple[Message, ...]:
             if p50 is not None and p99 is not None:
                 median, tail = Amount(p50, "ns"), Amount(p99, "ns")
                 these = message(
-                    "net.chart.round_trips", kind=word, median=median, p99=tail, n=len(times)
+                    "{kind}: median {median}, p99 {p99} of {n | counted('round trip')}",
+                    kind=word,
+                    median=median,
+                    p99=tail,
+                    n=len(times),
                 )
                 said.append(named(one.name, these))
     return tuple(said[:_MOST_SAID])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tare.features.network import phrases
 from tare.features.network.measure.summary import Summary, summaries
 from tare.networks.recording.folder import Measured
 from tare.networks.recording.intervals import IntervalTable
@@ -48,7 +49,7 @@ def series(some: Sequence[Measured]) -> list[Series]:
 
 def named(name: str, said: Message) -> Message:
     """Say what it is said of, where there are several."""
-    return message("net.named", name=name, said=said) if name else said
+    return message(phrases.NAMED, name=name, said=said) if name else said
 
 
 def grouped(some: Sequence[Measured]) -> list[Group]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tare.features.network import phrases
 from tare.render.charts.lines import Axis, Line, lines
 from tare.render.words import sentence
 from tare.results.message import Amount, message
@@ -19,7 +20,7 @@ def by_write_size(name: str, title: str, unit: str, some: Sequence[Line]) -> Fig
     chart = lines([("", some)], Axis("size of writes", "bytes"), Axis(title.lower(), unit))
     parts = [
         message(
-            "net.fingerprint.figure",
+            phrases.FINGERPRINT_FIGURE,
             name=f"{line.name}, {size}" if len(some) > 1 else size,
             value=Amount(y, unit, low, high),
         )
@@ -27,5 +28,5 @@ def by_write_size(name: str, title: str, unit: str, some: Sequence[Line]) -> Fig
         for x, y, low, high in zip(line.x, line.y, line.low, line.high, strict=True)
         for size in (chosen(x, "bytes"),)
     ]
-    said = sentence(message("net.chart.parts", parts=parts))
+    said = sentence(message(phrases.CHART_PARTS, parts=parts))
     return Figure(name, f"{title} by the size of writes", chart, said)

@@ -37,7 +37,10 @@ def show_checks(checks: Iterable[Check]) -> None:
     for check in told:
         if check.why is not None:
             unmeasured = message(
-                "net.emulate.not_measured", host=check.host, what=check.what, why=check.why
+                "host {host}, {what}: not measured, {why}",
+                host=check.host,
+                what=check.what,
+                why=check.why,
             )
             console.err.print(sentence(unmeasured))
 

@@ -76,7 +76,7 @@ def conduct(
         commands = stack.enter_context(Commands(emulator, folder, user))
         for host in asked.on:
             commands.fill(asked.command, host)
-        unverified = _unverified(asked) if check else message("net.emulate.no_check")
+        unverified = _unverified(asked) if check else message("--no-check")
         checks = [] if unverified else _verified(emulator, asked, folder)
         for said in introduction(asked, unverified):
             console.err.print(sentence(said), soft_wrap=True)
@@ -86,16 +86,20 @@ def conduct(
 def _unverified(asked: Asked) -> Message | None:
     """Return why it cannot be verified; None: it can."""
     if asked.interface is not None:
-        return message("net.emulate.interface")
+        return message("what leaves an interface needs another end: tare net measure HOST")
     if len(asked.shapes) < 2:
-        return message("net.emulate.single_host")
+        return message("a single host has no other to send to")
     if not any(asked.shapes):
-        return message("net.emulate.not_shaped")
+        return message("nothing is shaped")
     return None
 
 
 def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
-    console.err.print(sentence(message("net.emulate.verifying")))
+    console.err.print(
+        sentence(
+            message("verifying for a few seconds what the network delivers (skip with --no-check)")
+        )
+    )
     checks = verify(emulator, asked.shapes, folder)
     show_checks(checks)
     if bad := [one for one in checks if not one.good]:
@@ -105,7 +109,10 @@ def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
 
 def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
     said = message(
-        "net.emulate.not_delivered",
+        "the network does not deliver what was requested for host {host}, in any of {tries} "
+        "tries: {what} {asked}, delivered {% if delivered %}{delivered}{% else %}nothing"
+        "{% endif %}{% if unshaped %}; unshaped, this machine now carries {unshaped}"
+        "{% endif %}",
         host=check.host,
         tries=TRIES,
         what=check.what,
@@ -123,14 +130,16 @@ def introduction(asked: Asked, unverified: Message | None) -> list[Message]:
     """Say how each host is shaped, and what was not verified."""
     said = []
     if unverified and any(asked.shapes):
-        said.append(message("net.emulate.unverified", why=unverified))
+        said.append(message("not verified: {why}", why=unverified))
     groups: dict[Shaping, list[int]] = {}
     for host, shaping in enumerate(asked.shapes, 1):
         groups.setdefault(shaping, []).append(host)
     for shaping, hosts in groups.items():
         said.append(
             message(
-                "net.emulate.hosts",
+                "{% if interface %}{interface}{% elif hosts | length == 1 %}host {hosts[0]}"
+                "{% elif consecutive %}hosts {hosts[0]} to {hosts[-1]}{% else %}hosts "
+                "{hosts | join(', ')}{% endif %}: {shaping}",
                 interface=asked.interface,
                 hosts=hosts,
                 consecutive=hosts == list(range(hosts[0], hosts[-1] + 1)),
@@ -138,7 +147,9 @@ def introduction(asked: Asked, unverified: Message | None) -> list[Message]:
             )
         )
     if any(isinstance(one, Replay) for one in asked.shapes):
-        said.append(message("net.emulate.replay"))
+        said.append(
+            message("a trace is replayed as rates, which do not depend on what is sent here")
+        )
     return said
 
 
@@ -203,7 +214,9 @@ class _Session:
             in_time, self._ended = True, InterruptError.exit_code
         self._commands.end()
         if not in_time:
-            over = message("net.emulate.time_over", time=Duration(self._asked.lasts_s or 0.0))
+            over = message(
+                "ended after {time} (--duration)", time=Duration(self._asked.lasts_s or 0.0)
+            )
             console.err.print(sentence(over))
             return {}
         return {
@@ -219,7 +232,10 @@ class _Session:
                     f"On host {number} ({host.address}): {words} COMMAND", soft_wrap=True
                 )
         lasts = self._asked.lasts_s
-        ends = message("net.emulate.ends", time=None if lasts is None else Duration(lasts))
+        ends = message(
+            "everything is removed {% if time %}after {time}, or {% endif %}at Ctrl-C",
+            time=None if lasts is None else Duration(lasts),
+        )
         console.err.print(sentence(ends))
         try:
             self._watch([])

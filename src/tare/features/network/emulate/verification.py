@@ -199,7 +199,7 @@ def _of_course(course: _Course, host: int, asked: Bucket, budget: int) -> list[C
     after_bps = max(asked.low_bps, asked.refill_bps)
     change = _change_s(course, math.sqrt(asked.high_bps * after_bps)) or burst_s
     high = _typical(course, asked.high_bps, min(_SETTLES_S, change / 2), change - _INTERVAL_S)
-    lasts = message("net.emulate.budget_lasts", time=Duration(burst_s))
+    lasts = message("as the budget lasts for only {time}", time=Duration(burst_s))
     short = lasts if burst_s < 3 * _SETTLES_S else None
     checks = [
         Check(
@@ -223,7 +223,9 @@ def _of_course(course: _Course, host: int, asked: Bucket, budget: int) -> list[C
 
 
 def _too_slow(host: int, what: str, asked: int) -> Check:
-    why = message("net.emulate.too_slow", least=Chosen(LEAST_BPS, "bits/s"))
+    why = message(
+        "as a rate below {least} takes too long to verify", least=Chosen(LEAST_BPS, "bits/s")
+    )
     return Check(host=host, what=what, asked=asked, delivered=None, why=why)
 
 

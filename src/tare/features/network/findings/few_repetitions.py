@@ -130,7 +130,12 @@ def find(results: Results) -> Finding | None:
         basis=str(networks.basis),
         estimates=tuple(map(_estimate, found)),
         tables=(_table(found),),
-        caveats=(message("few_repetitions.chance"),),
+        caveats=(
+            message(
+                "even where repetitions are independent, few of them are often outside the "
+                "interval of many. The distance says what that means"
+            ),
+        ),
         charts=("few_repetitions",),
     )
 
@@ -144,7 +149,8 @@ def _answer(found: Sequence[Few]) -> Iterator[Message]:
                 continue
             worst = max(some, key=lambda f: f.furthest)
             yield message(
-                "few_repetitions.outside",
+                "the {name} of {size} repetitions is outside the 95 % interval of all in "
+                "{outside} of {groups | counted('group')}; at most {furthest} off, at {level}",
                 name=NAMES[quantile],
                 size=size,
                 outside=sum(f.outside for f in some),
@@ -163,7 +169,10 @@ def _made_up(found: Sequence[Few]) -> Iterator[Message]:
         if isinstance(level.shaping, Distribution) and level.shaping.source == "made-up"
     ]
     if names:
-        yield message("few_repetitions.made_up", levels=names)
+        yield message(
+            "{levels | listing}: a distribution that is made up, from no document or measurement",
+            levels=names,
+        )
 
 
 def _estimate(f: Few) -> Estimate:
@@ -200,7 +209,11 @@ def _table(found: Sequence[Few]) -> Table:
          f.size, f.groups, f.outside, *f.share, f.furthest)
         for f in found
     )  # fmt: skip
-    note = message("few_repetitions.note")
+    note = message(
+        "Groups are of consecutive repetitions, and share none. Outside: outside the 95 % "
+        "interval of all (order statistics). Furthest: the largest distance from the "
+        "estimate of all, relative to it"
+    )
     return Table.of("Few repetitions against all", heads, rows, note)
 
 

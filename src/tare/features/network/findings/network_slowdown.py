@@ -130,7 +130,19 @@ def find(results: Results) -> Finding | None:
         ),
         tables=tuple(_tables(some, networks)),
         caveats=(
-            *([message("network_slowdown.carried")] if carried(results) else []),
+            *(
+                [
+                    message(
+                        "budgets are carried over from trial to trial: the initial budget is "
+                        "that of "
+                        "a level's first trial only. Compared are whole series of trials that "
+                        "share "
+                        "one"
+                    )
+                ]
+                if carried(results)
+                else []
+            ),
             *([ratioless] if ratioless else []),
         ),
         charts=("network_slowdown",),
@@ -141,7 +153,13 @@ def nothing(networks: Networks) -> Message:
     """Say why no level can be compared."""
     only = len({r.level.text for _, r in networks.rungs}) < 2
     return message(
-        f"network.{'one_level' if only else 'no_common_block'}", reference=networks.reference.name
+        (
+            "nothing is compared: only {reference} has good trials. A second level, such as "
+            'network = ["none", "…"], shows what the network costs'
+        )
+        if only
+        else "nothing is compared: {reference} shares no good block with any other level",
+        reference=networks.reference.name,
     )
 
 
@@ -150,7 +168,14 @@ def _too_few(some: Sequence[Slowed]) -> Message | None:
     n, needed = min(s.comparison.n for s in some), blocks_needed(len(some))
     if n >= needed:
         return None
-    return message("network_slowdown.few", comparisons=len(some), blocks=n, needed=needed)
+    return message(
+        "at least {needed | counted('common block')} are needed for "
+        "{comparisons | counted('conclusive comparison')}, {blocks} were measured (CLOUDNET "
+        "used 10)",
+        comparisons=len(some),
+        blocks=n,
+        needed=needed,
+    )
 
 
 def _answer(some: Sequence[Slowed], networks: Networks) -> Iterator[Message]:
@@ -161,7 +186,8 @@ def _answer(some: Sequence[Slowed], networks: Networks) -> Iterator[Message]:
             if s.reference == reference:
                 by_level.setdefault(s.level, []).append(s)
         yield message(
-            "network_slowdown.levels",
+            "relative to {reference}{% if largest %} (the largest budget, at the same rates)"
+            "{% endif %}: {clauses | join('; ')}",
             reference=reference.name,
             largest=reference != networks.reference,
             clauses=[_clause(here, networks) for here in by_level.values()],
@@ -174,7 +200,9 @@ def _clause(here: Sequence[Slowed], networks: Networks) -> Message:
     worst = max(here, key=lambda s: (s.slower, s.comparison.ratio))
     verdict = worst.comparison.verdict
     return message(
-        "network_slowdown.level",
+        "{level} {verdict}{% if ratio %}, {ratio}{% endif %}{% if more %} ({more}){% endif %}"
+        "{% if where %} for {where} ({word} in {slower}{% if waiting %}, inconclusive in "
+        "{waiting}{% endif %}){% endif %}",
         level=worst.level.name,
         verdict=words.of(verdict, chosen(networks.results.experiment.margin)),
         ratio=None if verdict.within_margin else worst.change,
@@ -193,7 +221,7 @@ def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:
         here = [s for s in some if s.reference == reference]
         yield Table(
             title=message(
-                "network_slowdown.table.title",
+                "Slowdown vs. {reference}, {basis}",
                 reference=reference.name,
                 basis=str(networks.basis),
             ),
@@ -212,7 +240,10 @@ def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:
                 for s in here
             ),
             note=message(
-                "network_slowdown.table.note", margin=Chosen(networks.results.experiment.margin)
+                "Hodges–Lehmann median of the ratios within common blocks. “Equivalent”: "
+                "within {margin}. “Slower” and “faster”: Holm over all comparisons of this "
+                "answer",
+                margin=Chosen(networks.results.experiment.margin),
             ),
         )
 

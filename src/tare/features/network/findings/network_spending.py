@@ -18,10 +18,13 @@ from tare.features.network.findings.need import (
 )
 from tare.features.network.findings.network_slowdown import Slowed
 from tare.registry import Description
+from tare.results import phrases
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.intervals import Interval, share_interval
 from tare.units import quantity
+
+_TAKEN = "a trial takes at most {bits}, net of refills, from a bucket that is not depleted"
 
 _DESCRIPTION = Description(
     name="network_spending",
@@ -46,7 +49,17 @@ def find(results: Results) -> Finding | None:
     found = needs(networks)
     if not found:
         uneven = any(rung.level.uneven for _, rung in networks.rungs)
-        why = message("network_spending.uneven" if uneven else "network_spending.no_bucket")
+        why = message(
+            (
+                "hosts begin with different tokens, so no budget is enough, or too small, "
+                "for all of them"
+            )
+            if uneven
+            else (
+                'nothing was counted: no level has a bucket. One such as "bucket high=2Gbit '
+                'low=200Mbit budget=10Gbit" shows what a trial takes from it'
+            )
+        )
         return uncompared(_DESCRIPTION, why)
     decided = [part for need in found for part in _decided(need, networks)]
     answer = tuple(said for need in found for said in _answer(need, networks))
@@ -57,11 +70,20 @@ def find(results: Results) -> Finding | None:
         answer=answer,
         summary=answer,
         verdict=settled(decided),
-        settle=None if all(decided) else message("settle.more"),
+        settle=None if all(decided) else message(phrases.SETTLE_MORE),
         basis="bytes that the queueing discipline of each host sent",
         estimates=tuple(e for need in found for e in _estimates(need)),
         tables=(_table(found),),
-        caveats=(message("network.emulated"), message("network.headers")),
+        caveats=(
+            message(
+                "the network is emulated on this machine: no other traffic, and no latency but "
+                "that of queues"
+            ),
+            message(
+                "budgets and what is sent include all headers: 4 to 5 % more than a program "
+                "writes in large pieces. They count only what leaves a host"
+            ),
+        ),
         charts=("network_tokens",),
     )
 
@@ -69,7 +91,8 @@ def find(results: Results) -> Finding | None:
 def _answer(need: Need, networks: Networks) -> Iterator[Message]:
     """Say what a trial sends and which budgets matter, of one ladder."""
     yield message(
-        "network_spending.sends",
+        "a trial{% if where %} of {where}{% endif %} sends {sent} from host {host}"
+        "{% if several %}, which sends most{% endif %}",
         where=need.ladder.at,
         sent=_sent(need.busiest.sent),
         host=need.busiest.host,
@@ -82,7 +105,9 @@ def _answer(need: Need, networks: Networks) -> Iterator[Message]:
     yield _short(need)
     for spent in need.of("open"):
         yield message(
-            "network_spending.open", level=spent.rung.level.name, why=_why_open(need, spent)
+            "inconclusive whether {level} is enough: {why}",
+            level=spent.rung.level.name,
+            why=_why_open(need, spent),
         )
     yield from _shown(need, networks)
 
@@ -115,18 +140,20 @@ def _why_open(need: Need, spent: LevelTraffic) -> Message:
         and need.bits >= (spent.rung.level.budget_bits or 0)
     ):
         return message(
-            "network_spending.more_taken",
+            "at {level} a trial took {taken}, which is more; it was {lasted}",
             level=need.most.rung.level.name,
             taken=Amount(need.bits, "bits"),
             lasted=lasted,
         )
-    return message("network_spending.few", lasted=lasted, least=FEWEST_TRIALS)
+    return message(
+        "it was {lasted}; at least {least} trials are needed", lasted=lasted, least=FEWEST_TRIALS
+    )
 
 
 def _lasted(spent: LevelTraffic) -> Message:
     """Say in how many trials a budget was not depleted, and in which share it may be."""
     return message(
-        "network_spending.lasted",
+        "not depleted in {trials | counted('trial')} ({share})",
         trials=spent.rung.n,
         share=Amount(spent.dry / spent.rung.n, "share", *spent.share),
     )
@@ -139,46 +166,63 @@ def _open(slowed: Sequence[Slowed]) -> list[Slowed]:
 def _in_a_row(need: Need) -> Iterator[Message]:
     """Say how many trials a budget lasted, where they share it."""
     if need.bits is not None:
-        yield message("network_spending.taken", bits=Amount(need.bits, "bits"))
+        yield message(_TAKEN, bits=Amount(need.bits, "bits"))
     for s in need.spendings:
         yield message(
-            "network_spending.in_a_row", level=s.rung.level.name, depleted=s.dry, trials=s.rung.n
+            "{level} {% if depleted %}is depleted in {depleted} of "
+            "{trials | counted('trial')} in a row{% else %}lasts for all "
+            "{trials | counted('trial')}{% endif %}",
+            level=s.rung.level.name,
+            depleted=s.dry,
+            trials=s.rung.n,
         )
 
 
 def _enough(need: Need) -> Iterator[Message]:
     if need.bits is None:
         sent = Amount(need.busiest.sent.estimate, "bits")
-        yield message("network_spending.all_depleted", sent=sent)
+        yield message(
+            "inconclusive which budget is enough, as every trial depletes a bucket. {sent} "
+            "is enough for one trial",
+            sent=sent,
+        )
         return
-    taken = message("network_spending.taken", bits=Amount(need.bits, "bits"))
+    taken = message(_TAKEN, bits=Amount(need.bits, "bits"))
     if need.enough is None:
         yield taken
         return
     level = need.enough.rung.level
     budget = level.budget_bits or 0
     if not need.bounded:
-        yield message("network_spending.enough", level=level.name)
+        yield message("{level} is enough", level=level.name)
         return
     yield taken
     if budget <= need.bits:
         # Decided by its own trials alone.
         yield message(
-            "network_spending.enough_by_itself", level=level.name, lasted=_lasted(need.enough)
+            "{level} is enough nevertheless: it was {lasted}, and trials take no longer",
+            level=level.name,
+            lasted=_lasted(need.enough),
         )
     else:
         trials = int(budget / need.bits) if need.bits > 0 else _MANY
         yield message(
-            "network_spending.larger", level=level.name, trials=trials if trials < _MANY else None
+            "larger budgets are not depleted: {% if trials %}{level} is enough for "
+            "{trials | counted('trial')} without an idle period{% else %}a trial hardly uses "
+            "{level}{% endif %}",
+            level=level.name,
+            trials=trials if trials < _MANY else None,
         )
 
 
 def _short(need: Need) -> Message:
     if need.short is None:
-        return message("network_spending.none_depleted")
+        return message(
+            "no budget that was tried is depleted: what a smaller one costs is inconclusive"
+        )
     rung = need.short.rung
     return message(
-        "network_spending.depleted",
+        "{level} is depleted in {depleted} of {trials | counted('trial')}",
         level=rung.level.name,
         depleted=need.short.dry,
         trials=rung.n,
@@ -192,13 +236,15 @@ def _shown(need: Need, networks: Networks) -> Iterator[Message]:
     if slow:
         most = max(slow, key=lambda s: s.level.budget_bits or 0)
         yield message(
-            "network_spending.slower",
+            "{level} is slower vs. {reference}, {change}",
             level=most.level.name,
             reference=most.reference.name,
             change=most.change,
         )
     if open_:
-        yield message("network_spending.times_open", levels=[s.level.name for s in open_])
+        yield message(
+            "inconclusive by its times: {levels | listing}", levels=[s.level.name for s in open_]
+        )
 
 
 def _estimates(need: Need) -> Iterator[Estimate]:
@@ -247,7 +293,14 @@ def _table(found: Sequence[Need]) -> Table:
         for s, state in zip(need.spendings, need.states, strict=True)
         for h in s.hosts
     )  # fmt: skip
-    note = message("network_spending.table.note", least=FEWEST_TRIALS, rarely=Chosen(RARELY))
+    note = message(
+        "Values are medians over trials and include headers. What a trial takes is the "
+        "largest fall of its tokens. A budget is enough if it is larger than what any of at "
+        "least {least} trials took. It is also enough if it is depleted in at most {rarely} "
+        "of trials (whole interval), which take no longer than at the largest budget",
+        least=FEWEST_TRIALS,
+        rarely=Chosen(RARELY),
+    )
     return Table.of("What each host sends in a trial", heads, rows, note)
 
 

@@ -138,15 +138,20 @@ def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netw
     n = min(c.n for _, _, c in some)
     if all(c.low is None for _, _, c in some) and n < FEWEST_FOR_RANGE:
         return message(
-            "network_spread.few", blocks=n, least=FEWEST_FOR_RANGE, more=FEWEST_FOR_RANGE - n
+            "inconclusive: a spread needs at least {least} common blocks, {blocks} were "
+            "measured. {more | counted('more trial')} per level are needed",
+            blocks=n,
+            least=FEWEST_FOR_RANGE,
+            more=FEWEST_FOR_RANGE - n,
         )
     ladders = {tuple(x.levels.items()): x for x in networks.ladders}
     return message(
-        "network_spread.levels",
+        "relative p10–p90 range vs. {reference}: {clauses | join('; ')}{% if more %}. "
+        "Inconclusive ones: {more}{% endif %}",
         reference=networks.reference.name,
         clauses=[
             message(
-                "network_spread.level",
+                "{level} {verdict}, {ratio}",
                 level=ladders[tuple(pair.levels.items())].named(level),
                 verdict=SPREADS.of(c.verdict, factor(c.margin)),
                 ratio=Ratio(c.ratio or 1, c.low, c.high),
@@ -160,7 +165,8 @@ def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netw
 def _across(x: Unknown) -> Message:
     """Say how much times vary over the budgets of a ladder, and within one."""
     return message(
-        "network_spread.across",
+        "if the budget is unknown, times{% if where %} of {where}{% endif %} vary by "
+        "{spread} (p10–p90 over {budgets} budgets); at a fixed budget by at most {within}",
         where=x.ladder.at,
         spread=Amount(x.range.estimate, "share", x.range.low, x.range.high),
         budgets=len(x.ladder.buckets),
@@ -193,7 +199,7 @@ def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netwo
     factors = [f for f in networks.cells.varied if f != FACTOR]
     return Table(
         title=message(
-            "network_spread.table.title",
+            "Relative spread vs. {reference}, {basis}",
             reference=networks.reference.name,
             basis=str(networks.basis),
         ),
@@ -211,7 +217,10 @@ def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netwo
             }
             for level, pair, c in some
         ),
-        note=message("network_spread.table.note"),
+        note=message(
+            "The range is that of the values' logarithms: twice the time with twice the "
+            "range is as stable. “Less” and “more stable”: Holm over this table"
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from tare.experiment.results import Results
 from tare.features.network.findings.dry import Dry, DryHost, droughts
 from tare.features.network.findings.need import FEWEST_TRIALS, Fall, falls_of
 from tare.registry import Description
+from tare.results import phrases
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import share_interval
@@ -38,7 +39,7 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, networks)
     found = droughts(networks)
     if not found:
-        return uncompared(_DESCRIPTION, message("network_stragglers.no_bucket"))
+        return uncompared(_DESCRIPTION, message("no level has a bucket that could be depleted"))
     dry = [d for d in found if d.any]
     refilled = [(d, said) for d in found if (said := _refilled(d)) is not None]
     return Finding(
@@ -64,7 +65,13 @@ def find(results: Results) -> Finding | None:
         basis=str(networks.basis),
         estimates=tuple(e for d in found for e in _estimates(d)),
         tables=(_host_table(found), *_following_table(found, networks)),
-        caveats=(message("network_stragglers.cause"),)
+        caveats=(
+            message(
+                "the correlation within a level does not prove a cause: a longer trial can also "
+                "be depleted for longer. A difference between levels does, as they run in random "
+                "order"
+            ),
+        )
         if any(d.following and d.p <= _ERROR for d in dry)
         else (),
     )
@@ -73,8 +80,8 @@ def find(results: Results) -> Finding | None:
 def _settle(found: Sequence[Dry], dry: Sequence[Dry]) -> Message | None:
     """Say what would settle it; None: nothing is inconclusive."""
     if any(d.rung.n < FEWEST_TRIALS for d in found):
-        return message("settle.trials", trials=FEWEST_TRIALS)
-    return None if all(map(_decided, dry)) else message("settle.more")
+        return message(phrases.SETTLE_TRIALS, trials=FEWEST_TRIALS)
+    return None if all(map(_decided, dry)) else message(phrases.SETTLE_MORE)
 
 
 def _hosts(d: Dry) -> Message:
@@ -82,17 +89,20 @@ def _hosts(d: Dry) -> Message:
     hosts = [h for h in d.hosts if h.times]
     others = [h.host for h in d.hosts if not h.times]
     return message(
-        "network_stragglers.hosts",
+        "at {level}, {hosts | join('; ')}{% if others %}; {others | listing} never{% endif %}"
+        "{% if alone %}; only one of them in {alone | counted('trial')}{% endif %}",
         level=d.level,
         hosts=[_host(h, d.rung.n) for h in hosts],
-        others=[message("network.host", host=host) for host in others] if len(hosts) == 1 else None,
+        others=[message("host {host}", host=host) for host in others] if len(hosts) == 1 else None,
         alone=d.alone if len(hosts) > 1 else None,
     )
 
 
 def _host(h: DryHost, n: int) -> Message:
     return message(
-        "network_stragglers.host",
+        "host {host} is depleted in {times} of {trials | counted('trial')} ({share})"
+        "{% if first %}, first after {first}{% endif %}{% if duration %}, for {duration}"
+        "{% endif %}{% if spells %} in {spells | counted('period')}{% endif %}",
         host=h.host,
         times=h.times,
         trials=n,
@@ -113,18 +123,29 @@ def _decided(d: Dry) -> bool:
 def _effect(d: Dry) -> Message:
     """Say whether longer depletion went with longer trials."""
     if d.following is None:
-        return message("network_stragglers.few")
+        return message(
+            "trials are too few, or too similar, to correlate the time depleted with the duration"
+        )
     correlation = d.following.correlation
     if not _decided(d):
-        return message("network_stragglers.open", correlation=correlation, p=p_value(d.p))
+        return message(
+            "inconclusive whether trials take longer the longer a host is depleted (rank "
+            "correlation {correlation}, {p})",
+            correlation=correlation,
+            p=p_value(d.p),
+        )
     if d.p <= _ERROR and d.slope is not None:
         return message(
-            "network_stragglers.longer",
+            "trials take {slope} longer for each second that a host is depleted (rank "
+            "correlation {correlation}, {p})",
             slope=Amount(d.slope, "s", d.low, d.high),
             correlation=correlation,
             p=p_value(d.p),
         )
-    return message("network_stragglers.not_longer", correlation=correlation)
+    return message(
+        "trials do not take longer the longer a host is depleted (rank correlation {correlation})",
+        correlation=correlation,
+    )
 
 
 def _refilled(d: Dry) -> Message | None:
@@ -144,7 +165,8 @@ def _refilled(d: Dry) -> Message | None:
         return None
     _, host, began, held = max(gained)
     return message(
-        "network_stragglers.refilled",
+        "at {level}, host {host} begins with {began} and has {held} when it sends most: its "
+        "bucket refills until then. Give refill= a lower rate, if it is to have less",
         level=d.level,
         host=host,
         began=Amount(began, "bits"),
@@ -155,7 +177,7 @@ def _refilled(d: Dry) -> Message | None:
 def _never(found: Sequence[Dry]) -> Iterator[Message]:
     never = [d.level for d in found if not d.any]
     if never:
-        yield message("network_stragglers.never", levels=never)
+        yield message("no host is depleted at {levels | listing}", levels=never)
 
 
 def _estimates(d: Dry) -> Iterator[Estimate]:
@@ -215,7 +237,10 @@ def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table
             Column(key="p", title="p (Holm)", unit="1"),
             *interval_columns("slope", "longer for each second depleted", "1", "slope_"),
         ]
-        note = message("network_stragglers.table.note", basis=str(networks.basis))
+        note = message(
+            "By {basis}. p: one-sided, that trials take longer. Line: Theil–Sen",
+            basis=str(networks.basis),
+        )
         yield Table.of("Duration of trials by time depleted", heads, rows, note)
 
 

@@ -18,6 +18,7 @@ from tare.features.network.findings.task_cells import (
 )
 from tare.registry import Description
 from tare.render.words import shown
+from tare.results import phrases
 from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.intervals import share_interval
@@ -56,7 +57,7 @@ def find(results: Results) -> Finding | None:
         verdict=settled(enough or [False]),
         settle=None
         if all(enough)
-        else message("settle.trials", trials=max(seen.fewest(cell) for cell in with_several)),
+        else message(phrases.SETTLE_TRIALS, trials=max(seen.fewest(cell) for cell in with_several)),
         estimates=tuple(map(_estimate, seen.tested)),
         tables=tuple(_tables(seen)),
         caveats=tuple(_caveats(results, seen)),
@@ -91,26 +92,43 @@ def _named(one: Straggler) -> Message:
     }
     if one.sends:
         blamed = _median(one, "blamed")
-        return message("task_stragglers.sends", **about, blamed=Amount(blamed, "share"))
+        return message(
+            "{% if at %}{at}: {% endif %}host {host} is a straggler in {times} of "
+            "{trials | counted('trial')} ({share}): others waited for data, {blamed} of it "
+            "while its bucket was empty",
+            **about,
+            blamed=Amount(blamed, "share"),
+        )
     own = one.cell.by_host("own_ns")[one.trials]
     others = np.nanmedian(np.delete(own, one.place, axis=1), axis=1)
     return message(
-        "task_stragglers.own", **about, factor=float(np.median(own[:, one.place] / others))
+        "{% if at %}{at}: {% endif %}host {host} is a straggler in {times} of "
+        "{trials | counted('trial')} ({share}): without waiting, its tasks take {factor} × "
+        "as long as the others'",
+        **about,
+        factor=float(np.median(own[:, one.place] / others)),
     )
 
 
 def _why(one: Straggler) -> Message:
     """Say whether its bucket was empty meanwhile, and those of the others were not."""
     if not one.cell.bucket:
-        return message("task_stragglers.no_bucket", host=one.host)
+        return message(
+            "hosts have no bucket there: look at the CPU and the machine of host {host}",
+            host=one.host,
+        )
     empty = one.cell.by_host("empty")[one.trials]
     mine = float(np.nanmedian(empty[:, one.place]))
     others = np.nan_to_num(np.delete(empty, one.place, axis=1)).max(axis=1)
     if math.isnan(mine) or mine < _LEAST_EMPTY:
-        return message("task_stragglers.not_empty", host=one.host)
+        return message(
+            "the bucket of host {host} was not empty meanwhile: look at its CPU and its machine",
+            host=one.host,
+        )
     sent = one.cell.by_host("sent_bytes")[one.trials]
     return message(
-        "task_stragglers.empty",
+        "the bucket of host {host} was empty in {empty} of the time of stages that read, any "
+        "other's in at most {others}; it sent {sent} of all bytes",
         host=one.host,
         empty=Amount(mine, "share"),
         others=Amount(float(np.median(others)), "share"),
@@ -128,9 +146,14 @@ def _rest(seen: TasksSeen, slow: set[int]) -> Iterator[Message]:
     rest = [cell for cell in seen.cells if cell.cell not in slow and cell not in single]
     if rest:
         at = [cell.levels for cell in rest if cell.levels is not None]
-        yield message("task_stragglers.none", at=at, hosts=max(len(cell.hosts) for cell in rest))
+        yield message(
+            "{% if at %}{at | listing}: {% endif %}none of {hosts | counted('host')} is a "
+            "straggler in more trials than chance gives",
+            at=at,
+            hosts=max(len(cell.hosts) for cell in rest),
+        )
     if single:
-        yield message("task_stragglers.single")
+        yield message("where all tasks run on one host, none is a straggler")
 
 
 def _estimate(one: Straggler) -> Estimate:
@@ -179,7 +202,14 @@ def _tables(seen: TasksSeen) -> Iterator[Table]:
         for place in range(len(cell.hosts))
     ]  # fmt: skip
     bucket = any(cell.bucket for cell in seen.cells)
-    note = message("task_stragglers.note", factor=Chosen(BEYOND - 1, "growth"), bucket=bucket)
+    note = message(
+        "Medians over trials. Own time: of a task, without waiting. {% if bucket %}Blamed "
+        "for: share of other hosts' waiting while its bucket was empty. Slowest, waited for"
+        "{% else %}Slowest{% endif %}: trials in which it is the first and {factor} the "
+        "others' median. p: binomial test that all hosts lead alike (Holm)",
+        factor=Chosen(BEYOND - 1, "growth"),
+        bucket=bucket,
+    )
     yield Table.of("Tasks by host", heads, rows, note)
 
 
@@ -215,7 +245,7 @@ def _number(value: np.ndarray) -> float | None:
 
 def _lost(seen: TasksSeen) -> Message:
     return message(
-        "task_stragglers.lost",
+        "the tasks of {lost} of {trials | counted('trial')} are left out: {why}",
         lost=len(seen.lost),
         trials=len(seen.lost) + sum(cell.n for cell in seen.cells),
         why=next(iter(seen.lost.values())),
@@ -226,9 +256,15 @@ def _caveats(results: Results, seen: TasksSeen) -> Iterator[Message]:
     if seen.lost:
         yield _lost(seen)
     if any(not one.waiting for cell in seen.cells for one in cell.trials):
-        yield message("task_stragglers.waits")
+        yield message(
+            "the job does not record how long tasks wait for data, so a host that sends "
+            "slowly is not found"
+        )
     if results.experiment.network.budget == "carry" and any(cell.bucket for cell in seen.cells):
-        yield message("task_stragglers.carried")
+        yield message(
+            "trials share their budget: a host that one trial depletes is likely to be a "
+            "straggler in the next"
+        )
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=4, find=find, of_rates=True)

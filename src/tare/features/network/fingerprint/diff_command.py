@@ -59,16 +59,29 @@ def _show(found: Difference, where: str) -> None:
         for line in fitted(rows, out.width):
             out.print(Text(line), soft_wrap=True)
     if len(found.undecided) > _MOST:
-        out.print(text(message("net.diff.rows_more", n=len(found.undecided) - _MOST, where=where)))
+        out.print(
+            text(
+                message(
+                    "… and {n} more inconclusive ({where} has all)",
+                    n=len(found.undecided) - _MOST,
+                    where=where,
+                )
+            )
+        )
     same = sum(one.verdict == "same" for one in found.changes)
     if same:
-        said = message("net.diff.equivalent", n=same, of=len(found.changes))
+        said = message(
+            "{n} of {of | counted('figure')}, within their margins", n=same, of=len(found.changes)
+        )
         out.print(f"Same     {sentence(said)}")
     for label, fact in facts(found, where):
         out.print(f"{label:<8} {text(fact)}")
     if found.throttled:
         sizes = [Chosen(size, "bytes") for size in found.throttled]
-        without = message("net.diff.without", sizes=sizes)
+        without = message(
+            "writes of {sizes | join(', ')}, which met an empty bucket in one of the two",
+            sizes=sizes,
+        )
         out.print(f"Without  {text(without)}")
     for what, only in of_one(found, where).items():
         out.print(f"{what}: {text(only)}")
@@ -89,10 +102,14 @@ def facts(found: Difference, where: str = "--json -") -> list[tuple[str, Message
     for name, was, now in both[:_MOST_FACTS]:
         label = "Setting" if name in SETTINGS else "Fact"
         label = "Differs" if name in found.deciding else label
-        fact = message("net.diff.fact", name=name, before=_fact(was), after=_fact(now))
+        fact = message("{name}: {before} → {after}", name=name, before=_fact(was), after=_fact(now))
         said.append((label, fact))
     if len(both) > _MOST_FACTS:
-        more = message("net.diff.facts_more", n=len(both) - _MOST_FACTS, where=where)
+        more = message(
+            "… and {n} more facts that differ ({where} has all)",
+            n=len(both) - _MOST_FACTS,
+            where=where,
+        )
         said.append(("", more))
     return said
 
@@ -106,7 +123,10 @@ def of_one(found: Difference, where: str = "--json -") -> dict[str, Message]:
     }
     return {
         what: message(
-            "net.diff.only", names=names[:_MOST_FACTS], more=len(names[_MOST_FACTS:]), where=where
+            "{names | join(', ')}{% if more %}, … and {more} more ({where} has all){% endif %}",
+            names=names[:_MOST_FACTS],
+            more=len(names[_MOST_FACTS:]),
+            where=where,
         )
         for what, names in named.items()
         if names
@@ -119,20 +139,37 @@ def headline(found: Difference) -> Message:
     if found.verdict == "differs":
         parts = []
         if found.differing:
-            parts.append(message("net.diff.figures", n=len(found.differing), of=of))
+            parts.append(
+                message(
+                    "{n} of {of | counted('figure')} differ by more than the margin",
+                    n=len(found.differing),
+                    of=of,
+                )
+            )
         if found.deciding:
-            parts.append(message("net.diff.facts", facts=[*found.deciding]))
-        return message("net.diff.differs", parts=parts)
+            parts.append(
+                message(
+                    "{facts | listing} {% if facts | length == 1 %}differs{% else %}differ"
+                    "{% endif %}",
+                    facts=[*found.deciding],
+                )
+            )
+        return message("another network, or a changed one: {parts | join('; ')}", parts=parts)
     if found.verdict == "same":
-        return message("net.diff.same", of=of)
+        return message("the same network, by {of | counted('figure')}", of=of)
     if not of:
-        return message("net.diff.inconclusive_nothing")
+        return message("inconclusive: the two have no figure in common")
     if not found.undecided:
-        return message("net.diff.inconclusive_shaping", kinds=found.facts["shaping"])
+        return message(
+            "inconclusive: all figures are equivalent, but what shapes the networks may "
+            "differ ({kinds | join(', ')})",
+            kinds=found.facts["shaping"],
+        )
     # The largest change, as in the table.
     first = found.undecided[0]
     return message(
-        "net.diff.inconclusive",
+        "inconclusive: {n} of {of | counted('figure')} may differ by more than the margin, "
+        "most of all {first}{% if change %} ({change}){% endif %}",
         n=len(found.undecided),
         of=of,
         first=name_told(first.figure),
@@ -148,20 +185,43 @@ def settle(found: Difference) -> list[Message]:
     counts = Counter(one.cause for one in found.undecided)
     said = []
     if n := counts["cpu"]:
-        said.append(message("net.diff.settle.cpu", n=n))
+        said.append(
+            message(
+                "{n | counted('figure')}: an end had no CPU. Free CPUs on both ends and measure "
+                "again",
+                n=n,
+            )
+        )
     if n := counts["wide"]:
-        said.append(message("net.diff.settle.wide", n=n))
+        said.append(
+            message(
+                "{n | counted('figure')}: the interval is too wide. Measure again without "
+                "--quick, or when the network is quieter",
+                n=n,
+            )
+        )
     if n := counts["waking"]:
         figures = [_slept(one) for one in found.undecided if one.cause == "waking"]
-        said.append(message("net.diff.settle.waking", n=n, figures=figures))
+        said.append(
+            message(
+                "no measurement settles {figures | listing}: how deeply CPUs sleep may cause "
+                "{% if n == 1 %}this change{% else %}these changes{% endif %}",
+                n=n,
+                figures=figures,
+            )
+        )
     if "shaping" in found.facts:
-        said.append(message("net.diff.settle.search"))
+        said.append(
+            message(
+                "what shapes them: search for a bucket as far in both (--duration, --max-bytes)"
+            )
+        )
     return said
 
 
 def _slept(one: Change) -> Message:
     return message(
-        "net.diff.settle.slept",
+        "{name} (by {by}, of at most {bound} that sleep causes)",
         name=name_told(one.figure),
         by=Amount(abs(one.after - one.before), "ns"),
         bound=Chosen(waking_ns(one.figure), "ns"),
@@ -195,7 +255,13 @@ def _row(one: Change) -> tuple[str, ...]:
 def _because(one: Change) -> Message:
     ends = [end for end in one.starved if end != "either"]
     waking = one.cause == "waking"
-    return message("net.diff.verdict", verdict=one.verdict, waking=waking, ends=ends)
+    return message(
+        "{verdict} ({% if waking %}CPUs' sleep may cause it{% elif ends %}the "
+        "{ends | listing} had no CPU{% else %}round trips waited for a CPU{% endif %})",
+        verdict=one.verdict,
+        waking=waking,
+        ends=ends,
+    )
 
 
 def _fact(value: str) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from tare.experiment.fingerprints.network.difference import DECIDING
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint, Write
 from tare.experiment.fingerprints.network.messages import doubts, name_told, shaping_of
+from tare.features.network import phrases as network_phrases
 from tare.features.network.fingerprint import page_figures as charts
+from tare.features.network.fingerprint import phrases as fingerprint_phrases
 from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Said, message
 from tare.results.report import Figure as Chart
@@ -22,7 +24,7 @@ def make(found: NetworkFingerprint, command: str) -> Report:
     """Lay the page of a fingerprint out."""
     headline = [
         message(
-            "net.fingerprint.figure",
+            network_phrases.FINGERPRINT_FIGURE,
             name=name_told(name),
             value=found.figures[name].amount,
         )
@@ -31,12 +33,12 @@ def make(found: NetworkFingerprint, command: str) -> Report:
     ]
     return Report(
         name=f"network to {found.end}",
-        question="What does this network do?",
+        question=message("What does this network do?"),
         answers=(shaping_of(found), *headline),
         strip=_strip(found),
         sections=(_figures(found), *_shaping(found), *_latency(found), *_writes(found)),
         doubts=(
-            *(message("net.fingerprint.missing", what=p.what, why=p.why) for p in found.problems),
+            *(message("{what}: {why}", what=p.what, why=p.why) for p in found.problems),
             *doubts(found),
         ),
         machine=(_ends(found),),
@@ -88,7 +90,12 @@ def _figures(found: NetworkFingerprint) -> Section:
     return _section(
         "published",
         "Which figures belong to results on this network?",
-        (message("net.fingerprint.published"),),
+        (
+            message(
+                "bandwidth is acknowledged payload; rates and amounts of a bucket are on the "
+                "wire, as it counts them. Intervals are over parts of the time"
+            ),
+        ),
         [],
         [figures(found)],
     )
@@ -99,7 +106,7 @@ def _shaping(found: NetworkFingerprint) -> tuple[Section, ...]:
         return ()
     answer: list[Said] = [shaping_of(found), *found.shaping.reasons]
     if found.searched is not None:
-        answer.append(message("net.fingerprint.stopped", why=found.searched.ended))
+        answer.append(message(fingerprint_phrases.FINGERPRINT_STOPPED, why=found.searched.ended))
     drawn = [chart for chart in (charts.course(found),) if chart is not None]
     return (_section("bucket", "Does a token bucket shape it?", tuple(answer), drawn, []),)
 
@@ -109,14 +116,26 @@ def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
     if drawn is None:
         return ()
     unpaced, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("unpaced", "loaded"))
-    answer: tuple[Said, ...] = (message("net.fingerprint.round_trips"),)
+    answer: tuple[Said, ...] = (
+        message(
+            "round trips of 64 bytes on a connection of their own, as an application sees them"
+        ),
+    )
     if unpaced is not None and loaded is not None and unpaced.value > 0:
         grows = message(
-            "net.fingerprint.grows",
+            "median latency: {unpaced} unpaced, {loaded} loaded",
             unpaced=Amount(unpaced.value, "ns"),
             loaded=Amount(loaded.value, "ns"),
         )
-        answer = (grows, *answer, message("net.fingerprint.pacing"))
+        answer = (
+            grows,
+            *answer,
+            message(
+                "unpaced round trips follow one another at once and keep both CPUs awake. At 100 "
+                "a second, as in tare net measure, each first wakes a sleeping CPU and takes "
+                "longer"
+            ),
+        )
     return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
 
 
@@ -146,7 +165,13 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
         _section(
             "writes",
             "What does the size of writes do?",
-            (fastest(found.writes), message("net.fingerprint.sizes_note")),
+            (
+                fastest(found.writes),
+                message(
+                    "round trips are the kernel's smoothed ones of the stream itself, as in "
+                    "CLOUDNET's Figure 12"
+                ),
+            ),
             charts.writes(found),
             [writes(found)],
         ),
@@ -168,9 +193,17 @@ def fastest(some: Sequence[Write]) -> Message:
     rates = [one.bandwidth.value for one in alike]
     ends = dict.fromkeys(quantity(value, "bits/s") for value in (min(rates), max(rates)))
     if not slower:
-        return message("net.fingerprint.sizes_alike", rates=[*ends])
+        return message(
+            "no size of writes is shown to be faster than another by more than 1 %: "
+            "{rates | join(' to ')}",
+            rates=[*ends],
+        )
     sizes = [Chosen(one.write_bytes, "bytes") for one in alike]
-    return message("net.fingerprint.fastest", sizes=sizes, rates=[*ends])
+    return message(
+        "fastest with writes of {sizes | join(', ')}: {rates | join(' to ')}",
+        sizes=sizes,
+        rates=[*ends],
+    )
 
 
 def _is_slower(one: Figure, best: Figure) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint
 from tare.experiment.fingerprints.network.messages import figure_told
+from tare.features.network import phrases
 from tare.features.network.charts import identified
 from tare.features.network.charts.write_sizes import by_write_size
 from tare.networks.shaping.trace import Trace
@@ -61,10 +62,10 @@ def latency(found: NetworkFingerprint) -> Chart | None:
         return None
     chart = _rows([(f"{words}, {quantile}", words, figure) for words, quantile, figure in some])
     parts = [
-        message("net.fingerprint.figure", name=f"{words}, {quantile}", value=figure_told(figure))
+        message(phrases.FINGERPRINT_FIGURE, name=f"{words}, {quantile}", value=figure_told(figure))
         for words, quantile, figure in some
     ]
-    said = sentence(message("net.chart.parts", parts=parts))
+    said = sentence(message(phrases.CHART_PARTS, parts=parts))
     return Chart("latency", "Round trips of 64 bytes", chart, said)
 
 

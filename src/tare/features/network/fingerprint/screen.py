@@ -7,7 +7,7 @@ from rich.text import Text
 from tare.cli import console
 from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.experiment.fingerprints.network.messages import doubts, shaping_of, took
-from tare.features.network.fingerprint import page
+from tare.features.network.fingerprint import page, phrases
 from tare.render.tables import lay
 from tare.render.terminal import aligned
 from tare.render.words import sentence, sentences, text
@@ -30,7 +30,7 @@ def show(found: NetworkFingerprint) -> None:
         for reason in sentences(found.shaping.reasons):
             out.print(f"        {reason}", soft_wrap=True)
     if found.searched is not None:
-        stopped = message("net.fingerprint.stopped", why=found.searched.ended)
+        stopped = message(phrases.FINGERPRINT_STOPPED, why=found.searched.ended)
         out.print(f"        {sentence(stopped)}", soft_wrap=True)
     out.print()
     _print(page.figures(found))

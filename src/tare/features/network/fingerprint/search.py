@@ -18,6 +18,7 @@ import numpy as np
 from tare.agent.record import Gap, Interval
 from tare.errors import AgentError
 from tare.experiment.fingerprints.network.identified import Identification
+from tare.features.network.fingerprint import phrases
 from tare.features.network.identify.identifying import identify, on_the_wire
 from tare.features.network.identify.phases import Next, next_phase
 from tare.features.network.measure.client import WRITE_BYTES, Ends
@@ -185,14 +186,14 @@ def search(
     try:
         ended = one.run()
     except KeyboardInterrupt:
-        ended, cut_short = message("net.search.interrupted"), True
+        ended, cut_short = message("it was interrupted"), True
     except AgentError as error:
         if not one.course.intervals:
             raise
         ended = (
-            message("net.search.ended", why=error.message)
+            message("{why}", why=error.message)
             if isinstance(error, EndedError)
-            else message("net.search.lost", why=error.message)
+            else message("the other end was lost: {why}", why=error.message)
         )
         cut_short, failure = True, error
     shaping, why = _identified(course, key)
@@ -215,7 +216,7 @@ def _identified(
     course: LiveTrace, key: dict[str, str]
 ) -> tuple[Identification | None, Message | None]:
     if not any(one.on_ns > 0 for one in course.intervals):
-        return None, message("net.take.nothing_sent")
+        return None, message(phrases.TAKE_NOTHING_SENT)
     return identify(course.trace(), key), None
 
 
@@ -247,13 +248,17 @@ class _Search:
         while True:
             left_s = self._bounds.seconds - self.elapsed_s
             if left_s < _LEAST_S:
-                return message("net.search.time_limit", time=Duration(self._bounds.seconds))
+                return message(
+                    "the limit of {time} was reached", time=Duration(self._bounds.seconds)
+                )
             what = what or self._next()
             if what.action == "done":
                 return what.why
             if what.action == "rest" and what.seconds >= left_s:
                 idle, left = Duration(what.seconds), Duration(left_s)
-                return message("net.search.no_time", idle=idle, left=left)
+                return message(
+                    "the next idle period takes {idle}, and {left} are left", idle=idle, left=left
+                )
             self._teller.phase(what, left_s)
             if what.action == "rest":
                 for _ in self._told(_whole(what.seconds), send=False):
@@ -263,7 +268,7 @@ class _Search:
                 what = self._send(what, _whole(left_s))
             if self._spent:
                 bits = Chosen(self._bounds.bits or 0, "bits")
-                return message("net.search.bits_limit", bits=bits)
+                return message("the limit of {bits} was reached", bits=bits)
 
     @property
     def _spent(self) -> bool:

@@ -24,7 +24,7 @@ from tare.experiment.fingerprints.network.document import (
     Starved,
     Write,
 )
-from tare.features.network.fingerprint import figures, stages, starving
+from tare.features.network.fingerprint import figures, phrases, stages, starving
 from tare.features.network.fingerprint.search import (
     INTERVAL_S,
     Bounds,
@@ -39,6 +39,13 @@ from tare.results.message import Chosen, Duration, Message, Said, message
 
 if TYPE_CHECKING:
     from tare.features.network.fingerprint.progress import Bar
+
+_TAKE_UNPACED = (
+    "unpaced latency{% if again %}, again: an end had no CPU{% else %}: round trips of 64 "
+    "bytes, one after another, nothing else sent{% endif %}"
+)
+_TAKE_FRESH = "base bandwidth and loaded latency{% if again %}, again: an end had no CPU{% endif %}"
+_TAKE_WRITE = "writes of {size}{% if again %}, again: an end had no CPU{% endif %}"
 
 #: Sizes of writes, of CLOUDNET's Figure 12 and beyond; and those of a brief look.
 SIZES = tuple(1 << power for power in range(10, 21))
@@ -143,7 +150,7 @@ def take(
         if not taken.figures:
             raise
         # What was measured before is kept.
-        taken.problems.append(_problem(message("net.take.cut"), error.message))
+        taken.problems.append(_problem(message("what follows"), error.message))
         cut = error
     if taken.found is not None and taken.found.cut_short:
         cut = taken.found.failure or InterruptError("interrupted")
@@ -156,7 +163,7 @@ def _problem(what: Message, why: Said) -> Problem:
 
 
 def _idle(wanted: Wanted, taken: _Taken, progress: Bar, opening: Opening) -> None:
-    progress.stage(message("net.take.unpaced", again=False))
+    progress.stage(message(_TAKE_UNPACED, again=False))
     progress.left(wanted.seconds)
     asked = connection(
         wanted.end, wanted.key, direction=wanted.direction, pings=None, interval_s=INTERVAL_S,
@@ -168,7 +175,7 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Bar, opening: Opening) -> Non
 
         def measure(number: int) -> list[Interval]:
             if number > 1:
-                progress.stage(message("net.take.unpaced", again=True))
+                progress.stage(message(_TAKE_UNPACED, again=True))
             return _phase(wanted, taken, ends, wanted.idle_s, 0.0).intervals
 
         intervals, starved = starving.repeated(
@@ -180,8 +187,8 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Bar, opening: Opening) -> Non
         (("latency.unpaced.min", 0.0), ("latency.unpaced.p50", 0.5), ("latency.unpaced.p99", 0.99)),
     )
     if not found:
-        what = message("net.take.unpaced_latency")
-        taken.problems.append(_problem(what, message("net.take.no_round_trip")))
+        what = message("unpaced latency")
+        taken.problems.append(_problem(what, message("no round trip was completed")))
     taken.figures |= found
 
 
@@ -208,7 +215,7 @@ def _loaded(
         _note_ends(ends, taken)
         if found.cut_short:
             if found.failure is not None:
-                taken.problems.append(_problem(message("net.take.writes"), found.ended))
+                taken.problems.append(_problem(message("sizes of writes"), found.ended))
             return
         _writes(wanted, taken, ends, progress, clock)
 
@@ -224,7 +231,7 @@ def _fresh(
     def measure(number: int) -> Sequence[Interval]:
         if number == 1:
             return stages.fresh(found, wanted.fresh_s)
-        progress.stage(message("net.take.fresh", again=True))
+        progress.stage(message(_TAKE_FRESH, again=True))
         course = _phase(wanted, taken, ends, wanted.fresh_s)
         return stages.settled([one for one in course.intervals if one.on_ns > 0])
 
@@ -263,12 +270,12 @@ def _searched(
     clock: Callable[[], float],
 ) -> Found:
     if wanted.bucket is not None:
-        progress.stage(message("net.take.search"))
+        progress.stage(message("base bandwidth, loaded latency, and the search for a bucket"))
         return search(
             ends, wanted.bucket, progress, key={"end": wanted.end}, direction=wanted.direction,
             streams=wanted.streams, clock=clock,
         )  # fmt: skip
-    progress.stage(message("net.take.fresh", again=False))
+    progress.stage(message(_TAKE_FRESH, again=False))
     began = clock()
     course = _phase(wanted, taken, ends, wanted.fresh_s)
     seconds = clock() - began
@@ -277,10 +284,10 @@ def _searched(
         trace=course.trace(),
         wire=course.wire,
         shaping=identify(course.trace(), {"end": wanted.end}) if sent else None,
-        unidentified=None if sent else message("net.take.nothing_sent"),
+        unidentified=None if sent else message(phrases.TAKE_NOTHING_SENT),
         spent_bits=course.spent_bits,
         seconds=seconds,
-        ended=message("net.search.not_wanted"),
+        ended=message("only the base bandwidth was measured (--quick)"),
         intervals=tuple(course.intervals),
         lacks=course.lacks(),
     )
@@ -303,14 +310,19 @@ def _writes(
         if bucket is not None:
             seconds, rest_s = bucket.before(wanted.write_s)
             if 0 < rest_s <= may_rest_s:
-                progress.stage(message("net.take.idle", time=Duration(rest_s)))
+                progress.stage(
+                    message(
+                        "idle for {time}: the bucket refills for the next writes",
+                        time=Duration(rest_s),
+                    )
+                )
                 progress.left(rest_s + to_come)
                 for _ in ends.phase(rest_s, 0.0):
                     pass
                 may_rest_s -= rest_s
             elif rest_s > 0:
                 throttled.add(size)
-        progress.stage(message("net.take.write", size=Chosen(size, "bytes"), again=again))
+        progress.stage(message(_TAKE_WRITE, size=Chosen(size, "bytes"), again=again))
         progress.left(to_come)
         course = _phase(wanted, taken, ends, seconds, write_bytes=size)
         if bucket is not None:
@@ -336,8 +348,8 @@ def _writes(
 
 def _add_write(one: Write | None, size: int, taken: _Taken) -> None:
     if one is None:
-        what = message("net.take.write", size=Chosen(size, "bytes"), again=False)
-        taken.problems.append(_problem(what, message("net.take.nothing_sent")))
+        what = message(_TAKE_WRITE, size=Chosen(size, "bytes"), again=False)
+        taken.problems.append(_problem(what, message(phrases.TAKE_NOTHING_SENT)))
     else:
         taken.writes.append(one)
 

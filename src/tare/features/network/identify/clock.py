@@ -89,7 +89,9 @@ def _in_seconds(times: FloatArray) -> tuple[FloatArray, list[Message]]:
     middle = float(np.median(np.abs(times)))
     for least, unit, name in _SMALLER:
         if middle >= least:
-            return (times - times[0]) * unit, [message("net.reading.unit", unit=name)]
+            return (times - times[0]) * unit, [
+                message("times are taken for {unit} since 1970", unit=name)
+            ]
     return times - times[0], []
 
 
@@ -106,4 +108,8 @@ def _sorted(
             f"{file}, {place} {line:,}: time goes back by {by:g} s, as where another series begins",
             "--group names the columns that tell series apart",
         )
-    return times[by_time], by_time, message("net.reading.order", place=place, line=line)
+    return (
+        times[by_time],
+        by_time,
+        message("rows were not in order of time (from {place} {line})", place=place, line=line),
+    )

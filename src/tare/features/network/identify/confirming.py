@@ -19,6 +19,8 @@ from tare.statistics.bucket import Refilling, refilling
 from tare.statistics.levels import Levels
 from tare.statistics.statistic import FloatArray
 
+_FALL_SHARED = "others share the network, or its limit was changed"
+
 #: Relative difference, and standard errors, by which what came back may be off what a bucket would
 #: have gathered.
 _MATCH, _ERRORS = 0.06, 3.0
@@ -115,20 +117,45 @@ def judged(seen: Observed, levels: Levels, spent: Balance) -> Verdict:
         # Less was sent than a bucket would have been given meanwhile.
         return Verdict("stepped", ())
     if (lost := _lost_height(seen, levels, spent)) is not None:
-        return Verdict("declining", (fell, message("net.fall.declining", rate=lost)))
+        return Verdict(
+            "declining",
+            (
+                fell,
+                message(
+                    "it is no step: at the {rate} rate it falls all along, as with thermal "
+                    "throttling. A bucket carries one rate until it is empty",
+                    rate=lost,
+                ),
+            ),
+        )
     if not spent.refills:
         return _once(seen, levels, spent, fell)
     if spent.hidden:
-        return Verdict("drop", (fell, message("net.fall.hidden")))
+        return Verdict(
+            "drop",
+            (
+                fell,
+                message(
+                    "the low rate is not identifiable from this pattern: every interval began with "
+                    "what the bucket refilled before it. Shorter intervals or longer sending would "
+                    "show it"
+                ),
+            ),
+        )
     return _brought_back(spent, fell)
 
 
 def _fell(spent: Balance) -> Message:
     low = None if spent.hidden else rate_of(spent.low_bps)
     if spent.falls_s <= spent.begin_s and low is not None:
-        return message("net.fall.empty", low=low)
+        return message("the rate begins at {low}, as with an empty bucket", low=low)
     after = stamp(max(0.0, spent.falls_s - spent.begin_s))
-    return message("net.fall.after", time=after, high=rate_of(spent.high_bps), low=low)
+    return message(
+        "after {time} the rate fell from {high}{% if low %} to {low}{% endif %}",
+        time=after,
+        high=rate_of(spent.high_bps),
+        low=low,
+    )
 
 
 def _lost_height(seen: Observed, levels: Levels, spent: Balance) -> str | None:
@@ -147,9 +174,17 @@ def _once(seen: Observed, levels: Levels, spent: Balance, fell: Message) -> Verd
     if last + 1 < len(levels.dry):
         since = float(seen.trace.start_s[seen.index[seen.starts[last + 1]]])
         up = float(seen.trace.end_s[seen.index[-1]]) - since
-        again = message("net.fall.not_again", time=Duration(up))
+        again = message(
+            "after an idle period it was back at the high rate and did not fall again in "
+            "{time}. Keep sending until it does",
+            time=Duration(up),
+        )
         return Verdict("drop", (fell, again), next_rest_s=rest)
-    return Verdict("drop", (fell, message("net.fall.once")), next_rest_s=rest)
+    return Verdict(
+        "drop",
+        (fell, message("it fell once. Contention, or a changed limit, would look the same")),
+        next_rest_s=rest,
+    )
 
 
 def _half_full(spent: Balance) -> float | None:
@@ -214,7 +249,12 @@ def _as_bucket(spent: Balance, back: _Returns, fell: Message) -> Verdict | None:
     error = float(np.median(some.agreed / (low * some.rest))) / math.sqrt(len(some))
     if _MATCH + _ERRORS * error > _SHARP:
         rest = 2 * float(back.rest.max())
-        little = message("net.fall.little", idle=_idle(some), next=Duration(rest))
+        little = message(
+            "{idle} refilled about as much as a bucket would, too little to be conclusive. "
+            "An idle period of {next} would settle it",
+            idle=_idle(some),
+            next=Duration(rest),
+        )
         return Verdict("drop", (fell, little), next_rest_s=rest)
     # What was sent over several rests together grows with time whatever shapes it.
     varied, several = _varied(some.rest[some.single]), len(some) >= _SEVERAL
@@ -231,7 +271,9 @@ def _as_bucket(spent: Balance, back: _Returns, fell: Message) -> Verdict | None:
         return None
     rest = _another(spent, some)
     probable = message(
-        "net.fall.probable",
+        "{idle} refilled what a bucket would at {% if rate %}{rate}{% else %}the low rate"
+        "{% endif %}: probably a bucket. An idle period of another length, {next}, would "
+        "confirm it",
         idle=_idle(some),
         rate=None if at_low else rate_of(filling.rate),
         next=Duration(rest),
@@ -265,19 +307,32 @@ def _as_boost(spent: Balance, back: _Returns, fell: Message) -> Verdict | None:
     )
     faster = each - _ERRORS * float(np.median(back.error)) > (1 + _MATCH) * low * shortest
     boost = message(
-        "net.fall.boost", high=rate_of(spent.high_bps), low=rate_of(low), sent=bits_of(each)
+        "every burst begins at {high} and falls to {low} after {sent} beyond that rate",
+        high=rate_of(spent.high_bps),
+        low=rate_of(low),
+        sent=bits_of(each),
     )
     # As much as a bucket that fills at the low rate could not have gathered.
     if faster and (like_first or _varied(back.rest)):
-        not_refilled = message("net.fall.not_refilled", shortest=Duration(shortest))
+        not_refilled = message(
+            "no bucket would have refilled so far in an idle period of {shortest}",
+            shortest=Duration(shortest),
+        )
         return Verdict("boost", (boost, not_refilled))
     rest = 0.5 * min(shortest, each / low)
-    settle = message("net.fall.settle", next=Duration(rest))
+    settle = message(
+        "an idle period of {next} would settle it: only a bucket refills less in it",
+        next=Duration(rest),
+    )
     if len(back) >= 2 and (like_first or _varied(back.rest)):
-        either = message("net.fall.boost_or_bucket")
+        either = message("a bucket that every idle period filled would look the same")
         return Verdict("boost", (boost, either, settle), next_rest_s=rest)
     if like_first:
-        full = message("net.fall.full", idle=_idle(back))
+        full = message(
+            "{idle} refilled as much as there was at first: a bucket that was full again, or "
+            "a limit that cools down",
+            idle=_idle(back),
+        )
         return Verdict("drop", (fell, full, settle), next_rest_s=rest)
     return None
 
@@ -294,20 +349,36 @@ def _otherwise(spent: Balance, back: _Returns, fell: Message) -> Verdict:
     if no_more and not _varied(back.rest):
         rest = 0.5 * float(back.rest.min())
         slower = message(
-            "net.fall.slower",
+            "{idle} refilled {share} of what a bucket would at the low rate. A bucket that "
+            "refills more slowly, or that was full, would look the same. An idle period of "
+            "another length, {next}, would settle it",
             idle=_idle(back),
             share=share_of(np.median(shares)),
             next=Duration(rest),
         )
         return Verdict("drop", (fell, slower), next_rest_s=rest)
     unlike = message(
-        "net.fall.no_bucket", least=share_of(shares.min()), most=share_of(shares.max())
+        "what idle periods refilled fits no bucket: {least} to {most} of what the low rate "
+        "would have refilled",
+        least=share_of(shares.min()),
+        most=share_of(shares.max()),
     )
     order = np.argsort(back.rest, kind="stable")
     grows = np.all(np.diff(back.sent[order]) >= -back.allowed(back.sent)[order][1:])
     if no_more and grows and len(back) >= 2:
-        return Verdict("hysteresis", (fell, unlike, message("net.fall.cools")))
-    return Verdict("contention", (fell, unlike, message("net.fall.shared")))
+        return Verdict(
+            "hysteresis",
+            (
+                fell,
+                unlike,
+                message(
+                    "longer idle periods refill more, but not in proportion, as with a machine "
+                    "that "
+                    "cools down"
+                ),
+            ),
+        )
+    return Verdict("contention", (fell, unlike, message(_FALL_SHARED)))
 
 
 def _nothing_back(spent: Balance, back: _Returns, fell: Message) -> Verdict:
@@ -315,27 +386,53 @@ def _nothing_back(spent: Balance, back: _Returns, fell: Message) -> Verdict:
     least = 2 * _SEEN * float(back.error.min())
     if low * rest < least:
         longer = 2 * least / low
-        unseen = message("net.fall.unseen", time=Duration(rest), next=Duration(longer))
+        unseen = message(
+            "the refill in an idle period of {time} is too small to be seen. An idle period "
+            "of {next} would show it",
+            time=Duration(rest),
+            next=Duration(longer),
+        )
         return Verdict("drop", (fell, unseen), next_rest_s=longer)
     burst = low * rest / max(high - low, 1e-9)
-    nothing = message("net.fall.no_refill", time=Duration(rest), burst=Duration(burst))
-    return Verdict("stepped", (fell, nothing, message("net.fall.shared")))
+    nothing = message(
+        "an idle period of {time} refilled nothing. A bucket would have sent at the high "
+        "rate for {burst} after it",
+        time=Duration(rest),
+        burst=Duration(burst),
+    )
+    return Verdict("stepped", (fell, nothing, message(_FALL_SHARED)))
 
 
 def _idle(back: _Returns) -> Message:
     usual = Duration(float(np.median(back.rest)))
-    return message("net.idle.periods", n=len(back), time=usual)
+    return message(
+        "{% if n == 1 %}an idle period of {time}{% else %}{n} idle periods of {time}{% endif %}",
+        n=len(back),
+        time=usual,
+    )
 
 
 def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling) -> tuple[Message, ...]:
     varied = _varied(back.rest)
     apart = np.abs((back.total - filling.rate * back.fast) / np.maximum(predicted, 1e-9) - 1)
     confirmed = message(
-        "net.fall.confirmed",
+        "after {n | counted('idle period')} of {shortest}{% if longest %} to {longest}"
+        "{% endif %} it was fast for as long as a bucket that refills at {rate} predicts "
+        "(median error {error})",
         n=len(back),
         shortest=Duration(float(back.rest.min())),
         longest=Duration(float(back.rest.max())) if varied else None,
         rate=rate_of(filling.rate),
         error=share_of(max(0.001, float(np.median(apart)))),
     )
-    return (confirmed,) if varied else (confirmed, message("net.fall.alike"))
+    return (
+        (confirmed,)
+        if varied
+        else (
+            confirmed,
+            message(
+                "a boost of that size would look the same after idle periods of such similar "
+                "lengths"
+            ),
+        )
+    )

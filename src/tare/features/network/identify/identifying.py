@@ -145,17 +145,23 @@ class _Document:
 
     def starved(self, share: float) -> Identification:
         """Say that the ends had no CPU to tell by."""
-        reason = message("net.trace.starved", share=share_of(share))
+        reason = message(
+            "an end had no CPU in {share} of the time of sending. Free CPUs on both ends and "
+            "measure again",
+            share=share_of(share),
+        )
         return self.of("starved", (reason, *outages(self.seen)))
 
     def too_short(self) -> Identification:
         seen = self.seen
         if seen.outages and len(seen.index) == 0:
-            return self.of("interrupted", (message("net.trace.blocked"),))
+            return self.of("interrupted", (message("nothing got through in the whole trace"),))
         sent_s = float(seen.trace.on_s[seen.index].sum())
         bits = float(seen.trace.bits[seen.index].sum())
         reason = message(
-            "net.trace.short",
+            "data was sent without a pause in {n | counted('interval')}, at least {least} "
+            "are needed (the trace lasts {time}{% if rate %}, in which the mean is {rate}"
+            "{% endif %})",
             n=len(seen.index),
             least=_FEWEST,
             time=Duration(seen.seconds),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import tare
 from tare.experiment.fingerprints.network.identified import Identification, TypeSummary, kind_of
+from tare.features.network import phrases
 from tare.features.network.charts import identified
 from tare.features.network.identify.reading import Reading
 from tare.features.network.identify.types import section
@@ -47,11 +48,11 @@ def _series(found: Sequence[tuple[Reading, Identification]]) -> Section:
         identified.figure(f"series-{i}", _name(one) or "Bandwidth over time", reading.trace, one)
         for i, (reading, one) in enumerate(found[:_MOST_DRAWN])
     ]
-    kinds = [message("net.named", name=_name(one), said=kind_of(one)) for _, one in found]
+    kinds = [message(phrases.NAMED, name=_name(one), said=kind_of(one)) for _, one in found]
     return Section(
         Finding(
             name="series",
-            question=sentence(message("net.series.question")),
+            question=sentence(message("What shapes each network?")),
             answer=tuple(kinds[:3]),
             verdict="none",
             tables=(_table([one for _, one in found]),),

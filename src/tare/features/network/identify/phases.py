@@ -68,18 +68,18 @@ def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) ->
     seen = observe(trace)
     sent_s = float(trace.on_s.sum())
     if len(seen.index) < _SOME:
-        return _more(seen, sent_s, most_s, message("net.search.first"))
+        return _more(seen, sent_s, most_s, message("the first seconds show the rate"))
     found = identify(trace, {})
     levels = two_levels(np.log(seen.rate), seen.starts)
     if found.kind == "starved" and sent_s < most_s:
-        return _send(seen, message("net.search.starved"))
+        return _send(seen, message("an end had no CPU: only more sending shows the network"))
     # Of one burst alone it is not to be told whether steps in it are noise: a rest tells more.
     rested = len(seen.starts) > 1
     if levels is None or levels.returns or (rested and found.kind not in _FALLS):
         return _not_fallen(seen, found, sent_s, most_s)
     spent = spending(seen, levels)
     if _resting(trace):
-        return _send(seen, message("net.search.refilled"))
+        return _send(seen, message("the idle period is over: sending shows the refill"))
     if spent.empty_s < float(trace.end_s[-1]) - 1e-6:
         return _back(seen, sent_s, most_s)
     return _after_low(seen, spent, found, precision)
@@ -92,26 +92,32 @@ _FALLS = ("drop", "bucket", "boost", "hysteresis")
 def _back(seen: Observed, sent_s: float, most_s: float) -> Next:
     """Go on until the rate that a rest brought back falls again."""
     if sent_s >= 2 * most_s:
-        return _done(message("net.search.not_again", time=Duration(most_s)))
-    return _more(seen, sent_s, 2 * most_s, message("net.search.until_fall"))
+        return _done(message("it did not fall again in {time}", time=Duration(most_s)))
+    return _more(
+        seen, sent_s, 2 * most_s, message("it is back at the high rate: send until it falls again")
+    )
 
 
 def _after_low(seen: Observed, spent: Balance, found: Identification, precision: float) -> Next:
     if spent.hidden:
-        return _send(seen, message("net.search.hidden"))
+        return _send(seen, message("more sending shows the low rate by itself"))
     rests = len(spent.refills)
     few = len(spent.low) < _LOW or float(spent.low.bits.sum()) < _PIECES * QUANTUM_BITS
     if few or (not rests and _loose(of_level(spent.low), precision)):
-        return _send(seen, message("net.search.low"))
+        return _send(seen, message("more sending makes the low rate precise"))
     if (why := _enough(found, rests, precision)) is not None:
         return _done(why)
     seconds = _rest_s(seen, spent, found, precision)
     if found.kind == "bucket":
-        return Next(action="rest", seconds=seconds, why=message("net.search.refill"))
+        return Next(
+            action="rest",
+            seconds=seconds,
+            why=message("another idle period makes the refill precise"),
+        )
     return Next(
         action="rest",
         seconds=seconds,
-        why=message("net.search.if_bucket"),
+        why=message("if it is a bucket, it refills at the low rate in an idle period"),
     )
 
 
@@ -119,10 +125,14 @@ def _enough(found: Identification, rests: int, precision: float) -> Message | No
     """Return why no other idle period is needed; None: one is."""
     wanted = (found.high_gbps, found.low_gbps, found.budget_gbit, found.refill_gbps)
     if found.kind == "bucket" and not any(_loose(one, precision) for one in wanted):
-        return message("net.search.precise")
+        return message("high, low, budget and refill are as precise as required")
     if found.kind == "boost" and found.next_rest_s is None:
-        return message("net.search.boost")
-    return message("net.search.enough", n=rests) if rests >= _RESTS else None
+        return message("every burst is fast at first, after any idle period: no bucket")
+    return (
+        message("more than {n | counted('idle period')} would add little", n=rests)
+        if rests >= _RESTS
+        else None
+    )
 
 
 def _rest_s(seen: Observed, spent: Balance, found: Identification, precision: float) -> float:
@@ -158,11 +168,15 @@ _NO_BUCKET = ("stepped", "contention", "declining")
 
 def _not_fallen(seen: Observed, found: Identification, sent_s: float, most_s: float) -> Next:
     if found.kind in _NO_BUCKET and sent_s >= min(_VERDICT_S, most_s):
-        return _done(message("net.search.no_bucket"))
+        return _done(message("no bucket explains how the rate changes"))
     if sent_s >= most_s:
         sent = Amount(float(seen.sent[-1]), "bits")
-        return _done(message("net.search.unseen", sent=sent, time=Duration(sent_s)))
-    return _more(seen, sent_s, most_s, message("net.search.no_fall"))
+        return _done(
+            message(
+                "no bucket was seen within {sent}, sent in {time}", sent=sent, time=Duration(sent_s)
+            )
+        )
+    return _more(seen, sent_s, most_s, message("no fall so far: a bucket would not be empty yet"))
 
 
 def _more(seen: Observed, sent_s: float, most_s: float, why: Message) -> Next:

@@ -114,7 +114,12 @@ def of_measured(measured: Measured) -> list[Reading]:
         trace = folder.trace(measured, direction)
         notes: list[Said] = [*measured.notes]
         if trace.wire != 1:
-            notes.append(message("net.reading.headers", share=Amount(trace.wire - 1, "share")))
+            notes.append(
+                message(
+                    "rates and amounts count headers, {share} of the payload",
+                    share=Amount(trace.wire - 1, "share"),
+                )
+            )
         named = {**key, **({"direction": str(direction)} if several else {})}
         lacking = folder.lacks(measured, direction)
         readings.append(Reading(named, trace, tuple(notes), interface, lacking))
@@ -147,7 +152,8 @@ def _rested(found: Reading, pattern: Pattern | None, source: Path) -> Reading:
     unexplained = rests.unexplained(found.trace)
     if hint is not None:
         note = message(
-            "net.reading.idle",
+            "no data about every {every}, for {idle}. If these are idle periods: --pattern "
+            "{pattern}",
             every=Duration(hint[0] + hint[1]),
             idle=Duration(hint[1]),
             pattern=f"{hint[0]:g}-{hint[1]:g}",
@@ -162,7 +168,11 @@ def _rested(found: Reading, pattern: Pattern | None, source: Path) -> Reading:
 def _periods(periods: Floats, *, restored: bool) -> Message:
     lasts = periods[:, 1] - periods[:, 0]
     return message(
-        "net.reading.periods",
+        "{% if restored %}{n} periods without data, {shortest} to {longest}, are taken for "
+        "idle periods, as the rate is restored after them. If they are outages: --pattern "
+        "full-speed{% else %}no data in {n | counted('period')}, {shortest}"
+        "{% if longest != shortest %} to {longest}{% endif %}. If nothing was to be sent "
+        "then: --pattern idle{% endif %}",
         restored=restored,
         n=len(lasts),
         shortest=Duration(float(lasts.min())),

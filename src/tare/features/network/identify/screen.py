@@ -16,6 +16,7 @@ from tare.experiment.fingerprints.network.identified import (
     TypeSummary,
     kind_of,
 )
+from tare.features.network import phrases as network_phrases
 from tare.features.network.identify.reading import Reading
 from tare.features.network.identify.types import answers, table
 from tare.networks.recording.starved import no_cpu
@@ -24,6 +25,7 @@ from tare.render.tables import lay
 from tare.render.terminal import aligned
 from tare.render.text_plot import sparkline
 from tare.render.words import sentence, sentences
+from tare.results import phrases as results_phrases
 from tare.results.message import Message, message
 from tare.units import duration, quantity, significant
 
@@ -91,7 +93,7 @@ def _show_one(reading: Reading, one: Identification) -> None:
 
 
 def _of(one: Identification, said: Message) -> Message:
-    return message("net.named", name=_named(one), said=said) if one.key else said
+    return message(network_phrases.NAMED, name=_named(one), said=said) if one.key else said
 
 
 def _figures(one: Identification) -> list[tuple[str, ...]]:
@@ -197,10 +199,12 @@ def _show_many(some: Sequence[Identification]) -> None:
         alike = [one for one in some if one.kind == kind]
         out = console.out
         out.print()
-        many = message("net.kind.many", n=len(alike), kind=message(f"net.kind.{kind}"))
+        many = message(
+            "{n} × {kind}", n=len(alike), kind=message(results_phrases.NET_KIND_TEXTS[kind])
+        )
         out.print(sentence(many), style="bold", soft_wrap=True)
         first, *others = sentences(alike[0].reasons)
-        named = message("net.named", name=_named(alike[0]), said=first)
+        named = message(network_phrases.NAMED, name=_named(alike[0]), said=first)
         for line in (sentence(named), *others):
             out.print(f"  {line}", soft_wrap=True)
 

@@ -79,7 +79,14 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
     reasons = list(outages(seen))
     if abs(found.drift or 0.0) > _STEP:
         drift = float(found.drift or 0)
-        reasons.append(message("net.trace.drift", rises=drift > 0, drift=share_of(abs(drift))))
+        reasons.append(
+            message(
+                "the rate {% if rises %}rises{% else %}falls{% endif %} by {drift} from the "
+                "beginning to the end",
+                rises=drift > 0,
+                drift=share_of(abs(drift)),
+            )
+        )
         return Steady("drifting", tuple(reasons), False)
     return _one_rate(seen, rate, middle, reasons, interface_bps)
 
@@ -97,30 +104,42 @@ def _one_rate(
     dips = int((rate < (1 - _STEP) * middle).sum())
     if dips >= _DIPS and 4 * usual < _STEP:
         lasted = Duration(dips * max(seen.interval_s, SHARED_S))
-        reasons.append(message("net.trace.dips", limit=Chosen(_STEP), time=lasted))
+        reasons.append(
+            message(
+                "it is more than {limit} slower for {time} in all", limit=Chosen(_STEP), time=lasted
+            )
+        )
     # The one that the document has, where intervals lie unevenly about their median.
     value = level(seen.plateau(np.ones(len(seen.index), dtype=bool))).value
     reasons.append(
-        message("net.trace.rate", varies=sd > _CONSTANT, rate=rate_of(value), sd=share_of(sd))
+        message(
+            "it {% if varies %}varies about{% else %}stays at{% endif %} {rate} with a "
+            "standard deviation of {sd}",
+            varies=sd > _CONSTANT,
+            rate=rate_of(value),
+            sd=share_of(sd),
+        )
     )
     if seen.outages:
-        reasons.append(message("net.trace.only_outages"))
+        reasons.append(message("there is no other change of rate"))
         return Steady("interrupted", tuple(reasons), True)
     if sd > _CONSTANT:
-        reasons.append(message("net.trace.no_fall"))
+        reasons.append(message("no fall from one rate to another is shown"))
         return Steady("noisy", tuple(reasons), True)
-    reasons.append(message("net.trace.no_change", time=Duration(seen.seconds)))
+    reasons.append(message("no change is shown in {time}", time=Duration(seen.seconds)))
     if interface_bps is not None and middle < _CAPPED * interface_bps:
         reasons.append(
             message(
-                "net.trace.capped",
+                "that is {share} of the interface's {interface}: it is capped from the start",
                 share=share_of(middle / interface_bps),
                 interface=rate_of(interface_bps),
             )
         )
         return Steady("capped", tuple(reasons), True)
     if interface_bps is None:
-        reasons.append(message("net.trace.cap_unknown"))
+        reasons.append(
+            message("whether that is a cap is unknown without the interface's line rate")
+        )
     return Steady("constant", tuple(reasons), True)
 
 
@@ -130,7 +149,9 @@ def _smooth(seen: Observed, points: tuple[int, ...], levels: tuple[float, ...]) 
     begins, ends = cuts, np.append(cuts[1:], len(seen.rate))
     depth = max(levels) - min(levels)
     fastest, slowest = rate_of(max(levels)), rate_of(min(levels))
-    slow = message("net.trace.slow", fastest=fastest, slowest=slowest)
+    slow = message(
+        "the rate changes slowly, between {fastest} and {slowest}", fastest=fastest, slowest=slowest
+    )
     drifting = Steady("drifting", (slow, *outages(seen)), False)
     if _is_line(seen, begins, ends):
         return drifting
@@ -138,7 +159,12 @@ def _smooth(seen: Observed, points: tuple[int, ...], levels: tuple[float, ...]) 
     if not falls and not falls_within(seen, begins, ends, depth, -1):
         return None
     if falls and _recovers(seen, depth):
-        falling = message("net.trace.declining", fastest=fastest, slowest=slowest)
+        falling = message(
+            "while it sends, the rate falls slowly from {fastest} to {slowest}, and idle "
+            "periods restore it, as with thermal throttling",
+            fastest=fastest,
+            slowest=slowest,
+        )
         return Steady("declining", (falling, *outages(seen)), False)
     return drifting
 
@@ -198,7 +224,13 @@ def comes_back(seen: Observed) -> int:
 def contended(seen: Observed, count: int) -> Steady:
     """Say that the rate goes up and down while data is being sent."""
     high, low = (rate_of(one) for one in np.quantile(seen.rate, [0.95, 0.05]))
-    recovers = message("net.trace.recovers", n=count, high=high, low=low)
+    recovers = message(
+        "while it sends, the rate falls and recovers {n} times, between {high} and {low}, as "
+        "where others share the network or noise is autocorrelated",
+        n=count,
+        high=high,
+        low=low,
+    )
     return Steady("contention", (recovers, *outages(seen)), False)
 
 
@@ -269,8 +301,25 @@ def outages(seen: Observed) -> tuple[Message, ...]:
     last = seen.outages[-1][1] >= float(seen.trace.end_s[-1]) - 1e-9
     start, end, lasted = stamp(longest[0]), stamp(longest[1]), Duration(lost)
     if n > 1:
-        return (message("net.trace.outages", n=n, lasted=lasted, start=start, end=end),)
-    return (message("net.trace.outage", lasted=lasted, start=start, end=None if last else end),)
+        return (
+            message(
+                "nothing got through {n} times, {lasted} in all. The longest outage was from "
+                "{start} to {end}",
+                n=n,
+                lasted=lasted,
+                start=start,
+                end=end,
+            ),
+        )
+    return (
+        message(
+            "nothing got through for {lasted}, from {start} to {% if end %}{end}{% else %}the "
+            "end of the trace{% endif %}",
+            lasted=lasted,
+            start=start,
+            end=None if last else end,
+        ),
+    )
 
 
 def _goes_back(levels: tuple[float, ...]) -> bool:
@@ -301,7 +350,8 @@ def _two_rates(rate: FloatArray) -> Message | None:
     if float(between.mean()) > _TWO_BETWEEN:
         return None
     return message(
-        "net.trace.two_rates",
+        "the rate jumps between {high} and {low} ({share} of the time at the lower), as "
+        "where others share the network or noise is autocorrelated",
         high=rate_of(np.exp(np.median(high))),
         low=rate_of(np.exp(np.median(low))),
         share=share_of(at / n),
@@ -313,7 +363,10 @@ def _stepped(
 ) -> tuple[Message, ...]:
     at = [stamp(float(seen.trace.start_s[seen.index[p]])) for p in points]
     changed = message(
-        "net.trace.changes",
+        "the rate changes {n | counted('time')} (at {at | join(', ')}{% if more_times %}, …"
+        "{% endif %}), between {rates | join(', ')}{% if more_rates %}, …{% endif %}. One "
+        "bucket does not explain that: {% if shared %}others share the network{% else %}its "
+        "limit was changed, others came or left{% endif %}, or noise is autocorrelated",
         n=len(points),
         at=at[:_MOST_TIMES],
         more_times=len(at) > _MOST_TIMES,

@@ -193,7 +193,7 @@ class _Table:
         if missing:
             notes.append(
                 message(
-                    "net.reading.missing",
+                    "{n | counted('row')} without a bandwidth, from {place} {line}",
                     n=len(missing),
                     place=self._rows.place,
                     line=missing[0],

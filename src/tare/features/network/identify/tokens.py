@@ -41,19 +41,31 @@ def _conditional(spent: Balance) -> tuple[Message, ...]:
     """Say what a bucket would have held, if it was one."""
     first = spent.first
     if first is None or first.sent <= 0:
-        return (message("net.tokens.never_empty"),)
+        return (
+            message("budget and refill are not identifiable: it was never seen to be depleted"),
+        )
     if spent.hidden:
         rates = [one.rate for one in spent.refills]
         if not rates:
-            return (message("net.tokens.pattern"),)
+            return (message("budget and refill are not identifiable from this pattern"),)
         rate = float(np.mean(rates))
         held = first.beyond(rate)
-        return (message("net.tokens.hidden", rate=rate_of(rate), held=bits_of(held)),)
+        return (
+            message(
+                "budget and refill are not identifiable from this pattern, since a lower rate "
+                "would look the same. If the low rate is the refill, the bucket refills at "
+                "{rate} and held {held}",
+                rate=rate_of(rate),
+                held=bits_of(held),
+            ),
+        )
     low = spent.low_bps
     held = first.beyond(low)
     return (
         message(
-            "net.tokens.drop",
+            "one drop, after {sent}, cannot separate budget from refill. If it refills at "
+            "the low rate, as on EC2 (CLOUDNET), the bucket held {held} and is full after an "
+            "idle period of {idle}. If it does not refill, it held {sent}",
             sent=bits_of(first.sent),
             held=bits_of(held),
             idle=Duration(float(held / low)),
@@ -128,7 +140,17 @@ def _left(
 
 def _capacity(filling: Refilling, start: float | None, budget: float) -> Message:
     if filling.capacity is not None:
-        return message("net.tokens.capacity", budget=bits_of(budget))
+        return message(
+            "it holds {budget}: longer idle periods refilled no more", budget=bits_of(budget)
+        )
     if start is not None and budget == start:
-        return message("net.tokens.start", budget=bits_of(budget))
-    return message("net.tokens.least", budget=bits_of(budget))
+        return message(
+            "it held {budget} at the start, its capacity if it was full then. No idle period "
+            "was long enough to show more",
+            budget=bits_of(budget),
+        )
+    return message(
+        "it holds at least {budget}: it was not full at the start, and no idle period was "
+        "long enough to fill it",
+        budget=bits_of(budget),
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from tare.experiment.fingerprints.network.identified import Identification, Quartiles, TypeSummary
+from tare.features.network import phrases
 from tare.render.charts.intervals import interval_rows
 from tare.render.words import sentence
 from tare.results.finding import Finding, Table
@@ -72,7 +73,7 @@ def section(types: Sequence[TypeSummary]) -> Section:
     return Section(
         Finding(
             name="types",
-            question=sentence(message("net.types.question")),
+            question=sentence(message("Do instances of one type have the same network?")),
             answer=answers(types),
             verdict="none",
             tables=(table(types),),
@@ -90,8 +91,28 @@ def answers(types: Sequence[TypeSummary]) -> tuple[Message, ...]:
     alike = sum(not differences[_name(t.key)] for t in known)
     return (
         *(one for some in differences.values() for one in some),
-        *([message("net.types.alike", n=alike, of=len(known))] if known else []),
-        *([message("net.types.not_identified", types=rest)] if rest else []),
+        *(
+            [
+                message(
+                    "in {n} of {of | counted('type')}, instances are of one kind and every "
+                    "identified quantity is alike (within 10 %)",
+                    n=alike,
+                    of=len(known),
+                )
+            ]
+            if known
+            else []
+        ),
+        *(
+            [
+                message(
+                    "not identified in two instances of the same type: {types | listing}",
+                    types=rest,
+                )
+            ]
+            if rest
+            else []
+        ),
     )
 
 
@@ -99,7 +120,11 @@ def _mixed(one: TypeSummary) -> Iterator[Message]:
     """Yield the kinds of a type whose instances are not all of one kind."""
     if len(one.kinds) > 1:
         kinds = [f"{n} {kind}" for kind, n in one.kinds.items()]
-        yield message("net.types.kinds", type=_name(one.key), kinds=kinds)
+        yield message(
+            "{type}: instances are of different kinds: {kinds | listing}",
+            type=_name(one.key),
+            kinds=kinds,
+        )
 
 
 def _differs(one: TypeSummary) -> Iterator[Message]:
@@ -115,7 +140,7 @@ def _differs(one: TypeSummary) -> Iterator[Message]:
     title, unit, factor = largest
     quartiles = next(q for (_, t, *_), q in _known(one) if t == title)
     yield message(
-        "net.types.differs",
+        "{type}: {what} is {low} to {high} in {n} instances of this type",
         type=_name(one.key),
         n=quartiles.n,
         what=title,
@@ -140,7 +165,12 @@ def table(types: Sequence[TypeSummary]) -> Table:
             n = 0 if known is None else known.n
             rows.append((_name(one.key), title, f"{n} of {one.series}", *values))
     heads = ["type", "quantity", "n of series", *statistics]
-    return Table.of("By instance type", heads, rows, message("net.types.note"))
+    return Table.of(
+        "By instance type",
+        heads,
+        rows,
+        message("p25 and p75 are quartiles over the series in which a quantity is identifiable"),
+    )
 
 
 def _figure(types: Sequence[TypeSummary], fields: Sequence[str]) -> Figure | None:
@@ -166,7 +196,7 @@ def _figure(types: Sequence[TypeSummary], fields: Sequence[str]) -> Figure | Non
     )
     parts = [
         message(
-            "net.types.part",
+            "{type}, {what}: median {median}, {low} to {high} (n = {n})",
             type=_name(t.key),
             what=what,
             n=b.n,
@@ -176,7 +206,7 @@ def _figure(types: Sequence[TypeSummary], fields: Sequence[str]) -> Figure | Non
         )
         for t, (_, what, u, f), b in rows
     ]
-    said = sentence(message("net.chart.parts", parts=parts))
+    said = sentence(message(phrases.CHART_PARTS, parts=parts))
     return Figure(f"types-{fields[0]}", f"{title.capitalize() if not several else 'Rates'} by type",
                   chart, said)  # fmt: skip
 

@@ -11,6 +11,24 @@ from tare.networks.recording.starved import rule
 from tare.render.words import text
 from tare.results.message import Amount, Chosen, Duration, Message, message
 
+_ADVICE_TEXTS = {
+    "lacks": (
+        "measure again with both ends idle{% if streams > 1 %} and fewer --streams, each of "
+        "which needs a CPU at both{% else %}, or with more CPUs{% endif %}"
+    ),
+    "sender_cpu": "measure again with more --streams, at most one per CPU",
+    "receiver_cpu": "measure again with more --streams, at most one per CPU",
+    "buffer": (
+        "measure again with larger buffers at the sender: its third value of sysctl "
+        "net.ipv4.tcp_wmem"
+    ),
+    "window": (
+        "measure again with larger windows at the receiver: its third value of sysctl "
+        "net.ipv4.tcp_rmem"
+    ),
+    "idle": "measure again with an idle sender",
+}
+
 #: Intervals without which the outermost percentiles are single intervals.
 _FOR_PERCENTILES = 100
 _DAY_S = 86_400.0
@@ -43,7 +61,12 @@ def _without_segments(measured: Measured) -> tuple[Message, ...]:
         for side in sides[measured.asked.direction]
     )
     return tuple(
-        message("net.caveat.no_segments", here=side == "here", why=why)
+        message(
+            "round trips of segments are absent: the kernel of {% if here %}this host"
+            "{% else %}the other end{% endif %} does not report them ({why})",
+            here=side == "here",
+            why=why,
+        )
         for side, why in refused
         if why is not None
     )
@@ -52,7 +75,18 @@ def _without_segments(measured: Measured) -> tuple[Message, ...]:
 def _left_out(some: Sequence[Summary]) -> tuple[Message, ...]:
     """Return the largest share of segments without a round trip, since too many were under way."""
     share = max((one.segments_left_out or 0 for one in some), default=0)
-    return (message("net.caveat.left_out", share=Amount(share, "share")),) if share else ()
+    return (
+        (
+            message(
+                "round trips of single segments leave out {share} of the segments chosen for a "
+                "time "
+                "stamp, since 1,024 of the stream were under way already",
+                share=Amount(share, "share"),
+            ),
+        )
+        if share
+        else ()
+    )
 
 
 def blamed(some: Sequence[Summary]) -> tuple[Message, ...]:
@@ -75,7 +109,14 @@ def late(some: Sequence[Summary]) -> tuple[Message, ...]:
     ):
         share = max((share for share in shares if share is not None), default=None)
         if share is not None:
-            found.append(message("net.caveat.late", loaded=loaded, share=Amount(share, "share")))
+            found.append(
+                message(
+                    "round trips {% if loaded %}under load{% else %}without load{% endif %} "
+                    "waited for a CPU for {share} of their time: the network's own are shorter",
+                    loaded=loaded,
+                    share=Amount(share, "share"),
+                )
+            )
     return tuple(found)
 
 
@@ -92,13 +133,14 @@ def advice(some: Sequence[Summary], streams: int) -> Message | None:
     limit = next((one for one in limits if one is not None), None)
     if limit is None:
         return None
-    return message(f"net.advice.{limit.kind}", streams=streams)
+    return message(_ADVICE_TEXTS[limit.kind], streams=streams)
 
 
 def _limited(limits: Sequence[Summary]) -> list[Message]:
     found = [
         message(
-            "net.caveat.limited",
+            "the network may carry more than {pattern} got (writes of {size}, {direction}): "
+            "{limit}",
             pattern=one.pattern,
             size=Chosen(one.write_bytes, "bytes"),
             direction=one.direction,
@@ -107,7 +149,7 @@ def _limited(limits: Sequence[Summary]) -> list[Message]:
         for one in limits[:_LIMITS]
     ]
     if len(limits) > _LIMITS:
-        found.append(message("net.caveat.limited_more", n=len(limits) - _LIMITS))
+        found.append(message("likewise for {n} more", n=len(limits) - _LIMITS))
     return found
 
 
@@ -116,7 +158,7 @@ def _gaps(measured: Measured) -> list[Message]:
         return []
     return [
         message(
-            "net.caveat.gaps",
+            "{n | counted('gap')}, {time} in all: {reasons | join(', ')}",
             n=len(measured.gaps),
             time=Duration(sum(end - start for start, end, _ in measured.gaps)),
             reasons=[*dict.fromkeys(text(why) for _, _, why in measured.gaps[:20])],
@@ -127,12 +169,12 @@ def _gaps(measured: Measured) -> list[Message]:
 def _ended(measured: Measured) -> list[Message]:
     if measured.ended is None:
         return []
-    return [message("net.caveat.ended", why=describe(measured.ended))]
+    return [message("not complete: {why}", why=describe(measured.ended))]
 
 
 def _short(some: Sequence[Summary]) -> list[Message]:
     if not some:
-        return [message("net.caveat.no_data")]
+        return [message("no data was sent in any interval")]
     longest = max(some, key=lambda one: one.seconds)
     fewest = min(some, key=lambda one: one.intervals)
     sent: dict[str, float] = {}
@@ -140,18 +182,28 @@ def _short(some: Sequence[Summary]) -> list[Message]:
         sent[one.direction] = sent.get(one.direction, 0.0) + one.sent_bytes
     found = []
     if fewest.intervals < _FOR_PERCENTILES:
-        found.append(message("net.caveat.few", n=fewest.intervals))
+        found.append(
+            message(
+                "{n | counted('interval')}: p1 and p99 are about the minimum and maximum",
+                n=fewest.intervals,
+            )
+        )
     if longest.seconds < _DAY_S:
         # Each direction has a bucket of its own.
         most = [
             message(
-                "net.caveat.sent",
+                "{sent}{% if direction %} ({direction}){% endif %}",
                 sent=Amount(8 * bytes_, "bits"),
                 direction=direction if len(sent) > 1 else None,
             )
             for direction, bytes_ in sent.items()
         ]
-        found.append(message("net.caveat.unseen_bucket", sent=most))
+        found.append(
+            message(
+                "a token bucket larger than the {sent | listing} that were sent would not show",
+                sent=most,
+            )
+        )
     return found
 
 
@@ -164,4 +216,8 @@ def _changed(measured: Measured) -> list[Message]:
                 if fact.name in _NEEDED or fact.name in ("kernel", "interface", "tso", "gro"):
                     seen.setdefault(f"{fact.name} {where}", set()).add(fact.value)
     changed = [name for name, values in seen.items() if len(values) > 1]
-    return [message("net.caveat.changed", facts=changed)] if changed else []
+    return (
+        [message("changed during the measurement: {facts | listing}", facts=changed)]
+        if changed
+        else []
+    )

@@ -25,6 +25,25 @@ from tare.errors import AgentError
 from tare.render.words import text
 from tare.results.message import Chosen, Duration, Message, Value, message
 
+_ENDED_TEXTS = {
+    "end_full": "the other end is full: it allows no more data streams",
+    "port_closed": "{end} refused the connection: nothing listens there",
+    "end_silent": "no answer from {end}: the host is down, or a firewall drops packets",
+    "end_unreachable": "cannot reach {end}: {error}",
+    "end_mute": (
+        "{end} accepted the connection and sent nothing: not a tare server, or the server is full"
+    ),
+    "not_tare": "{end} is not a tare server",
+    "other_version": "{end} has version {theirs} of the protocol, this tare has version {ours}",
+    "other_key": "{end} has another key",
+    "key_not_proved": "{end} does not have the key: it is not the intended server",
+    "congestion_refused": (
+        "{% if here %}this host{% else %}the other end{% endif %} refuses congestion control "
+        "'{name}': {error}{% if available %}; possible: {available}{% endif %}"
+    ),
+    "measure_failed": "{message}",
+}
+
 #: Options of ``tare net serve`` that set each limit.
 _OPTIONS = {
     "time": "--max-duration", "bytes": "--max-bytes", "streams": "--max-streams",
@@ -75,7 +94,7 @@ def describe(ended: Ended) -> Message:
     if isinstance(ended, BeyondLimit):
         return _beyond(ended)
     tag = str(ended.__struct_config__.tag)
-    return message(f"net.ended.{tag}", **msgspec.structs.asdict(ended))
+    return message(_ENDED_TEXTS[tag], **msgspec.structs.asdict(ended))
 
 
 def advise(ended: Ended) -> str | None:
@@ -96,11 +115,23 @@ def _beyond_advice(ended: BeyondLimit) -> str:
 
 def _beyond(ended: BeyondLimit) -> Message:
     if ended.limit == "streams":
-        return message("net.ended.streams", allowed=ended.allowed, asked=ended.asked)
+        return message(
+            "the other end allows {allowed | counted('data stream')} at a time{% if asked %}"
+            ", this measurement takes {asked}{% endif %}",
+            allowed=ended.allowed,
+            asked=ended.asked,
+        )
     asked = None if ended.asked is None else _amount(ended, ended.asked)
     whole = ended.limit == "total_bytes"
     allowed = _amount(ended, ended.allowed)
-    return message("net.ended.beyond_limit", allowed=allowed, asked=asked, whole=whole)
+    return message(
+        "{% if asked %}the other end allows {allowed}{% else %}the other end ended it: its "
+        "limit of {allowed}{% endif %} {% if whole %}in total{% else %}per measurement"
+        "{% endif %}{% if asked %}, this one takes {asked}{% else %} was reached{% endif %}",
+        allowed=allowed,
+        asked=asked,
+        whole=whole,
+    )
 
 
 def _amount(ended: BeyondLimit, value: int) -> Value:

@@ -141,7 +141,7 @@ def _show(found: Found, out: Path | None) -> None:
     say = console.out
     shaping = found.shaping
     if shaping is None:
-        say.print(sentence(message("net.fingerprint.nothing")), style="bold")
+        say.print(sentence(message("nothing was sent, so nothing is known")), style="bold")
         return
     said = bucket_said(shaping) if shaping.kind in ("bucket", "drop") else kind_of(shaping)
     say.print(sentence(said), style="bold", soft_wrap=True)
@@ -152,7 +152,7 @@ def _show(found: Found, out: Path | None) -> None:
     for line in sentences((*shaping.reasons, *account(shaping))):
         say.print(line, soft_wrap=True)
     stopped = message(
-        "net.fingerprint.stopped_after",
+        "stopped: {why} ({took})",
         why=found.ended,
         took=took(found.seconds, found.spent_bits),
     )

@@ -14,6 +14,7 @@ import tare
 from tare.errors import StoreError
 from tare.experiment.findings import time_of_day as over_hours
 from tare.experiment.fingerprints.network.identified import Identification, kind_of
+from tare.features.network import phrases
 from tare.features.network.charts import identified, over_time, round_trips
 from tare.features.network.charts.series import Group, grouped, series
 from tare.features.network.charts.write_sizes import by_write_size
@@ -100,7 +101,7 @@ def of(some: Sequence[Measured], command: str) -> Report:
         strip=strip(some),
         sections=tuple(sections),
         doubts=tuple(
-            message("net.named", name=one.name, said=said) if len(some) > 1 else said
+            message(phrases.NAMED, name=one.name, said=said) if len(some) > 1 else said
             for one in some
             for said in caveats(one, summaries(one))
         ),
@@ -133,7 +134,7 @@ def _by_size(groups: Sequence[Group]) -> Section:
     ordered = sorted((one.summary for one in groups), key=lambda one: one.bandwidth_bps["p50"])
     slowest, fastest = ordered[0], ordered[-1]
     said = message(
-        "net.chart.write_sizes",
+        "fastest with writes of {fastest}: {high}. Slowest with writes of {slowest}: {low}",
         fastest=Chosen(fastest.write_bytes, "bytes"),
         high=Amount(fastest.bandwidth_bps["p50"], "bits/s"),
         slowest=Chosen(slowest.write_bytes, "bytes"),
@@ -177,13 +178,28 @@ def _carried(groups: Sequence[Group]) -> Sequence[Message]:
     for one in groups:
         s = one.summary
         median, low, high = (Amount(s.bandwidth_bps[p], "bits/s") for p in ("p50", "p1", "p99"))
-        said.append(message("net.page.bandwidth", name=one.name, median=median, low=low, high=high))
+        said.append(
+            message(
+                "{name}: median {median}, p1–p99 {low} to {high}",
+                name=one.name,
+                median=median,
+                low=low,
+                high=high,
+            )
+        )
         if s.coefficient_of_variation is not None:
             variation = Amount(s.coefficient_of_variation, "share")
-            said.append(message("net.page.varies", variation=variation))
+            said.append(
+                message("it varies by {variation} (coefficient of variation)", variation=variation)
+            )
         if s.largest_change is not None:
-            said.append(message("net.page.step", change=Amount(s.largest_change, "share")))
-    return said or [message("net.page.nothing")]
+            said.append(
+                message(
+                    "it changes by up to {change} from one interval to the next",
+                    change=Amount(s.largest_change, "share"),
+                )
+            )
+    return said or [message("nothing was measured")]
 
 
 def _shaped(some: Sequence[Measured]) -> list[Section]:
@@ -202,7 +218,7 @@ def _shaped(some: Sequence[Measured]) -> list[Section]:
         several = len(some) > 1 or "direction" in reading.key
         named = " ".join(reading.key.values()) if several else None
         kind = kind_of(found)
-        answers.append(message("net.named", name=named, said=kind) if named else kind)
+        answers.append(message(phrases.NAMED, name=named, said=kind) if named else kind)
         answers += found.reasons
         if (segments := _segments(found, course, reading.trace.wire)) is not None:
             answers.append(segments)
@@ -249,7 +265,8 @@ def _segments(found: Identification, course: IntervalTable, wire: float) -> Mess
     if not len(normal) or not len(throttled):
         return None
     return message(
-        "net.page.segments",
+        "round trips of single segments: median {normal} at the high rate, {throttled} after "
+        "the fall",
         normal=Amount(float(np.median(normal)), "ns"),
         throttled=Amount(float(np.median(throttled)), "ns"),
     )
@@ -259,7 +276,8 @@ def _late(told: Sequence[Group], groups: Sequence[Group]) -> Sequence[Message]:
     """Say how long round trips take."""
     said = [
         message(
-            "net.page.loaded",
+            "{name}: small messages take {median} under load (median), {p99} at p99"
+            "{% if idle %}; idle {idle}{% endif %}",
             name=one.name,
             median=Amount(s.loaded.p50_ns, "ns"),
             p99=Amount(s.loaded.p99_ns, "ns"),
@@ -270,15 +288,21 @@ def _late(told: Sequence[Group], groups: Sequence[Group]) -> Sequence[Message]:
     ]
     # Why the latency of an idle network is no single number.
     if any(one.summary.idle is not None for one in groups):
-        said.append(message("net.page.pacing"))
-    return said or [message("net.page.no_round_trips")]
+        said.append(
+            message(
+                "idle latency is that of paced messages, each of which wakes a sleeping CPU. The "
+                "unpaced latency of tare net fingerprint and TCP's min RTT are shorter"
+            )
+        )
+    return said or [message("no round trips were measured under load")]
 
 
 def _again(groups: Sequence[Group]) -> Sequence[Message]:
     """Say how much was retransmitted."""
     return [
         message(
-            "net.page.retransmitted",
+            "{name}: {% if n %}{n | counted('segment')}{% if share %}, {share} of all"
+            "{% endif %}{% else %}none{% endif %}",
             name=one.name,
             n=one.summary.retransmits,
             share=None
@@ -286,17 +310,21 @@ def _again(groups: Sequence[Group]) -> Sequence[Message]:
             else Amount(one.summary.retransmit_share, "share"),
         )
         for one in groups
-    ] or [message("net.page.nothing_sent")]
+    ] or [message("nothing was sent")]
 
 
 def _limited(groups: Sequence[Group]) -> Sequence[Message]:
     """Say what the limit was."""
     said = [
-        message("net.named", name=one.name, said=one.summary.limit.said)
+        message(phrases.NAMED, name=one.name, said=one.summary.limit.said)
         for one in groups
         if one.summary.limit is not None
     ]
-    return said[:_TOLD] or [message("net.page.network_limit")]
+    return said[:_TOLD] or [
+        message(
+            "the network, or congestion control: neither end's CPU, buffer or window was the limit"
+        )
+    ]
 
 
 def strip(some: Sequence[Measured]) -> tuple[tuple[str, str], ...]:

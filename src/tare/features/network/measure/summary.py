@@ -191,7 +191,9 @@ def _summary(measured: Measured, course: IntervalTable, phases: Sequence[Phase])
         lacks=lacking,
         loaded_late=_late(course, mine & (course.on_s > 0), course.round_trips, ids),
         idle_late=_late(course, course.on_s == 0, course.idle, list(course.idle)),
-        limit=Limit("lacks", message("net.limit.lacks", lacks=[no_cpu(lack) for lack in lacking]))
+        limit=Limit(
+            "lacks", message("{lacks | join('; ')}", lacks=[no_cpu(lack) for lack in lacking])
+        )
         if lacking
         else _limit(held, cpus, busy, measured.asked.streams),
     )
@@ -274,15 +276,42 @@ def _limit(
     sender, receiver = (used or 0.0 for used in cpus)
     # Each stream is sent by a thread of its own.
     if sender >= _FULL * streams and sender >= receiver:
-        said = message("net.limit.sender_cpu", cpus=sender, streams=streams)
+        said = message(
+            "the sender's CPU was the limit ({cpus} CPUs for {streams | counted('stream')})",
+            cpus=sender,
+            streams=streams,
+        )
         return Limit("sender_cpu", said)
     if receiver >= _FULL * streams:
-        said = message("net.limit.receiver_cpu", cpus=receiver, streams=streams)
+        said = message(
+            "the receiver's CPU was the limit ({cpus} CPUs for {streams | counted('stream')})",
+            cpus=receiver,
+            streams=streams,
+        )
         return Limit("receiver_cpu", said)
     if buffer >= _HELD:
-        return Limit("buffer", message("net.limit.buffer", share=Amount(buffer, "share")))
+        return Limit(
+            "buffer",
+            message(
+                "the sender's buffer was the limit (full for {share} of the time)",
+                share=Amount(buffer, "share"),
+            ),
+        )
     if window >= _HELD:
-        return Limit("window", message("net.limit.window", share=Amount(window, "share")))
+        return Limit(
+            "window",
+            message(
+                "the receiver's window was the limit (for {share} of the time)",
+                share=Amount(window, "share"),
+            ),
+        )
     if busy is not None and busy < _BUSY:
-        return Limit("idle", message("net.limit.idle", share=Amount(1 - busy, "share")))
+        return Limit(
+            "idle",
+            message(
+                "the sender was the limit: nothing was in flight for {share} of the time, since "
+                "its CPU was slow or had other work",
+                share=Amount(1 - busy, "share"),
+            ),
+        )
     return None

@@ -23,6 +23,21 @@ if TYPE_CHECKING:
     from tare.experiment.pipeline import Prepared
     from tare.features.network.plan.rests import RestPlan, TrialPlan, TrialTraffic
 
+_PLAN_TEXTS = {
+    "ample": "no idle periods are needed: a full bucket suffices for the whole experiment",
+    "unseen": (
+        "no idle periods are needed, as far as is known: no bucket was seen within what the "
+        "experiment sends"
+    ),
+}
+_PLAN_TEXTS_OF_REST = {
+    "rests": "wait {rest} between trials: each then begins with a full bucket",
+    "dry": (
+        "wait {rest} between trials. Some trial depletes even a full bucket: it measures the "
+        "bucket as well, in every repetition alike"
+    ),
+}
+
 #: Factor on an experiment's traffic up to which a bucket is searched, so a bucket of that size is
 #: found.
 _FURTHER = 1.1
@@ -136,13 +151,18 @@ def _settle(made: RestPlan, fingerprint: Path, found: NetworkFingerprint) -> Mes
 
     file = shlex.quote(str(fingerprint))
     if made.experiment_bits is None:
-        return message("net.plan.trials", file=file)
+        return message(
+            "tare net plan {file} EXPERIMENT --trials N …   (a number of trials: what they "
+            "send is then known)",
+            file=file,
+        )
     bits = _FURTHER * made.experiment_bits
     base = found.figures.get("bandwidth.fresh")
     # Where the search would end before it has sent as much.
     time_s = 0.0 if base is None or base.value <= 0 else _FURTHER * bits / base.value
     return message(
-        "net.plan.search",
+        "tare net fingerprint {end} --key FILE --max-bytes {bits}{% if time %} --duration '"
+        "{time}'{% endif %} --json {file}   (searches as far as the experiment sends)",
         end=shlex.quote(found.end),
         file=file,
         bits=units.typed_bits(int(float(f"{bits:.3g}"))),
@@ -162,13 +182,15 @@ def headline(made: RestPlan, seen_bits: float | None) -> Message:
     if made.verdict == "beyond":
         whole = made.experiment_bits
         return message(
-            "net.plan.beyond",
+            "inconclusive: no token bucket was found, but the experiment sends {% if whole %}"
+            "{whole}; the search sent {% if seen %}only {seen}{% else %}nothing{% endif %}"
+            "{% else %}as much as its budget of time allows{% endif %}",
             whole=None if whole is None else Chosen(whole, "bits"),
             seen=None if seen_bits is None else Amount(seen_bits, "bits"),
         )
     if made.verdict in ("rests", "dry"):
-        return message(f"net.plan.{made.verdict}", rest=Duration(made.rest_s))
-    return message(f"net.plan.{made.verdict}")
+        return message(_PLAN_TEXTS_OF_REST[made.verdict], rest=Duration(made.rest_s))
+    return message(_PLAN_TEXTS[made.verdict])
 
 
 def _table(made: RestPlan) -> list[tuple[str, ...]]:
@@ -194,10 +216,16 @@ def _together(cells: list[str], made: RestPlan) -> str:
     if len(cells) == 1:
         return cells[0]
     if len(cells) == len(made.trials):
-        return text(message("net.plan.all_cells", n=len(cells)))
+        return text(message("all {n} cells", n=len(cells)))
     levels = [cell.split(", ") for cell in cells]
     common = [level for level in levels[0] if all(level in some for some in levels)]
-    return text(message("net.plan.cells", levels=common, n=len(cells)))
+    return text(
+        message(
+            "{levels | join(', ')}{% if levels %} {% endif %}({n} cells)",
+            levels=common,
+            n=len(cells),
+        )
+    )
 
 
 def _account(made: RestPlan) -> dict[str, Message]:
@@ -206,7 +234,8 @@ def _account(made: RestPlan) -> dict[str, Message]:
     bucket = made.bucket
     if bucket is not None:
         said["Bucket"] = message(
-            "net.plan.bucket",
+            "{budget}, {high}, then {low}; refills at {refill} (conservative ends of the "
+            "intervals)",
             budget=Chosen(bucket.budget_bits, "bits"),
             high=Chosen(bucket.high_bps, "bits/s"),
             low=Chosen(bucket.low_bps, "bits/s"),
@@ -214,19 +243,29 @@ def _account(made: RestPlan) -> dict[str, Message]:
         )
     block = Chosen(made.block_bits, "bits")
     said["Block"] = message(
-        "net.plan.block", block=block, blocks=made.blocks_without_rest, bucket=bucket is not None
+        "{block} for one trial of each cell{% if blocks is not none %}; {% if bucket %}a "
+        "full bucket suffices for {blocks | counted('block')}{% else %}the search for a "
+        "bucket sent as much as {blocks | counted('block')}{% endif %}{% endif %}",
+        block=block,
+        blocks=made.blocks_without_rest,
+        bucket=bucket is not None,
     )
     if made.experiment_bits is not None and made.n is not None:
         whole = Chosen(made.experiment_bits, "bits")
-        said["In all"] = message("net.plan.whole", whole=whole, n=made.n)
+        said["In all"] = message("{whole} for {n | counted('block')}", whole=whole, n=made.n)
     if made.least_rest_s is not None:
-        said["Least"] = message("net.plan.least", least=Duration(made.least_rest_s))
+        said["Least"] = message(
+            "{least} between trials avoid depletion, too, but trials begin with unequal budgets",
+            least=Duration(made.least_rest_s),
+        )
     if made.total_s is not None:
-        said["Time"] = message("net.plan.total", total=Duration(made.total_s))
+        said["Time"] = message("{total} with the idle periods", total=Duration(made.total_s))
     if bucket is not None and made.verdict != "ample":
         full = Duration(bucket.refill_s(bucket.budget_bits))
-        said["Before"] = message("net.plan.before", full=full)
-    said["Order"] = message("net.plan.order")
+        said["Before"] = message(
+            "wait {full} before the first trial, if the bucket may be empty", full=full
+        )
+    said["Order"] = message("random blocks: no cell always follows the one that sends most")
     return said
 
 
@@ -235,11 +274,20 @@ def _doubts(prepared: Prepared) -> list[Message]:
 
     said = []
     if prepared.experiment.order != "blocks":
-        said.append(message("net.plan_doubt.sequential"))
+        said.append(message('order = "sequential" in the file: a cell always follows the same one'))
     emulated = own_buckets(prepared.cells)
     if emulated:
         reset = prepared.experiment.network.budget == "reset"
-        said.append(message("net.plan_doubt.emulated", networks=[*emulated], reset=reset))
+        said.append(
+            message(
+                "this plan does not hold under network {networks | join(', ')}: {% if reset %}"
+                "every trial begins with the level's own budget and needs no idle period"
+                '{% else %}rest = "refill" in [network] waits until every bucket is full'
+                "{% endif %}",
+                networks=[*emulated],
+                reset=reset,
+            )
+        )
     return said
 
 

@@ -100,7 +100,11 @@ def measured(prepared: Prepared, word: str) -> dict[int, Count]:
         )
     name = word.removeprefix(WORD).removeprefix(":") or interface.default()
     interface.counted(name)
-    begins = message("net.plan.counting", interface=name, cells=len(prepared.cells))
+    begins = message(
+        "counting what leaves by {interface} in one trial of each of {cells | counted('cell')}",
+        interface=name,
+        cells=len(prepared.cells),
+    )
     console.err.print(sentence(begins), soft_wrap=True)
     stopping = msgspec.structs.replace(prepared.experiment.stopping, trials=1, compare=None)
     experiment = msgspec.structs.replace(prepared.experiment, stopping=stopping, fingerprint=False)

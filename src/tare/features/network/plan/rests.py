@@ -129,14 +129,18 @@ def bucket_of(found: NetworkFingerprint) -> Bucket | None:
         return None
     doubts = []
     if found.shaping is not None and found.shaping.kind == "drop":
-        doubts.append(message("net.plan_doubt.one_drop"))
+        doubts.append(message("one drop was seen and no refill: it may be no bucket"))
     if budget is None:
-        doubts.append(message("net.plan_doubt.budget"))
+        doubts.append(
+            message(
+                "budget unknown: assumed to be what was sent before the drop, beyond the low rate"
+            )
+        )
     if found.shaping is not None and found.shaping.capacity_shown is False:
-        doubts.append(message("net.plan_doubt.capacity"))
+        doubts.append(message("the bucket may hold more than the budget that was seen"))
     comes = refill or low
     if refill is None:
-        doubts.append(message("net.plan_doubt.refill"))
+        doubts.append(message("refill unknown: assumed to be the low rate"))
     if comes is None or _low(comes) <= 0:
         return None
     return Bucket(

@@ -48,7 +48,7 @@ def given(cells: Sequence[Cell], bits: Mapping[str, float]) -> list[TrialTraffic
                 f"what a trial of {cell.workload.name} sends is not given",
                 f"--spend {cell.workload.name}=10Gbit",
             )
-        source = message("net.plan_source.given")
+        source = message("given")
         found.append(
             TrialTraffic(cell=_told(cell, cells), bits=amount, seconds=None, source=source)
         )
@@ -83,7 +83,7 @@ def counted(cells: Sequence[Cell], counts: Mapping[int, Count]) -> list[TrialTra
             cell=_told(cell, cells),
             bits=counts[cell.cell].bits,
             seconds=counts[cell.cell].seconds,
-            source=message("net.plan_source.interface", interface=counts[cell.cell].interface),
+            source=message("1 trial, {interface}", interface=counts[cell.cell].interface),
         )
         for cell in cells
     ]
@@ -95,7 +95,9 @@ def doubts(counts: Iterable[Count]) -> list[Message]:
     name, background = some[0].interface, some[0].background_bps
     said = [
         message(
-            "net.plan_doubt.counted",
+            "sent bytes were counted on {interface} in one trial per cell, less a background "
+            "of {background}. Trials may differ, and up to {headers} of headers may be "
+            "missing",
             interface=name,
             background=Amount(background, "bits/s"),
             headers=Chosen(_HEADERS),
@@ -104,10 +106,23 @@ def doubts(counts: Iterable[Count]) -> list[Message]:
     most = max(some, key=lambda one: one.bits)
     others = background * most.seconds
     if most.bits <= others:
-        said.append(message("net.plan_doubt.interface", interface=name))
+        said.append(
+            message(
+                "no trial sent more than the background of {interface}. If trials send by "
+                "another interface: --spend measured:IFACE",
+                interface=name,
+            )
+        )
     elif others > _DISTURBED * most.bits:
         share = Amount(others / most.bits, "share")
-        said.append(message("net.plan_doubt.background", interface=name, share=share))
+        said.append(
+            message(
+                "the background of {interface} is {share} of the largest trial's traffic. End "
+                "other senders and measure again",
+                interface=name,
+                share=share,
+            )
+        )
     return said
 
 
@@ -155,7 +170,7 @@ def measured(cells: Sequence[Cell], results: Results, name: str) -> list[TrialTr
                 cell=_told(cell, cells),
                 bits=float(own["bits"].max()),
                 seconds=seconds,
-                source=message("net.plan_source.session", n=len(own), session=name),
+                source=message("{n | counted('trial')} of {session}", n=len(own), session=name),
             )
         )
     return found

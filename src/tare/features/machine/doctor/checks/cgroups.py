@@ -25,15 +25,15 @@ def examine(view: View) -> Diagnosis:
         return unknown()
     if not found:
         return fail(
-            message("doctor.cgroups.none"),
+            message("none with CPU and memory"),
             "accounting",
-            why=message("doctor.cgroups.uncounted"),
-            change=message("doctor.cgroups.mount"),
+            why=message("processes that outlive their parent are not counted"),
+            change=message("sudo mount -t cgroup2 cgroup /sys/fs/cgroup"),
         )
     value = message(
-        "doctor.cgroups.value",
+        "{versions | listing}{% if missing %}, without {missing | listing}{% endif %}",
         versions=[
-            message("doctor.cgroups.version", number=version)
+            message("version {number}", number=version)
             for version in sorted({version for version, _ in found.values()})
         ],
         missing=[name for name in NEEDED if name not in found],
@@ -41,10 +41,10 @@ def examine(view: View) -> Diagnosis:
     if view.root() or all(_may_make(view, *where) for where in found.values()):
         return ok(value)
     return fail(
-        message("doctor.cgroups.denied", found=value),
+        message("{found}, not for this user", found=value),
         "accounting",
-        why=message("doctor.cgroups.waited"),
-        change=message("doctor.cgroups.delegate"),
+        why=message("CPU time and memory of a tree are only those that its parents waited for"),
+        change=message("systemd-run --user --scope -p Delegate=yes tare …, or sudo tare …"),
     )
 
 
@@ -64,6 +64,8 @@ UNIT = Look(
         source="Documentation/admin-guide/cgroup-v2.rst; wait(2): RUSAGE_CHILDREN",
     ),
     order=50,
-    effect=message("doctor.cgroups.effect"),
+    effect=message(
+        "children that were not waited for are missing: up to all of a daemon's CPU time"
+    ),
     look=examine,
 )

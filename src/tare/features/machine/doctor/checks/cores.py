@@ -19,7 +19,8 @@ def examine(view: View) -> Diagnosis:
     allowed = cpus(view.kernel.fields("/proc/self/status").get("Cpus_allowed_list"))
     offline = cpus(view.kernel.read(f"{CPU}/offline"))
     value = message(
-        "doctor.cores.value",
+        "{online} online{% if offline %}, {offline} offline{% endif %}{% if allowed %}, tare "
+        "may use {allowed}{% endif %}",
         online=len(online),
         offline=cpu_list(offline),
         allowed=cpu_list(allowed) if allowed and set(allowed) < set(online) else None,
@@ -27,22 +28,22 @@ def examine(view: View) -> Diagnosis:
     kinds = _kinds(view)
     if len(kinds) > 1:
         each = [
-            message("doctor.cores.kind", cpus=cpu_list(members), kind=kind)
+            message("{cpus} ({kind})", cpus=cpu_list(members), kind=kind)
             for kind, members in kinds.items()
         ]
         fast = cpu_list(max(kinds.items(), key=_rank)[1])
         return fail(
-            message("doctor.cores.kinds", cpus=value, kinds=[*each]),
+            message("{cpus}; of several kinds: {kinds | listing}", cpus=value, kinds=[*each]),
             "times", "speed", "parallel",
-            why=message("doctor.cores.mixed"),
-            change=message("doctor.cores.choose", cpus=fast),
+            why=message("the scheduler decides which kind a trial gets"),
+            change=message("taskset -c {cpus} tare …", cpus=fast),
         )  # fmt: skip
     if len(online) == 1 or len(allowed) == 1:
         return warn(
             value,
             "parallel",
-            why=message("doctor.cores.only"),
-            effect=message("doctor.cores.divided"),
+            why=message("everything else that runs shares the only CPU"),
+            effect=message("n workers on one CPU take n times as long"),
         )
     return ok(value)
 
@@ -75,6 +76,6 @@ UNIT = Look(
         source="Documentation/scheduler/sched-capacity.rst",
     ),
     order=13,
-    effect=message("doctor.cores.effect"),
+    effect=message("a small core has a quarter to a half of a large one's capacity"),
     look=examine,
 )

@@ -23,22 +23,27 @@ def examine(view: View) -> Diagnosis:
     waited = waited_for(view, "io")
     full = [folder for folder, free in (view.room or {}).items() if free < ROOM_BYTES]
     value = message(
-        "doctor.disk.value",
+        "{pending} still to be written{% if waited is not none %}; tasks waited {waited} of "
+        "the last 10 s{% endif %}{% if full %}; less than 1 GiB free in {full | join(', ')}"
+        "{% endif %}",
         pending=Amount(1024 * pending, "bytes"),
         waited=None if waited is None else Amount(waited / 100, "share"),
         full=[*full],
     )
     if full:
         return fail(
-            value, "disk", why=message("doctor.disk.full"), change=message("doctor.disk.room")
+            value,
+            "disk",
+            why=message("results may not fit, and a full file system fragments what is written"),
+            change=message("df -h   (and make room)"),
         )
     if pending >= DIRTY_KIB or (waited or 0.0) >= WAITED:
         return fail(
             value,
             "disk",
             "times",
-            why=message("doctor.disk.writing"),
-            change=message("doctor.disk.sync"),
+            why=message("earlier writes are still in progress"),
+            change=message("sync"),
         )
     return ok(value)
 
@@ -51,6 +56,6 @@ UNIT = Look(
         source="Documentation/accounting/psi.rst; measured: 51 µs for a read of 4 KiB from an SSD",
     ),
     order=61,
-    effect=message("doctor.disk.effect"),
+    effect=message("a read that waits behind writes takes ms instead of 0.05 to 0.1 ms"),
     look=examine,
 )

@@ -7,6 +7,8 @@ from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Amount, Atom, message
 
+_LIMITS_VALUE = "at most {limits | listing}"
+
 #: Version 1 writes this much, less a page, where it means no limit.
 UNLIMITED_BYTES = 1 << 60
 
@@ -26,19 +28,20 @@ def examine(view: View) -> Diagnosis:
                 memories += _memory(view, group)
     told: list[Atom] = []
     if quotas:
-        told.append(message("doctor.limits.cpus", cpus=f"{min(quotas):g}"))
+        told.append(message("{cpus} CPUs", cpus=f"{min(quotas):g}"))
     if memories:
-        told.append(message("doctor.limits.memory", bytes=Amount(min(memories), "bytes")))
+        told.append(message("{bytes} of memory", bytes=Amount(min(memories), "bytes")))
     if quotas and min(quotas) < len(view.online()):
         return fail(
-            message("doctor.limits.value", limits=told),
+            message(_LIMITS_VALUE, limits=told),
             "times", "speed", "parallel",
-            why=message("doctor.limits.throttled"),
-            change=message("doctor.limits.lift"),
+            why=message("a program that has used up its quota stops until the next period"),
+            change=message("docker update --cpus 0 CONTAINER, or systemctl set-property SLICE "
+                "CPUQuota="),
         )  # fmt: skip
     if not told:
-        return ok(message("doctor.limits.none"))
-    return ok(message("doctor.limits.value", limits=told))
+        return ok(message("none around tare"))
+    return ok(message(_LIMITS_VALUE, limits=told))
 
 
 def _groups(kind: str, mount: str, options: list[str], own: list[list[str]]) -> list[str]:
@@ -76,6 +79,6 @@ UNIT = Look(
         source="Documentation/scheduler/sched-bwc.rst",
     ),
     order=14,
-    effect=message("doctor.limits.effect"),
+    effect=message("pauses of up to 100 ms, the usual period, whenever the quota is used up"),
     look=examine,
 )

@@ -31,14 +31,15 @@ def examine(view: View) -> Diagnosis:
     busy = _busy(view)
     users = sorted(_users(view).items(), key=lambda user: -user[1])
     named: list[Atom] = [
-        message("doctor.load.user", name=name, share=Amount(used, "share"))
+        message("{name} {share}", name=name, share=Amount(used, "share"))
         for name, used in users[:MOST_NAMES]
         if used >= LEAST
     ]
     # Other containers' processes are counted, but not shown.
     seen = sum(used for _, used in users) >= SEEN * busy
     value = message(
-        "doctor.load.value",
+        "{busy} of a CPU{% if users %}: {users | join(', ')}{% endif %}{% if unseen %}, most "
+        "of it by programs that are not visible here or have ended{% endif %}",
         busy=Amount(busy, "share"),
         users=named,
         unseen=not seen and busy >= NOTED,
@@ -51,27 +52,31 @@ def examine(view: View) -> Diagnosis:
             "memory",
             "network",
             "parallel",
-            why=message("doctor.load.takes"),
+            why=message("it takes CPU, caches and memory bandwidth from the measurement"),
             change=_stop(users, seen=seen),
         )
     if busy >= NOTED:
-        return warn(value, "times", why=message("doctor.load.some"))
-    return ok(value if named else message("doctor.load.idle"))
+        return warn(value, "times", why=message("it disturbs some trials"))
+    return ok(value if named else message("none that this kernel counts"))
 
 
 def _by_average(view: View, averages: list[str]) -> Diagnosis:
     if not averages:
         return unknown()
     average, count = float(averages[0]), max(1, len(view.online()))
-    value = message("doctor.load.average", tasks=f"{average:g}", cpus=count)
+    value = message(
+        "{tasks} tasks in the mean of the last minute, {cpus} CPUs",
+        tasks=f"{average:g}",
+        cpus=count,
+    )
     if average >= LIMIT * count:
         return fail(
             value,
             "times",
             "speed",
             "parallel",
-            why=message("doctor.load.wanted"),
-            change=message("doctor.load.who"),
+            why=message("others want the CPUs as well"),
+            change=message("tare doctor   (without --quick: reports who)"),
         )
     return ok(value)
 
@@ -105,8 +110,8 @@ def _users(view: View) -> dict[str, float]:
 
 def _stop(users: list[tuple[str, float]], *, seen: bool) -> Message:
     if seen and users:
-        return message("doctor.load.end", program=shlex.quote(users[0][0]))
-    return message("doctor.load.end_any", unseen=not seen)
+        return message("end it, or wait: pgrep -a {program}", program=shlex.quote(users[0][0]))
+    return message("end it, or wait: top{% if unseen %}, on its host{% endif %}", unseen=not seen)
 
 
 UNIT = Look(
@@ -117,6 +122,6 @@ UNIT = Look(
         source="sched(7): tasks of the same weight share a CPU evenly",
     ),
     order=60,
-    effect=message("doctor.load.effect"),
+    effect=message("one more busy task on a CPU doubles wall times there"),
     look=examine,
 )

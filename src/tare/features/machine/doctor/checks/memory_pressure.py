@@ -23,7 +23,8 @@ def examine(view: View) -> Diagnosis:
     available, total = (int(memory[n].split()[0]) for n in ("MemAvailable", "MemTotal"))
     waited = waited_for(view, "memory")
     value = message(
-        "doctor.memory_pressure.value",
+        "{available} of {total} available{% if waited is not none %}, tasks waited {waited} "
+        "of the last 10 s{% endif %}",
         available=Amount(available * 1024, "bytes"),
         total=Amount(total * 1024, "bytes"),
         waited=None if waited is None else Amount(waited / 100, "share"),
@@ -31,8 +32,8 @@ def examine(view: View) -> Diagnosis:
     if available < LEAST * total or (waited or 0) >= WAITED:
         return fail(
             value, "times", "memory", "disk",
-            why=message("doctor.memory_pressure.reclaims"),
-            change=message("doctor.memory_pressure.end"),
+            why=message("the kernel reclaims pages during the measurement"),
+            change=message("end what needs the memory: ps aux --sort=-rss | head"),
         )  # fmt: skip
     return ok(value)
 
@@ -51,6 +52,6 @@ UNIT = Look(
         source="Documentation/accounting/psi.rst",
     ),
     order=35,
-    effect=message("doctor.memory_pressure.effect"),
+    effect=message("every allocation may have to wait for the disk: ms instead of µs"),
     look=examine,
 )

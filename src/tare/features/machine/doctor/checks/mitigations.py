@@ -24,11 +24,16 @@ def examine(view: View) -> Diagnosis:
     open_ = sorted(name for name, text in told.items() if text.startswith("Vulnerable"))
     mitigated = sum(text.startswith("Mitigation") for text in told.values())
     if not open_:
-        return ok(message("doctor.mitigations.closed", count=mitigated))
+        return ok(message("{count | counted('leak')} closed by the kernel", count=mitigated))
     return fail(
-        message("doctor.mitigations.open", names=[*open_], count=mitigated),
+        message(
+            "{names | length | counted('leak')} open ({names | join(', ')}); "
+            "{count | counted('leak')} closed by the kernel",
+            names=[*open_],
+            count=mitigated,
+        ),
         "strangers",
-        why=message("doctor.mitigations.leak"),
+        why=message("an untrusted program can read memory of others"),
         change=_closing(view),
     )
 
@@ -41,10 +46,14 @@ def _closing(view: View) -> Message:
     """Return what closes the rest: the command line that opened it, or newer microcode."""
     words = (view.kernel.read("/proc/cmdline") or "").split()
     if opened := [word for word in words if OPENING.fullmatch(word)]:
-        return message("doctor.mitigations.boot", words=[*opened])
+        return message("boot without {words | join(' ')}", words=[*opened])
     if view.virtual():
-        return message("doctor.mitigations.host")
-    return message("doctor.mitigations.update")
+        return message(
+            "ask the host's owner for newer microcode that its hypervisor shows, then reboot"
+        )
+    return message(
+        "update kernel and microcode (apt install amd64-microcode intel-microcode), reboot"
+    )
 
 
 UNIT = Look(
@@ -56,6 +65,6 @@ UNIT = Look(
         "instructions, 2022",
     ),
     order=44,
-    effect=message("doctor.mitigations.effect"),
+    effect=message("some bytes to some kB of others' memory a second"),
     look=examine,
 )

@@ -23,14 +23,16 @@ CAUSES = ("load", "interrupts", "steal")
 def examine(view: View) -> Diagnosis:
     """Find the CPU that lost most, and what comes regularly."""
     if view.noise is None:
-        return unknown(message("doctor.noise.quick"))
+        return unknown(message("not measured (--quick)"))
     if not view.noise.cpus:
-        return unknown(message("doctor.noise.failed", why=view.noise.why))
+        return unknown(
+            message("it could not be measured{% if why %}: {why}{% endif %}", why=view.noise.why)
+        )
     worst = max(view.noise.cpus, key=lambda cpu: cpu.lost)
     count = len(view.noise.cpus)
     shown = [worst] if count > MOST_CPUS else view.noise.cpus
     value = message(
-        "doctor.noise.value",
+        "{% if count %}worst of {count}: {% endif %}{cpus | join('; ')}",
         count=count if count > MOST_CPUS else None,
         cpus=[_of(cpu) for cpu in shown],
     )
@@ -41,12 +43,18 @@ def examine(view: View) -> Diagnosis:
             "times",
             "network",
             why=message(
-                "doctor.noise.loses",
+                "CPU {cpu} loses {lost} of its time{% if tasks %}, at times to what runs as "
+                "long as a task, here or on a host{% endif %}",
                 cpu=str(worst.cpu),
                 lost=Amount(worst.lost, "share"),
                 tasks=longest >= SLICE_NS,
             ),
-            change=message("doctor.noise.quieter", checks=_causes(view)),
+            change=message(
+                "{% if checks %}see {checks | listing}; try again when it is quieter"
+                "{% else %}try again later (cause unknown: load, interrupts and steal show "
+                "none){% endif %}",
+                checks=_causes(view),
+            ),
         )
     return ok(value)
 
@@ -63,7 +71,9 @@ def _causes(view: View) -> list[Atom]:
 
 def _of(cpu: CpuNoise) -> Message:
     return message(
-        "doctor.noise.cpu",
+        "CPU {cpu} loses {lost} of its time{% if rate %}, {rate} detours a second{% endif %}"
+        "{% if median %}, median {median}{% endif %}{% if longest %}, longest {longest}"
+        "{% endif %}{% if period %} ({period}){% endif %}",
         cpu=str(cpu.cpu),
         lost=Amount(cpu.lost, "share"),
         rate=round(cpu.rate_hz or 0),
@@ -77,10 +87,10 @@ def period(period_ns: float) -> Message:
     """Return what comes so often: the timer's tick is known by its rate."""
     rate = 1e9 / period_ns
     if any(abs(rate - known) < 0.05 * known for known in TICKS):
-        return message("doctor.noise.tick", hz=round(rate))
+        return message("at {hz} Hz, the timer's tick", hz=round(rate))
     if rate >= 1:
-        return message("doctor.noise.other", hz=round(rate))
-    return message("doctor.noise.slow", period=Duration(period_ns / 1e9))
+        return message("at {hz} Hz, not the timer's tick: another task or a device", hz=round(rate))
+    return message("every {period}", period=Duration(period_ns / 1e9))
 
 
 UNIT = Look(
@@ -92,6 +102,8 @@ UNIT = Look(
         "2003; the detour method of Beckman et al., 2006",
     ),
     order=70,
-    effect=message("doctor.noise.effect"),
+    effect=message(
+        "every run loses this share of its time, and some runs the longest detour at once"
+    ),
     look=examine,
 )

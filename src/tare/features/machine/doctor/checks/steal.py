@@ -27,7 +27,7 @@ def examine(view: View) -> Diagnosis:
     if since_boot is None:
         return unknown()
     value = message(
-        "doctor.steal.value",
+        "{% if now is not none %}{now} now, {% endif %}{since_boot} of the busy time since boot",
         now=None if now is None else Amount(now, "share"),
         since_boot=Amount(since_boot, "share"),
     )
@@ -36,8 +36,10 @@ def examine(view: View) -> Diagnosis:
             value,
             "times",
             "parallel",
-            why=message("doctor.steal.earlier"),
-            change=None if view.after else message("doctor.steal.count"),
+            why=message("it can return at any moment: compare it before and after measuring"),
+            change=None
+            if view.after
+            else message("tare doctor   (without --quick: counts it now)"),
         )
     if now is not None and now >= LIMIT:
         return fail(
@@ -45,8 +47,8 @@ def examine(view: View) -> Diagnosis:
             "times",
             "speed",
             "parallel",
-            why=message("doctor.steal.stolen"),
-            change=message("doctor.steal.dedicated"),
+            why=message("the hypervisor runs others while programs here wait for a CPU"),
+            change=message("ask for dedicated CPUs, or measure when neighbours are idle"),
         )
     return ok(value)
 
@@ -74,6 +76,6 @@ UNIT = Look(
         source="proc(5), steal of /proc/stat; a time slice is 1 to 10 ms (sched(7))",
     ),
     order=11,
-    effect=message("doctor.steal.effect"),
+    effect=message("adds its share to wall times, in pieces of some ms (a neighbour's time slice)"),
     look=examine,
 )

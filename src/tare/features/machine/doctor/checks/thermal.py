@@ -15,23 +15,27 @@ def examine(view: View) -> Diagnosis:
         return unknown()
     count = sum(view.kernel.number(name) or 0 for name in names)
     now = view.after.throttled - view.before.throttled if view.before and view.after else 0
-    value = message("doctor.thermal.value", count=count, now=now)
+    value = message(
+        "throttled {count} times since boot{% if now %}, {now} times just now{% endif %}",
+        count=count,
+        now=now,
+    )
     if now > 0:
         return fail(
             value,
             "times", "speed", "parallel",
-            why=message("doctor.thermal.hot"),
-            change=message("doctor.thermal.cool"),
+            why=message("the processor slows down for its heat at this moment"),
+            change=message("let it cool: better air, fewer workers, or turbo off"),
             fix={"turbo": "off"},
         )  # fmt: skip
     if count:
         return warn(
             value,
             "speed",
-            why=message("doctor.thermal.again"),
-            change=message("doctor.thermal.compare"),
+            why=message("it can happen again in long measurements"),
+            change=message("compare the counters before and after: tare doctor --quick --json -"),
         )
-    return ok(message("doctor.thermal.never"))
+    return ok(message("never throttled since boot"))
 
 
 UNIT = Look(
@@ -42,6 +46,6 @@ UNIT = Look(
         source="Intel 64 and IA-32 SDM, volume 3, Thermal Monitoring and Protection",
     ),
     order=26,
-    effect=message("doctor.thermal.effect"),
+    effect=message("down to the lowest frequency, for seconds"),
     look=examine,
 )

@@ -7,6 +7,8 @@ from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Message, message
 
+_VIRTUALIZATION_BARE = "bare metal"
+
 
 def examine(view: View) -> Diagnosis:
     """Look for the hypervisor's flag, and for a container."""
@@ -14,19 +16,23 @@ def examine(view: View) -> Diagnosis:
     inside = _container(view)
     if virtual:
         return fail(
-            _placed(message("doctor.virtualization.machine"), inside),
+            _placed(message("virtual machine"), inside),
             "speed",
-            why=message("doctor.virtualization.shared"),
-            change=message("doctor.virtualization.own"),
+            why=message(
+                "frequency, caches and cores are shared with neighbours that are not visible"
+            ),
+            change=message("use a dedicated machine, or compare within one session only"),
         )
     if virtual is None:
-        return unknown(_placed(message("doctor.virtualization.unknown"), inside))
+        return unknown(
+            _placed(message("the processor does not report whether it is virtual"), inside)
+        )
     if inside:
         return warn(
-            _placed(message("doctor.virtualization.bare"), inside),
-            why=message("doctor.virtualization.neighbours"),
+            _placed(message(_VIRTUALIZATION_BARE), inside),
+            why=message("other containers of the machine are not visible"),
         )
-    return ok(message("doctor.virtualization.bare"))
+    return ok(message(_VIRTUALIZATION_BARE))
 
 
 def _container(view: View) -> str | None:
@@ -41,7 +47,11 @@ def _container(view: View) -> str | None:
 def _placed(machine: Message, container: str | None) -> Message:
     if container is None:
         return machine
-    return message("doctor.virtualization.contained", machine=machine, container=container)
+    return message(
+        "{machine}, in a container{% if container %} ({container}){% endif %}",
+        machine=machine,
+        container=container,
+    )
 
 
 UNIT = Look(
@@ -53,6 +63,6 @@ UNIT = Look(
         "Amazon EC2, 2012",
     ),
     order=10,
-    effect=message("doctor.virtualization.effect"),
+    effect=message("up to 40 % between instances of one type and price, 60 % with some programs"),
     look=examine,
 )

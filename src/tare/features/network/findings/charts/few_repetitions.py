@@ -9,6 +9,7 @@ import numpy as np
 
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.results import Results
+from tare.features.network.findings.charts import phrases
 from tare.features.network.findings.charts.network_slowdown import networks
 from tare.features.network.findings.few_repetitions import (
     GROUPS,
@@ -133,19 +134,26 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say how many groups are outside at each level."""
     found, _, more = _drawn(results)
     if not found:
-        return (message("network_chart.nothing"),)
-    said = [message("network_chart.few.drawn", sizes=list(GROUPS))]
+        return (message(phrases.NOTHING),)
+    said = [
+        message(
+            "the area is the 95 % interval of all repetitions; a mark is the quantile of one "
+            "group of consecutive ones, and stands out where it is outside. A row has groups of "
+            "{sizes | listing}",
+            sizes=list(GROUPS),
+        )
+    ]
     for level in dict.fromkeys(map(_name, found)):
         for quantile in QUANTILES:
             of = [f for f in found if _name(f) == level and f.quantile == quantile]
             said.append(
                 message(
-                    "network_chart.few.level",
+                    "{level}, {name}: outside are {outside | listing}",
                     level=level,
                     name=NAMES[quantile],
                     outside=[
                         message(
-                            "network_chart.few.outside",
+                            "{outside} of groups of {size}",
                             size=f.size,
                             outside=Amount(f.outside / f.groups, "share"),
                         )
@@ -154,7 +162,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
                 )
             )
     if more:
-        said.append(message("network_chart.more_levels", n=more))
+        said.append(message(phrases.MORE_LEVELS, n=more))
     return tuple(said)
 
 

@@ -62,9 +62,16 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say the counts of each budget."""
     found = _counts(results)
     if not found:
-        return (message("network_chart.by_budget.nothing"),)
+        return (message("no program ran with two budgets that each trial begins with"),)
     return tuple(
-        message("network_chart.by_budget.level", level=name, wrong=wrong, wide=wide, of=of)
+        message(
+            "down to {level}: of {of | counted('program')}, {wrong} with a median off by "
+            "more than 10 %, {wide} with a right median and an interval wider than 10 %",
+            level=name,
+            wrong=wrong,
+            wide=wide,
+            of=of,
+        )
         for name, wrong, wide, of in found
     )
 

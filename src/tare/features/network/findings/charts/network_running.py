@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.network_cells import Networks
 from tare.experiment.results import Results
+from tare.features.network.findings.charts import phrases
 from tare.features.network.findings.charts.network_slowdown import networks
 from tare.registry import Description
 from tare.render.charts.lines import Axis, Line, lines
@@ -47,12 +48,19 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     found = networks(results)
     curves = _curves(found)
     if found is None or not curves:
-        return (message("network_chart.running.nothing"),)
+        return (message("no level has enough trials for an interval"),)
     said = [
-        message("network_chart.running.drawn", metric=found.basis.metric, bound=Chosen(BOUND)),
+        message(
+            "{metric | metric} as trials are added, relative to the median of all: the line "
+            "is the median, the area its 95 % interval, and two lines are {bound} below and "
+            "above",
+            metric=found.basis.metric,
+            bound=Chosen(BOUND),
+        ),
         *(
             message(
-                "network_chart.running.level",
+                "{level}: {first} after {few | counted('trial')}{% if all > few %}, {last} "
+                "after {all}{% endif %}",
                 level=title,
                 first=_amount(curve, 0, found.basis.unit),
                 few=int(curve.s[0]),
@@ -63,7 +71,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
         ),
     ]
     if len(found.rungs) > len(curves):
-        said.append(message("network_chart.more_levels", n=len(found.rungs) - len(curves)))
+        said.append(message(phrases.MORE_LEVELS, n=len(found.rungs) - len(curves)))
     return tuple(said)
 
 

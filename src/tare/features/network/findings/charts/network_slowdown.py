@@ -8,6 +8,7 @@ from typing import Any
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.network_cells import Networks, applies, networks_of
 from tare.experiment.results import Results
+from tare.features.network.findings.charts import phrases
 from tare.features.network.findings.need import needs
 from tare.features.network.findings.network_slowdown import Slowed, slowdowns
 from tare.registry import Description
@@ -120,21 +121,37 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say each line's ratios."""
     found = networks(results)
     if found is None:
-        return (message("network_chart.nothing"),)
+        return (message(phrases.NOTHING),)
     shown = _shown(found)
     names = dict.fromkeys(name for name, _ in shown)
-    said = [message("network_chart.slowdown.drawn", reference=found.reference.name)]
+    said = [
+        message(
+            "ratio of the times at each initial budget to those of {reference}, with 95 % "
+            "intervals, on logarithmic axes; within the band, times are equivalent",
+            reference=found.reference.name,
+        )
+    ]
     for name in names:
         ratios = [
-            message("network_chart.slowdown.ratio", level=s.level.name, ratio=s.change)
+            message("{level} {ratio}", level=s.level.name, ratio=s.change)
             for of, s in shown
             if of == name
         ]
         where = name if len(names) > 1 else None
-        said.append(message("network_chart.slowdown.ratios", where=where, ratios=ratios))
+        said.append(
+            message(
+                "{% if where %}{where}: {% endif %}{ratios | join('; ')}",
+                where=where,
+                ratios=ratios,
+            )
+        )
     wanted = [Amount(n.bits, "bits") for n in needs(found) if n.bits and n.bounded]
     if wanted:
-        said.append(message("network_chart.slowdown.taken", bits=wanted))
+        said.append(
+            message(
+                "dashed lines: what trials take from their bucket, {bits | listing}", bits=wanted
+            )
+        )
     return tuple(said)
 
 

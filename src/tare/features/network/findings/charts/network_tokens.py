@@ -149,12 +149,18 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say which hosts were depleted at each level, and when."""
     found = networks(results)
     if found is None:
-        return (message("network_chart.tokens.nothing"),)
-    said = [message("network_chart.tokens.drawn")]
+        return (message("no tokens were logged"),)
+    said = [
+        message(
+            "tokens left in each host's bucket, and what each host sends, over the first trials "
+            "in a row; thin lines are where trials begin"
+        )
+    ]
     for d in droughts(found):
         hosts = [
             message(
-                "network_chart.tokens.host",
+                "host {host} is depleted after {first}, for {time}, in {times} of "
+                "{trials | counted('trial')}",
                 host=h.host,
                 first=Amount(h.first_ns, "ns"),
                 time=Amount(h.dry_ns, "ns"),
@@ -164,7 +170,13 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
             for h in d.hosts
             if h.times
         ]
-        said.append(message("network_chart.tokens.level", level=d.name, hosts=hosts))
+        said.append(
+            message(
+                "{level}: {% if hosts %}{hosts | listing}{% else %}never depleted{% endif %}",
+                level=d.name,
+                hosts=hosts,
+            )
+        )
     return tuple(said)
 
 

@@ -226,13 +226,20 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     """Say which trials are drawn, and how often hosts in question had no tokens."""
     drawn = _drawn(results)
     if not drawn:
-        return (message("network_chart.tasks.nothing"),)
-    said = [message("network_chart.tasks.drawn", tokens=any(one.cell.bucket for one in drawn))]
+        return (message("no tasks can be shown"),)
+    said = [
+        message(
+            "the tasks of the trial of median duration, a lane a host; below, what each host "
+            "sends{% if tokens %} and the tokens in its bucket{% endif %}, over the same time",
+            tokens=any(one.cell.bucket for one in drawn),
+        )
+    ]
     for one in drawn:
         trial = next(t for t in one.cell.trials if t.trial == one.trial)
         hosts = [
             message(
-                "network_chart.tasks.host",
+                "host {host} sends {sent}{% if empty %}, its bucket empty for {empty} of the "
+                "stages that read{% endif %}",
                 host=host,
                 sent=Amount(trial.sent_bytes.get(host), "bytes"),
                 empty=None if host not in trial.empty else Amount(trial.empty[host], "share"),
@@ -242,7 +249,10 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
         ]
         said.append(
             message(
-                "network_chart.tasks.trial",
+                "{% if at %}{at}: {% endif %}trial {trial} has {tasks | counted('task')} of "
+                "{stages | counted('stage')} on {hosts | counted('host')}{% if more %}, of "
+                "which the {more} shortest are not drawn{% endif %}{% for host in of %}; "
+                "{host}{% endfor %}",
                 at=one.cell.levels,
                 trial=one.trial,
                 tasks=len(one.rows),

@@ -1,0 +1,3 @@
+"""Sentences that several modules of this package share, as templates."""
+
+PLACE = "{program} on {platform}"

@@ -1,0 +1,5 @@
+"""Sentences that several modules of this package share, as templates."""
+
+CHART_PARTS = "{parts | join('; ')}"
+NAMED = "{name}: {said}"
+FINGERPRINT_FIGURE = "{name}: {value}"

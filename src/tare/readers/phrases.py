@@ -1,0 +1,11 @@
+"""Sentences that several modules of this package share, as templates."""
+
+OTHER_METRICS = "the file has other metrics (--value): {names | join(', ')}"
+STATISTIC_MEAN_AND_PERCENTILES = "mean and percentiles"
+STATISTIC_MEAN = "mean"
+STATISTIC_MEAN_AND_MEDIAN = "mean and median"
+SPREAD_SD = "SD of the {what}"
+REPETITIONS_PER = "{count} per {unit}"
+EXIT_CODE = "exit code {% if code is not none %}{code}{% else %}other than 0{% endif %}"
+STATISTIC_EACH = "every single {what}"
+WARM_UP = "{count} of warm-up left out"
