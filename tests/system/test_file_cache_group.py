@@ -11,8 +11,8 @@ import pytest
 from test_fingerprint import at_work
 
 from tare.errors import AgentError
-from tare.experiment.session import probing, scratch_space
-from tare.features.machine.fingerprint import file_cache, measure
+from tare.experiment.session import scratch_space
+from tare.features.machine.fingerprint import file_cache, measure, resident
 from tare.features.machine.fingerprint.request import Asked
 from tare.platforms import Place, groups
 
@@ -76,13 +76,14 @@ def test_the_size_is_near_the_groups_memory_and_the_fall_is_seen(
 def test_the_group_is_removed_when_the_agent_ends(
     tmp_path: Path, made: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def rounds(*_args: object) -> None:
+    def perform_round(*_args: object) -> None:
         assert all(path.exists() for path in made)
         raise AgentError("it ended")
 
-    monkeypatch.setattr(probing, "rounds", rounds)
-    with pytest.raises(AgentError):
-        measure.take(asked(tmp_path))
+    monkeypatch.setattr(resident, "perform_round", perform_round)
+    found, _ = measure.take(asked(tmp_path))
+    assert not found.metrics
+    assert "it ended" in found.problems[0].why
     assert not any(path.exists() for path in made)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 
 from tare.experiment.fingerprints.machine.document import (
-    VERSION,
     Axis,
     Curve,
     Figure,
@@ -15,8 +15,11 @@ from tare.experiment.fingerprints.machine.document import (
     Point,
     Problem,
 )
+from tare.features.machine.fingerprint import page, weights_page
+from tare.features.machine.fingerprint.weights import Weights
 from tare.registry import Axis as ProbeAxis
 from tare.registry import Probe, ProbeMetric, Seconds
+from tare.render import files
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -172,7 +175,6 @@ def make(cpus: int = 2, only: str | None = None, rounds: int = 9) -> Fingerprint
                 sd=float(values.std(ddof=1)), why=why, values=tuple(map(float, values)),
             )  # fmt: skip
     return Fingerprint(
-        version=VERSION,
         tare="0.1.0",
         agent="0" * 64,
         started="2026-11-21T17:00:00Z",
@@ -220,3 +222,13 @@ def probes() -> dict[str, Probe]:
         )
         for name in sorted(names)
     }  # fmt: skip
+
+
+def write(found: Fingerprint | Weights, file: Path) -> None:
+    """Write what ``tare fingerprint --json`` would."""
+    made = (
+        page.make(found, {}, "tare fingerprint", paged=False)
+        if isinstance(found, Fingerprint)
+        else weights_page.make(found, "tare fingerprint", paged=False)
+    )
+    file.write_text(files.encode(made))

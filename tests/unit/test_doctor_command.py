@@ -8,21 +8,19 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import printed
 import pytest
 from said import template
 from trees import MACHINES, seen
 
 from tare.errors import ExperimentError
-from tare.features.machine.doctor import command, examination, fix, screen
+from tare.features.machine.doctor import command, examination, fix, report
 from tare.host.check import PURPOSES
 from tare.host.settings import Change, Held
 from tare.host.settings.setting import NeedsRootError
 from tare.platforms.users import calling_user
 from tare.render.vocabulary import CHECKS
 from tare.results.message import message
-
-#: What a line begins with.
-SIGNS = ("✕ ", "! ", "✓ ", "? ")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +97,7 @@ def test_settings_are_not_held_for_ever(
 
 
 def test_a_purpose_is_read_before_anything_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "_examine", lambda *_, **__: pytest.fail("it waited"))
+    monkeypatch.setattr(examination, "look", lambda *_, **__: pytest.fail("it waited"))
     with pytest.raises(ExperimentError, match="there is no purpose"):
         command.doctor(purpose=["sports"])
 
@@ -112,8 +110,8 @@ def test_who_called_sudo_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
-    report = examination.examine(seen("arm_board", tmp_path))
-    first, second, *_, fixes = screen.summary(report, PURPOSES)
+    found = examination.examine(seen("arm_board", tmp_path))
+    first, second, *_, fixes = report.summary(found, PURPOSES)
     assert template(first) == "Not fit for"
     assert first.args == {
         "purposes": [message("wall times of milliseconds"), message("comparing CPU speeds")],
@@ -124,42 +122,38 @@ def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
 
 
 def test_a_summary_of_one_purpose_is_silent_about_the_others(tmp_path: Path) -> None:
-    report = examination.examine(seen("arm_board", tmp_path))
-    (fit,) = screen.summary(report, ["disk"])
+    found = examination.examine(seen("arm_board", tmp_path))
+    (fit,) = report.summary(found, ["disk"])
     assert fit.args == {"purposes": [message("disk times")], "partial": True}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_every_line_is_printed_with_its_word(
-    machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report = examination.examine(seen(machine, tmp_path))
-    screen.show(report, PURPOSES, every=True)
-    printed = capsys.readouterr().out
+def test_every_line_is_printed_with_its_word(machine: str, tmp_path: Path) -> None:
+    found = examination.examine(seen(machine, tmp_path))
+    entries = report.make(found, PURPOSES, every=True).entries
     for verdict in ("ok", "warn", "fail", "unknown"):
-        count = sum(one.verdict == verdict for one in report.diagnoses.values())
-        lines = [line for line in printed.splitlines() if line.startswith(f"{CHECKS[verdict]} ")]
-        assert len(lines) == count
+        count = sum(one.verdict == verdict for one in found.diagnoses.values())
+        assert sum(entry.label == CHECKS[verdict] for entry in entries) == count
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_what_is_bad_comes_first_and_what_is_good_in_few_lines(
-    machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    machine: str, tmp_path: Path
 ) -> None:
-    report = examination.examine(seen(machine, tmp_path))
-    screen.show(report, PURPOSES, every=False)
-    printed = capsys.readouterr().out
-    found = [line[2:].split()[0] for line in printed.splitlines() if line[:2] in SIGNS]
-    assert found == sorted(found, key=["fail", "warn", "ok", "unknown"].index)
-    assert found.count("ok") == 1
-    text = " ".join(printed.split())
-    for name, one in report.diagnoses.items():
-        assert screen._title(name) in text or one.verdict == "unknown"
+    found = examination.examine(seen(machine, tmp_path))
+    made = report.make(found, PURPOSES, every=False)
+    words = list(CHECKS.values())
+    labels = [words.index(entry.label) for entry in made.entries if entry.label in words]
+    assert labels == sorted(labels)
+    assert labels.count(words.index(CHECKS["ok"])) == 1
+    text = printed.text(made)
+    for name, one in found.diagnoses.items():
+        assert report._title(name) in text or one.verdict == "unknown"
 
 
 def test_where_nothing_is_fit_that_is_all_that_is_said(tmp_path: Path) -> None:
-    report = examination.examine(seen("arm_board", tmp_path))
-    (unfit,) = screen.summary(report, ["parallel"])
+    found = examination.examine(seen("arm_board", tmp_path))
+    (unfit,) = report.summary(found, ["parallel"])
     assert template(unfit) == "Not fit for"
     assert unfit.args == {
         "purposes": [message("concurrent workers")],
@@ -168,10 +162,10 @@ def test_where_nothing_is_fit_that_is_all_that_is_said(tmp_path: Path) -> None:
 
 
 def test_only_what_a_purpose_would_gain_is_offered(tmp_path: Path) -> None:
-    report = examination.examine(seen("intel_server", tmp_path))
+    found = examination.examine(seen("intel_server", tmp_path))
     for purposes, asked in (
         (("memory",), "numa_balancing=off,huge_pages=madvise,swappiness=0"),
         (PURPOSES, "all"),
     ):
-        fixes = screen.summary(report, purposes)[-1]
+        fixes = report.summary(found, purposes)[-1]
         assert fixes.args["command"].endswith(f"tare doctor --fix {asked} -- COMMAND")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import fingerprints
 import msgspec
 import numpy as np
+import printed
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,10 +17,10 @@ from said import template
 from tare.errors import ExperimentError
 from tare.experiment.fingerprints.machine.difference import Rule, compare, differences, rule
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
-from tare.features.machine.fingerprint import diff_command, file
+from tare.features.machine.fingerprint import diff_command
 from tare.registry import Probe, ProbeMetric, Seconds
-from tare.render.words import sentence, text
 from tare.results.message import Message, message
+from tare.results.report import Entry, Report
 
 LOWER = Rule(unit="ns", better="lower", margin=0.1)
 
@@ -192,19 +194,20 @@ def made(values: dict[str, list[float]], **facts: bool | int | float | str) -> F
     )  # fmt: skip
 
 
-def beside(before: Fingerprint, after: Fingerprint, tmp_path: Path) -> int:
+def beside(before: Fingerprint, after: Fingerprint, tmp_path: Path) -> Report:
     for name, one in (("before", before), ("after", after)):
-        file.write(one, tmp_path / name)
-    return diff_command.diff(tmp_path / "before", tmp_path / "after", None)
+        fingerprints.write(one, tmp_path / name)
+    return diff_command.diff(tmp_path / "before", tmp_path / "after")
 
 
-def assert_only(shown: str, what: str, name: str) -> None:
-    """Assert that one line names what could not be compared."""
+def assert_only(found: Report, what: str, name: str) -> None:
+    """Assert that one entry names what could not be compared."""
     names = message(
         "{names | join(', ')}{% if more %} and {more} more{% endif %}", names=[name], more=0
     )
     assert (
-        sentence(
+        Entry(
+            "Note",
             Message(
                 {
                     "changed": (
@@ -226,15 +229,13 @@ def assert_only(shown: str, what: str, name: str) -> None:
                     "without_ratio": "not compared, because a value is 0: {names}",
                 }[what],
                 {"names": names},
-            )
+            ),
         )
-        in shown.splitlines()
+        in found.entries
     )
 
 
-def test_how_it_was_measured_is_no_fact_of_the_machine(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_how_it_was_measured_is_no_fact_of_the_machine(tmp_path: Path) -> None:
     before = made({"a": [1.0] * 7}, cpus=2, seed=1, load_average=0.1)
     after = msgspec.structs.replace(
         made({"a": [1.0] * 7}, cpus=4, seed=2, load_average=3.0), platform="docker"
@@ -242,8 +243,7 @@ def test_how_it_was_measured_is_no_fact_of_the_machine(
     found = compare(before, after, {})
     assert found.facts == {"cpus": (2, 4)}
     assert found.settings == {"platform": ("bare", "docker"), "seed": (1, 2)}
-    beside(before, after, tmp_path)
-    shown = capsys.readouterr().out.splitlines()
+    shown = printed.lines(beside(before, after, tmp_path))
     assert [line.split() for line in shown[-3:]] == [
         ["Fact", "cpus:", "2", "→", "4"],
         ["Setting", "platform:", "bare", "→", "docker"],
@@ -251,16 +251,13 @@ def test_how_it_was_measured_is_no_fact_of_the_machine(
     ]
 
 
-def test_what_only_one_of_the_two_tells_is_no_change(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_only_one_of_the_two_tells_is_no_change(tmp_path: Path) -> None:
     before, after = made({"a": [1.0] * 7}), made({"a": [1.0] * 7}, seed=1, kernel="6.1")
     found = compare(before, after, {})
     assert (found.facts, found.settings, found.facts_of_one) == ({}, {}, ("kernel",))
-    beside(before, after, tmp_path)
-    shown = capsys.readouterr().out
-    assert "→" not in shown
-    assert_only(shown, "facts_of_one", "kernel")
+    told = beside(before, after, tmp_path)
+    assert "→" not in printed.text(told)
+    assert_only(told, "facts_of_one", "kernel")
 
 
 def test_nothing_but_undecided_metrics_is_inconclusive(tmp_path: Path) -> None:
@@ -269,14 +266,15 @@ def test_nothing_but_undecided_metrics_is_inconclusive(tmp_path: Path) -> None:
     other = {f"m{i}": list(np.exp(rng.normal(0, 0.5, 7))) for i in range(30)}
     found = compare(made(some), made(other), {})
     assert {c.verdict for c in found.changes} == {"inconclusive"}
-    assert beside(made(some), made(other), tmp_path) == 2
+    assert beside(made(some), made(other), tmp_path).exit_code == 2
 
 
-def test_what_has_no_ratio_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_has_no_ratio_is_told(tmp_path: Path) -> None:
     some = made({"a": [1.0] * 7, "steal": [0.0] * 7})
     assert compare(some, some, {}).without_ratio == ("steal",)
-    assert beside(some, some, tmp_path) == 0
-    assert_only(capsys.readouterr().out, "without_ratio", "steal")
+    told = beside(some, some, tmp_path)
+    assert told.exit_code == 0
+    assert_only(told, "without_ratio", "steal")
 
 
 def test_that_nothing_can_be_compared_is_no_sameness(tmp_path: Path) -> None:
@@ -285,9 +283,7 @@ def test_that_nothing_can_be_compared_is_no_sameness(tmp_path: Path) -> None:
     assert caught.value.exit_code == 11
 
 
-def test_undecided_is_not_called_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_undecided_is_not_called_the_same(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     names = [f"m{k:02}" for k in range(20)]
     noisy = [made({m: list(100 * np.exp(rng.normal(0, 0.3, 7))) for m in names}) for _ in range(2)]
@@ -296,26 +292,26 @@ def test_undecided_is_not_called_the_same(
     headline = diff_command.headline(found)
     assert template(headline) == "significant change. Inconclusive:"
     assert (headline.args["inconclusive"], headline.args["metrics"]) == (20, 20)
-    assert beside(*noisy, tmp_path) == 2
-    told = capsys.readouterr().out
-    assert told.startswith(sentence(headline))
-    assert (
-        text(
-            message(
-                "in pairs: the median ratio over all pairs of rounds{% if marked %}. *: it differs "
-                "from the ratio of the two medians by more than the margin, as where rounds vary "
-                "widely or are of two kinds{% endif %}",
-                marked=True,
-            )
-        )
-        in told.splitlines()
-    )
-    assert "… and 8 more inconclusive" in told
-    assert "tare fingerprint --budget" in told
-    # Columns stand below each other, however narrow the terminal is.
-    rows = [line for line in told.splitlines() if line.startswith("m") and "]" in line]
-    assert len(rows) == 12
-    assert len({line.index("%", line.index("]")) for line in rows}) == 1
+    told = beside(*noisy, tmp_path)
+    assert told.exit_code == 2
+    said = [one.said for one in told.entries]
+    assert said == [
+        headline,
+        message(
+            "… and {n} more {% if changed %}changed{% else %}inconclusive{% endif %} "
+            "(--json has all)",
+            n=8,
+            changed=False,
+        ),
+        message(
+            "in pairs: the median ratio over all pairs of rounds{% if marked %}. *: it "
+            "differs from the ratio of the two medians by more than the margin, as where "
+            "rounds vary widely or are of two kinds{% endif %}",
+            marked=True,
+        ),
+    ]
+    assert "tare fingerprint --budget" in printed.lines(told)[-1]
+    assert len(told.further[0].rows) == 12
 
 
 def test_a_few_that_are_not_known_leave_the_machine_the_same(tmp_path: Path) -> None:
@@ -323,16 +319,15 @@ def test_a_few_that_are_not_known_leave_the_machine_the_same(tmp_path: Path) -> 
     some = {m: list(100 * np.exp(rng.normal(0, 0.01, 8))) for m in "abc"}
     noise = [list(100 * np.exp(rng.normal(0, 0.3, 7))) for _ in range(2)]
     before, after = (made({**some, "noisy": one}) for one in noise)
-    assert beside(before, after, tmp_path) == 0
-    assert beside(before, made({**some, "a": [2 * v for v in some["a"]]}), tmp_path) == 1
+    assert beside(before, after, tmp_path).exit_code == 0
+    changed = made({**some, "a": [2 * v for v in some["a"]]})
+    assert beside(before, changed, tmp_path).exit_code == 1
 
 
-def test_a_stranger_s_text_stays_in_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stranger_s_text_stays_in_its_line(tmp_path: Path) -> None:
     before, after = made({"a": [1.0] * 7}, cpu="x"), made({"a": [1.0] * 7}, cpu="y\nFact b: 1")
-    assert beside(before, after, tmp_path) == 0
-    [fact] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Fact")]
+    lines = printed.lines(beside(before, after, tmp_path))
+    [fact] = [line for line in lines if line.startswith("Fact")]
     assert fact.split()[1:] == ["cpu:", "x", "→", "y", "Fact", "b:", "1"]
 
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import fingerprints
 import numpy as np
+import printed
 import pytest
-from said import Phrase, template
+from said import template
 
 from tare.agent import record
 from tare.errors import ExperimentError
 from tare.experiment.catalogue import catalogue
 from tare.experiment.session.probing import Round
-from tare.features.machine.fingerprint import diff_command, file, weights_screen
+from tare.features.machine.fingerprint import diff_command, file
 from tare.features.machine.fingerprint import weights_page as page
 from tare.features.machine.fingerprint.choice import choose
 from tare.features.machine.fingerprint.request import Asked
 from tare.features.machine.fingerprint.resident import Resident
 from tare.features.machine.fingerprint.weighing import weighed
 from tare.features.machine.fingerprint.weights import Weights
+from tare.platforms import Place
 from tare.platforms.processes import Share, Weight
 from tare.render import files
-from tare.render.words import sentence
+from tare.render.words import text
 from tare.results.message import message
 
 MS = 10**6
@@ -33,7 +36,7 @@ def resident(stack: str, factor: float, *, emulated: bool = False) -> Resident:
     choice = choose(catalogue().probes, ["syscall", "memory.bandwidth.copy"], "quick", {})
     folder = Path("/tmp")
     one = Resident(
-        stack=stack, choice=choice, name="tare-000000-0", shared="", folder=folder, layers=folder
+        stack=stack, choice=choice, place=Place(name="tare-000000-0", shared=""), folder=folder
     )
     one.starts = [700 * MS, *range(300 * MS, 307 * MS, MS)]
     one.stops = list(range(10 * MS, 17 * MS, MS))
@@ -95,15 +98,13 @@ def test_the_hosts_share_is_absent_where_it_cannot_be_known(found: Weights) -> N
     assert guest.agent_memory_bytes is None
 
 
-def test_an_emulated_platform_is_marked_and_never_called_slow(
-    found: Weights, capsys: pytest.CaptureFixture[str]
-) -> None:
-    weights_screen.show(found)
-    told = capsys.readouterr().out
-    lines = [line for line in told.splitlines() if line.startswith("syscall.getpid")]
-    assert any("▲" in line for line in lines)
-    assert any("(× 8.0" in line for line in lines)
-    dear, emulated, *apart = page.make(found, "tare fingerprint").answers
+def test_an_emulated_platform_is_marked_and_never_called_slow(found: Weights) -> None:
+    made = page.make(found, "tare fingerprint")
+    lines = printed.lines(made)
+    (line,) = [line for line in lines if line.startswith("syscall.getpid")]
+    assert "▲" in line
+    assert "(× 8.0" in line
+    dear, emulated, signs = made.answers
     assert template(dear) == "{faster}"
     assert (dear.args["platform"], dear.args["first"]) == ("unshare", "bare")
     assert (dear.args["slower"], dear.args["figures"], dear.args["faster"]) == (2, 2, 0)
@@ -112,29 +113,30 @@ def test_an_emulated_platform_is_marked_and_never_called_slow(
         "brackets, are not the platform's overhead",
         platform="null",
     )
-    assert {template(one) for one in apart} == {Phrase(", counted apart:")}
+    assert signs == message(
+        "▲ slower, ▽ faster, = equivalent, ? inconclusive, in brackets: emulated"
+    )
     for said in (dear, emulated):
-        assert sentence(said) in " ".join(told.split())
+        assert f"Overhead {text(said)}" in lines
 
 
 def test_the_page_is_written(found: Weights, tmp_path: Path) -> None:
     (written, *_) = files.write(page.make(found, "tare fingerprint"), tmp_path / "weights.html")
-    text = written.read_text()
-    assert "null is emulated" in text
-    assert "Hodges–Lehmann" in text
+    html = written.read_text()
+    assert "null is emulated" in html
+    assert "Hodges–Lehmann" in html
 
 
-def test_the_file_is_read_and_compared_platform_by_platform(
-    found: Weights, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_file_is_read_and_compared_platform_by_platform(found: Weights, tmp_path: Path) -> None:
     before, after = tmp_path / "before.json", tmp_path / "after.json"
-    file.write(found, before)
+    fingerprints.write(found, before)
     assert file.read(before) == found
-    file.write(found.platforms[1].fingerprint, after)  # type: ignore[arg-type]
-    assert diff_command.diff(before, before, None) == diff_command.SAME
-    assert "unshare:" in capsys.readouterr().out
-    assert diff_command.diff(before, after, None) == diff_command.SAME
+    fingerprints.write(found.platforms[1].fingerprint, after)  # type: ignore[arg-type]
+    same = diff_command.diff(before, before)
+    assert same.exit_code == diff_command.SAME
+    assert [one.label for one in same.entries][:2] == ["bare", "unshare"]
+    assert diff_command.diff(before, after).exit_code == diff_command.SAME
     other = resident("docker", 1)
-    file.write(weighed([other], Asked(), "", 1.0)[0].fingerprint, after)  # type: ignore[arg-type]
+    fingerprints.write(weighed([other], Asked(), "", 1.0)[0].fingerprint, after)  # type: ignore[arg-type]
     with pytest.raises(ExperimentError, match="no platform in common"):
-        diff_command.diff(before, after, None)
+        diff_command.diff(before, after)

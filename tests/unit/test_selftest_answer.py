@@ -7,18 +7,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import printed
 import pytest
 from said import template
 from typer.testing import CliRunner
 
-from tare.cli import console
 from tare.errors import StoreError, TareError
 from tare.features.machine.selftest import accuracy as measuring
-from tare.features.machine.selftest import control, screen
-from tare.features.machine.selftest.document import Accuracy, FalseAlarms, document, keep
+from tare.features.machine.selftest import control, report
+from tare.features.machine.selftest.accuracy import Accuracy
+from tare.features.machine.selftest.control import FalseAlarms
 from tare.features.machine.selftest.lines import Line
 from tare.host import state
-from tare.render.words import text
 from tare.results.columns import Columns
 from tare.results.message import Amount, message
 from tare.wiring import command_line
@@ -52,7 +52,7 @@ def test_what_is_sure_is_said_without_reserve() -> None:
     exact = changed(metric="exit_code", promised=(0.0, 0.0), n=3, low=None, high=None)
     found = accuracy(GOOD, exact)
     assert found.verdict == "yes"
-    assert screen.answer(found) == message(
+    assert report.answer(found) == message(
         "tare measures correctly here: {% if judged == 1 %}the only figure that it uses is"
         "{% else %}all {judged} figures that it uses are{% endif %} within the specified "
         "error.",
@@ -69,7 +69,7 @@ def test_what_is_sure_is_said_without_reserve() -> None:
     ],
 )
 def test_too_little_is_not_called_all(found: Accuracy, doubt: dict[str, int]) -> None:
-    answer = screen.answer(found)
+    answer = report.answer(found)
     assert template(answer) == "here as far"
     assert answer.args | doubt == answer.args
     assert found.verdict == "inconclusive"
@@ -79,13 +79,13 @@ def test_the_fact_is_the_verdict_of_the_answer() -> None:
     off = changed(verdict="no", median=9e6)
     unused = changed(verdict="no", source="around", used=False)
     found = accuracy(GOOD, off, unused, changed(verdict="none", source="host_cgroup"))
-    assert screen.answer(found) == message(
+    assert report.answer(found) == message(
         "tare measures incorrectly here: {off} of {judged | counted('figure')} that it "
         "uses {% if off == 1 %}is{% else %}are{% endif %} outside the specified error.",
         off=1,
         judged=2,
     )
-    (fact,) = [f for f in document(found, None, 1).facts if f.name == "selftest_verdict"]
+    (fact,) = [f for f in found.facts() if f.name == "selftest_verdict"]
     assert fact.value == "no"
 
 
@@ -93,38 +93,30 @@ def test_what_stands_for_nothing_does_not_replace_what_did(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "folder", lambda: tmp_path)
-    keep(document(accuracy(GOOD), None, 1))
+    report.keep(accuracy(GOOD))
     before = state.read(state.SELFTEST)
     with pytest.raises(StoreError):
-        keep(document(accuracy(changed(metric="exit_code")), None, 2))
+        report.keep(accuracy(changed(metric="exit_code")))
     assert state.read(state.SELFTEST) == before
 
 
-@pytest.fixture
-def printed(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def show(found: Accuracy, width: int) -> str:
-        monkeypatch.setattr(console.out, "_width", width)
-        with console.out.capture() as captured:
-            screen.show(found)
-        return captured.get()
-
-    return show
+def rows(found: Accuracy) -> list[str]:
+    """Lines of the table, heads first."""
+    lines = printed.lines(report.make(found, 1))
+    return lines[1 : next(i for i, line in enumerate(lines) if line.startswith("Answer"))]
 
 
-def test_a_narrow_table_loses_its_intervals_and_no_names(printed: Any) -> None:
+def test_a_row_has_the_error_on_each_platform() -> None:
     found = accuracy(*(changed(platform=p, metric="tree_wall_ns") for p in PLATFORMS))
-    wide, narrow, narrowest = (printed(found, width) for width in (120, 70, 50))
-    assert wide.count("+0.10 ± 0.10") == 3
-    assert "±" not in narrow.split("figure", 2)[2]
-    assert "tree_wall_ns" in narrow
-    assert "perf_cpu" in narrowest
-    table = narrowest[narrowest.index("source") :].splitlines()
-    assert len([row for row in table if "+0.10" in row]) == 1
+    heads, row = rows(found)
+    assert heads.split() == ["figure", "source", "workers", *PLATFORMS]
+    assert row.count("+0.10 ± 0.10 ms") == 3
+    assert row.startswith("tree_wall_ns  perf_cpu")
 
 
-def test_what_is_off_does_not_hide_behind_what_is_not(printed: Any) -> None:
+def test_what_is_off_does_not_hide_behind_what_is_not() -> None:
     low = changed(program="daemon", median=-2e3, verdict="no", why=LESS)
-    assert "✕" in printed(accuracy(GOOD, low), 120).split("figure", 2)[2].splitlines()[1]
+    assert "✕" in rows(accuracy(GOOD, low))[1]
 
 
 @pytest.mark.parametrize(
@@ -141,14 +133,13 @@ def test_what_would_be_ignored_is_refused_before_anything_is_measured(
     assert isinstance(done.exception, TareError)
 
 
-def test_the_answer_and_the_own_error_are_what_one_sees_first(printed: Any) -> None:
+def test_the_answer_and_the_own_error_come_first() -> None:
     found = accuracy(GOOD)
-    first, second = printed(found, 120).splitlines()[:2]
-    assert first == text(screen.answer(found))
-    assert second == text(screen.head(found)[0])
+    first, second, *_ = report.make(found, 1).entries
+    assert (first.said, second.said) == (report.answer(found), report.head(found)[0])
 
 
-def test_the_headline_and_the_facts_are_of_the_program_that_the_table_shows(printed: Any) -> None:
+def test_the_headline_and_the_facts_are_of_the_program_that_the_table_shows() -> None:
     largest = changed(program="sleep", median=-3e5, low=-4e5, high=-2e5)
     found = accuracy(
         GOOD,
@@ -157,14 +148,13 @@ def test_the_headline_and_the_facts_are_of_the_program_that_the_table_shows(prin
         changed(program="threads", median=9e5, platform="docker"),
         changed(program="threads", median=9e5, source="around", used=False),
     )
-    (head,) = screen.head(found)
+    (head,) = report.head(found)
     assert head.args["error"] == largest.error
     assert head.args["place"].args == {"program": "sleep", "platform": "bare"}
-    facts = {fact.name: fact.value for fact in document(found, None, 1).facts}
+    facts = {fact.name: fact.value for fact in found.facts()}
     assert facts["selftest_wall_error_ns"] == -3e5
     assert facts["selftest_wall_error_within_ns"] == 1e5
-    row = next(row for row in printed(found, 120).splitlines() if row.startswith("wall_ns"))
-    assert "−0.30 ± 0.10" in row
+    assert "−0.30 ± 0.10" in rows(found)[1]
 
 
 @pytest.mark.parametrize(
@@ -192,11 +182,10 @@ def test_a_source_that_another_replaces_is_not_missed() -> None:
     found = Columns.of_rows(["platform", "metric", "source", "program"], rows)
     factors = {"platform": ["bare", "docker"]}
     prepared: Any = SimpleNamespace(experiment=SimpleNamespace(factors=factors))
-    why = {
-        one.platforms: one.why
+    told = [
+        one.args
         for one in measuring._unchecked(found, prepared)
-        if one.source == "perf_task" and "wall_ns" in one.metrics
-    }
-    assert why == {
-        ("docker",): message("the kernel does not let the agents watch their own children")
-    }
+        if one.args["source"] == "perf_task" and "wall_ns" in one.args["metrics"]
+    ]
+    assert [one["platforms"] for one in told] == [["docker"]]
+    assert told[0]["why"] == message("the kernel does not let the agents watch their own children")

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from tare import units
-from tare.agent import client
 from tare.errors import StoreError
 from tare.experiment import machine_facts
 from tare.experiment.placement import Machine
@@ -21,13 +20,15 @@ from tare.experiment.plan import cells
 from tare.experiment.report.backing import machine_tables
 from tare.experiment.results import Results, empty
 from tare.experiment.specification import Cell, Experiment
-from tare.features.machine.selftest import control, programs, screen
+from tare.features.machine.selftest import control, programs, report
+from tare.features.machine.selftest.accuracy import Accuracy
 from tare.features.machine.selftest.bounds import bound
-from tare.features.machine.selftest.document import Accuracy, Document, FalseAlarms, document, keep
+from tare.features.machine.selftest.control import FalseAlarms
 from tare.features.machine.selftest.errors import WHOLE, Truth, errors, read
 from tare.features.machine.selftest.lines import Line, lines
 from tare.host import state
 from tare.measure.baseline.stored import lasting
+from tare.render import files
 from tare.render.words import paragraph, text
 from tare.results.columns import Columns
 from tare.results.message import Amount, Deviation, message
@@ -119,13 +120,13 @@ def test_what_tare_does_not_use_is_told_apart(tmp_path: Path) -> None:
     accuracy = judged(errors(results(tmp_path, SPIN, both), tmp_path))
     assert accuracy.off == ()
     assert [one.source for one in accuracy.doubtful_unused] == ["around"]
-    assert screen.answer(accuracy) == message(
+    assert report.answer(accuracy) == message(
         "tare measures correctly here: {% if judged == 1 %}the only figure that it uses is"
         "{% else %}all {judged} figures that it uses are{% endif %} within the specified "
         "error.",
         judged=1,
     )
-    (group,) = screen.groups(accuracy.doubtful_unused)
+    (group,) = report.groups(accuracy.doubtful_unused)
     assert group.args["unused"] == message("outside")
     assert group.args["why"] == message(
         "the launcher reads its clock when it gets a CPU again, which is late on a busy "
@@ -198,8 +199,8 @@ def test_what_was_found_becomes_facts_of_later_sessions(
     topology = {"cores": 2, "packages": 1, "memory_bytes": 1}
     before = {fact.name for fact in machine_facts.facts(topology)}
     assert not any(name.startswith("selftest_") for name in before)
-    keep(document(accuracy, None, 1))
-    keep(document(None, ALARMS, 2))
+    report.keep(accuracy)
+    report.keep(ALARMS)
     facts = {f.name: f for f in machine_facts.facts(topology) if f.name.startswith("selftest_")}
     assert facts["selftest_wall_error_ns"].value == pytest.approx(0.1 * MS)
     assert facts["selftest_wall_error_ns"].source == "tare selftest"
@@ -212,11 +213,13 @@ def test_what_was_found_of_another_agent_or_kernel_is_no_fact(
     accuracy: Accuracy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "folder", lambda: tmp_path)
-    found = document(accuracy, None, 1)
+    report.keep(accuracy)
+    kept = state.read(state.SELFTEST)
+    assert kept is not None
     for other in (
-        msgspec.structs.replace(found, agent_digest="0" * 64),
-        msgspec.structs.replace(found, kernel="2.6"),
-        {"agent_digest": client.digest(), "kernel": found.kernel, "facts": [5]},
+        kept | {"agent_digest": "0" * 64},
+        kept | {"kernel": "2.6"},
+        kept | {"facts": [5]},
         ["no document"],
     ):
         state.write(state.SELFTEST, other)
@@ -224,8 +227,10 @@ def test_what_was_found_of_another_agent_or_kernel_is_no_fact(
         assert not any(f.name.startswith("selftest_") for f in facts)
     (tmp_path / state.SELFTEST).write_bytes(b"\x00damaged")
     assert state.read(state.SELFTEST) is None
-    kept = keep(document(None, ALARMS, 1))
-    assert kept.accuracy is None
+    report.keep(ALARMS)
+    kept = state.read(state.SELFTEST)
+    assert kept is not None
+    assert [one["name"] for one in kept["facts"]] == [one.name for one in ALARMS.facts()]
 
 
 def test_where_nothing_can_be_kept_it_says_so(
@@ -239,9 +244,10 @@ def test_where_nothing_can_be_kept_it_says_so(
     assert state.read("x.json") is None
 
 
-def test_the_document_survives_json(accuracy: Accuracy) -> None:
-    found = document(accuracy, ALARMS, 1)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Document) == found
+def test_scripts_read_what_was_found(accuracy: Accuracy) -> None:
+    for found, name in ((accuracy, "accuracy"), (ALARMS, "false_alarms")):
+        saved = json.loads(files.encode(report.make(found, 1)))
+        assert msgspec.convert(saved[name], type(found)) == found
 
 
 def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:

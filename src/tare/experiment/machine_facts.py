@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 import subprocess
@@ -105,22 +106,28 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
         for name, (value, unit, source) in told.items()
         if value not in (None, "")
     ]
-    return [*known, *_selftest()]
+    own = (
+        MachineFact(name=fact.name, value=fact.value, unit=fact.unit, source="tare selftest")
+        for fact in selftest_facts()
+    )
+    return [*known, *own]
 
 
-def _selftest() -> list[MachineFact]:
+def selftest_facts() -> tuple[state.Fact, ...]:
     """Return what the last self-test found, where it was of this agent on this kernel."""
     kept = state.read(state.SELFTEST) or {}
     if (kept.get("agent_digest"), kept.get("kernel")) != (client.digest(), platform.release()):
-        return []
+        return ()
     try:
         found = msgspec.convert(kept.get("facts"), tuple[state.Fact, ...])
     except msgspec.ValidationError:
-        return []  # of another tare, or damaged
-    return [
-        MachineFact(name=fact.name, value=fact.value, unit=fact.unit, source="tare selftest")
-        for fact in {fact.name: fact for fact in found}.values()
-    ]
+        return ()  # of another tare, or damaged
+    return tuple({fact.name: fact for fact in found}.values())
+
+
+def now() -> str:
+    """Return the moment, UTC, to the minute."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def available_bytes() -> int | None:

@@ -38,13 +38,15 @@ def fitted(rows: Sequence[Row], width: int, left: int = 1) -> list[str]:
     last = len(rows[0]) - 1
     room = width - sum(size + len(_GAP) for size in _widths(rows)[:last])
     if _is_words(rows, last, left) and room >= _LEAST_FOLDED:
-        return aligned(_folded(rows, room), left)
+        return aligned(_folded(rows, room), left, last_is_words=True)
     return _stacked(rows, width)
 
 
-def aligned(rows: Sequence[Row], left: int = 1) -> list[str]:
+def aligned(rows: Sequence[Row], left: int = 1, *, last_is_words: bool = False) -> list[str]:
     """Return rows with their columns below each other: words to the left, numbers to the right."""
     columns = [(width, _is_words(rows, i, left)) for i, width in enumerate(_widths(rows))]
+    if last_is_words:
+        columns[-1] = (columns[-1][0], True)
     return [
         _GAP.join(
             cell.ljust(width) if words else cell.rjust(width)

@@ -259,13 +259,10 @@ def about(n: int, noun: str) -> str:
     return counted(n if n < 100 else round(n, 1 - math.floor(math.log10(n))), noun)
 
 
-def off_by(value: float, unit: str, half: float | None = None, among: float | None = None) -> str:
-    """Write an error with its sign, in one unit with half of its interval: "+0.07 ± 0.02 ms".
-
-    ``among``: the size of those that it stands with, whose unit it has then.
-    """
+def off_by(value: float, unit: str, half: float | None = None) -> str:
+    """Write an error with its sign, in one unit with half of its interval: "+0.07 ± 0.02 ms"."""
     scales = LADDERS[unit][1:] if unit in ("ns", "bytes") else (("", 1.0),)
-    size = max(abs(value), half or 0.0) if among is None else among
+    size = max(abs(value), half or 0.0)
     # Errors that are compared with each other read best in few units.
     name, scale = next((s for s in scales if size >= 0.05 * s[1]), scales[-1])
     finest = (half or abs(value)) / scale

@@ -1,20 +1,13 @@
-"""Perform probes, round by round, over a resident agent.
-
-What decides, which probe is next and when it is enough, is handed in as a :class:`Schedule`.
-"""
+"""Perform rounds of probes over a resident agent."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol
 
 from tare.agent import record
-from tare.agent.client import Agent, ProcessChannel, binary
-from tare.errors import TrialError
+from tare.agent.client import Agent
 
 #: So long after a round's own limit nothing more is to be expected of the agent.
 GRACE_S = 15.0
@@ -66,56 +59,6 @@ class Round:
     faults: tuple[record.Fault, ...]
 
 
-class Schedule(Protocol):
-    """Who decides."""
-
-    def next(self, elapsed_s: float) -> Turn | None:
-        """Return the next round; None: it is over."""
-
-    def ended(self, round: Round) -> None:
-        """Take note of what a round brought."""
-
-
-def rounds(
-    agent: Agent,
-    schedule: Schedule,
-    given: Given,
-    begins: Callable[[str], None] = lambda probe: None,
-    began: float | None = None,
-) -> Iterator[Round]:
-    """Perform rounds until the schedule says that it is enough.
-
-    Parameters
-    ----------
-    agent : Agent
-        Where they are performed.
-    schedule : Schedule
-        What decides.
-    given : Given
-        What every round is given.
-    begins : callable
-        Is told the probe whose round begins.
-    began : float, optional
-        When the session began, by the monotonic clock; by default now.
-
-    Yields
-    ------
-    Round
-        As it ends; one that failed has no readings but faults.
-
-    Raises
-    ------
-    AgentError
-        If the agent itself ended; a round that crashes does not end it.
-    """
-    began = time.monotonic() if began is None else began
-    while (turn := schedule.next(time.monotonic() - began)) is not None:
-        begins(turn.probe)
-        done = perform_round(agent, turn, given)
-        schedule.ended(done)
-        yield done
-
-
 def perform_round(agent: Agent, turn: Turn, given: Given) -> Round:
     """Perform one round of one probe."""
     job = record.Probe(
@@ -141,24 +84,3 @@ def perform_round(agent: Agent, turn: Turn, given: Given) -> Round:
         readings=tuple(one for one in answers if isinstance(one, record.Reading)),
         faults=tuple(one for one in answers if isinstance(one, record.Fault)),
     )
-
-
-def perform(
-    name: str, count: int = 1, given: Given | None = None, timeout_s: float = 300.0
-) -> list[Round]:
-    """Perform some rounds of one probe on the bare machine, one after the other.
-
-    Raises
-    ------
-    TrialError
-        If a round brought no reading; says why.
-    """
-    done = []
-    with closing(Agent(ProcessChannel([str(binary()), "serve"]))) as agent:
-        for number in range(count):
-            one = perform_round(agent, Turn(name, number, timeout_s), given or Given())
-            if not one.readings:
-                why = "; ".join(fault.message for fault in one.faults) or "it read nothing"
-                raise TrialError(f"the probe {name} failed: {why}", "tare describe probes")
-            done.append(one)
-    return done

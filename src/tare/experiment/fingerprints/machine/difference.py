@@ -71,7 +71,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Two fingerprints beside each other."""
 
-    version: int = 1
     #: Of all metrics together.
     verdict: Verdict
     #: Those that changed first, then by size.

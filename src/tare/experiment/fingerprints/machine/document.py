@@ -1,13 +1,10 @@
-"""What a fingerprint holds: the file of ``tare fingerprint --json``, and what is put beside it."""
+"""A fingerprint: what a machine could do, metric by metric."""
 
 from __future__ import annotations
 
 import msgspec
 
 from tare.results.message import Amount
-
-#: Version of the file; one of another version is refused.
-VERSION = 1
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +72,6 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
     """What a machine could do, one day."""
 
-    version: int = VERSION
     tare: str
     #: SHA-256 of the agent.
     agent: str

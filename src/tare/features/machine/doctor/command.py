@@ -9,9 +9,9 @@ import typer
 
 from tare.cli import console, options, quantities
 from tare.errors import ExperimentError
+from tare.results.report import Report
 
 if TYPE_CHECKING:
-    from tare.features.machine.doctor.examination import Report
     from tare.host.check import Purpose
     from tare.host.view import Noise
 
@@ -47,7 +47,7 @@ def doctor(
         bool, typer.Option("--all", help="Print values and reasons of all checks.")
     ] = False,
     json: options.Json = None,
-) -> int:
+) -> Report | int:
     """Check whether this machine is fit for measuring.
 
     For what, and what would improve it. Exit code 0: nothing is wrong; 1: something is. With --fix,
@@ -55,7 +55,7 @@ def doctor(
 
         tare doctor --quick
     """
-    from tare.render import data
+    from tare.features.machine.doctor import examination, report
 
     console.check_writable(json)
     if fix is not None:
@@ -67,29 +67,11 @@ def doctor(
             "nothing is asked to be held", "tare doctor --fix all -- COMMAND   (or: --duration 1h)"
         )
     wanted = _purposes(purpose)
-    report = _examine(quantities.wait("--noise-window", noise_window), quick=quick)
-    if json is not None:
-        document = {
-            "version": 3,
-            "fit": report.fit(),
-            "unfit": report.unfit(),
-            "fixes": report.fixes(),
-            "checks": data.builtins(report.diagnoses),
-        }
-        console.write_json(document, json)
-    if json != "-":
-        from tare.features.machine.doctor.screen import show
-
-        show(report, wanted, every=all)
-    return 1 if any(name in wanted for name in report.unfit()) else 0
-
-
-def _examine(quiet_s: float, *, quick: bool) -> Report:
-    from tare.features.machine.doctor import examination as machine
-
-    if quick:
-        return machine.attainable(machine.examine(machine.look(watch_s=0)))
-    return machine.attainable(machine.examine(machine.look(noise=lambda: _listen(quiet_s))))
+    noise_s = quantities.wait("--noise-window", noise_window)
+    view = (
+        examination.look(watch_s=0) if quick else examination.look(noise=lambda: _listen(noise_s))
+    )
+    return report.make(examination.attainable(examination.examine(view)), wanted, every=all)
 
 
 def _listen(quiet_s: float) -> Noise:

@@ -20,7 +20,7 @@ from tare.host.view import Noise, Snapshot, View
 WATCH_S = 1.0
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class Examination(msgspec.Struct, frozen=True, kw_only=True):
     """What the checks say together."""
 
     #: Diagnosis of each check, in the order of printing.
@@ -82,22 +82,24 @@ def look(
     return replace(view, noise=heard, listened=Snapshot.take(there) if heard else None)
 
 
-def examine(view: View) -> Report:
+def examine(view: View) -> Examination:
     """Ask every check what it says of a machine."""
     ordered = sorted(units().values(), key=lambda check: (check.order, check.description.name))
-    return Report(diagnoses={check.description.name: check.diagnose(view) for check in ordered})
+    return Examination(
+        diagnoses={check.description.name: check.diagnose(view) for check in ordered}
+    )
 
 
-def attainable(report: Report, kernel: KernelFiles | None = None) -> Report:
+def attainable(found: Examination, kernel: KernelFiles | None = None) -> Examination:
     """Leave out what tare cannot change here even as root, as in most containers."""
     refused = {
         name
-        for name, error in settings.check(report.fixes(), kernel=kernel).items()
+        for name, error in settings.check(found.fixes(), kernel=kernel).items()
         if error is not None and not isinstance(error, NeedsRootError)
     }
-    return Report(
+    return Examination(
         diagnoses={
             name: replaced(one, fix={n: v for n, v in one.fix.items() if n not in refused})
-            for name, one in report.diagnoses.items()
+            for name, one in found.diagnoses.items()
         }
     )

@@ -13,12 +13,13 @@ import typer
 
 from tare.cli import console, options
 from tare.cli.commands import Commands, Group
-from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, UsageError
-from tare.render.words import text
+from tare.cli.delivery import reporting
+from tare.errors import ExperimentError, InterruptError, TrialError, UsageError
 from tare.results.message import Message, message
+from tare.results.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tare.agent.record import Peer
     from tare.experiment.fingerprints.machine.document import Fingerprint
@@ -104,7 +105,7 @@ def take(
     ] = None,
     report: options.Report = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Measure what this machine can do.
 
     Clocks, calls, system calls, memory, network, files: each figure with an interval and, where the
@@ -123,7 +124,7 @@ def take(
 
         files.format_of(report)
     stacks = platform or ["bare"]
-    _measure(
+    return _measure(
         stacks,
         Asked(
             words=tuple(words or ()),
@@ -155,7 +156,7 @@ def diff(
     before: Annotated[Path, typer.Argument(help="File of --json.", metavar="A")],
     after: Annotated[Path, typer.Argument(help="The same, later or elsewhere.", metavar="B")],
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Compare two fingerprints.
 
     Exit code 0: the same; 1: changed; 2: inconclusive.
@@ -164,13 +165,15 @@ def diff(
     """
     from tare.features.machine.fingerprint import diff_command
 
-    raise typer.Exit(diff_command.diff(before, after, json))
+    console.check_writable(json)
+    return diff_command.diff(before, after)
 
 
-def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> None:
-    """Measure one platform, or several beside the first, and show what came of it."""
+def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> Report:
+    """Measure one platform, or several beside the first, and return what came of it."""
+    from tare.experiment.catalogue import catalogue
     from tare.experiment.fingerprints.machine.document import Fingerprint
-    from tare.features.machine.fingerprint import measure, several
+    from tare.features.machine.fingerprint import measure, page, several, weights_page
     from tare.features.machine.fingerprint.progress import Bar
 
     alone = len(stacks) == 1
@@ -191,18 +194,25 @@ def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path
             found, interrupted = measure.take(timed, bar)
         else:
             found, interrupted = several.take(stacks, timed, bar)
-        unwritten = _write(found, json)
-    _show(found, json, report, named=bool(asked.words))
-    if unwritten is not None:
-        # Only now: what took minutes is at least seen.
-        raise unwritten
-    if interrupted:
-        raise InterruptError(f"interrupted{'' if json is None else f'; what there is: {json}'}")
-    if isinstance(found, Fingerprint) and not found.metrics and not found.curves:
-        raise TrialError("nothing could be measured", "tare describe probes")
-    if json != "-" and (next_ := _next(found, timed, json, reported=report is not None)):
-        told = message("{command}   ({brings})", command=next_[0], brings=next_[1])
-        console.out.print(f"Next    {text(told)}", soft_wrap=True)
+    paged = report is not None
+    next_ = _next(found, timed, json, reported=paged)
+    make = (
+        partial(page.make, found, catalogue().probes)
+        if isinstance(found, Fingerprint)
+        else partial(weights_page.make, found)
+    )
+    made = make(
+        _typed(),
+        named=bool(asked.words),
+        paged=paged,
+        next=() if next_ is None else (next_,),
+    )
+    with reporting(made):
+        if interrupted:
+            raise InterruptError(f"interrupted{'' if json is None else f'; what there is: {json}'}")
+        if isinstance(found, Fingerprint) and not found.metrics and not found.curves:
+            raise TrialError("nothing could be measured", "tare describe probes")
+    return made
 
 
 def _timed(asked: Asked, platforms: int) -> Asked:
@@ -215,64 +225,32 @@ def _timed(asked: Asked, platforms: int) -> Asked:
     return replace(asked, budget_s=max(1.0, _TOTAL_S[asked.effort] * platforms - own_age_s()))
 
 
-def _write(found: Fingerprint | Weights, json: str | None) -> StoreError | None:
-    """Write the file that was asked for; return why it could not be."""
-    from tare.features.machine.fingerprint import file
-
-    if json == "-":
-        console.write_json(found, json)
-    elif json is not None:
-        try:
-            file.write(found, Path(json))
-        except StoreError as error:
-            return error
-    return None
-
-
-def _show(
-    found: Fingerprint | Weights, json: str | None, report: Path | None, *, named: bool
-) -> None:
-    """Print what was found, and write its page."""
-    from tare.experiment.catalogue import catalogue
-    from tare.experiment.fingerprints.machine.document import Fingerprint
-    from tare.features.machine.fingerprint import page as fingerprint_page
-    from tare.features.machine.fingerprint import screen, weights_page, weights_screen
-    from tare.render import files
-
-    show: Callable[..., None]
-    if isinstance(found, Fingerprint):
-        show = partial(screen.show, found)
-        page = partial(fingerprint_page.make, found, catalogue().probes)
-    else:
-        show, page = partial(weights_screen.show, found), partial(weights_page.make, found)
-    if json != "-":
-        show(named=named, json=json)
-    if report is not None:
-        for path in files.write(page(_typed()), report):
-            console.err.print(f"Wrote   {path}")
-
-
 def _next(
     found: Fingerprint | Weights, asked: Asked, json: str | None, *, reported: bool
-) -> tuple[str, Message] | None:
+) -> Message | None:
     """Return the next command worth typing, and what it brings; what is open is settled first."""
     from tare.cli.again import again
     from tare.experiment.fingerprints.machine.document import Fingerprint
     from tare.features.machine.fingerprint.request import AGAIN
     from tare.units import duration
 
+    def next_(command: str, brings: Message) -> Message:
+        return message("{command}   ({brings})", command=command, brings=brings)
+
     page = f"{_typed()} --report machine.html"
     if isinstance(found, Fingerprint):
         if json is None:
-            return f"{_typed()} --json machine.json", message("keeps it, to compare with later")
+            return next_(
+                f"{_typed()} --json machine.json", message("keeps it, to compare with later")
+            )
         if not reported:
-            return page, message("a page with the curves")
-        return f"tare fingerprint diff {json} LATER.json", message("what has changed?")
+            return next_(page, message("a page with the curves"))
+        return next_(f"tare fingerprint diff {json} LATER.json", message("what has changed?"))
     open_ = any(cost.verdict == "inconclusive" for one in found.platforms for cost in one.costs)
     if open_ and asked.budget_s is not None:
         command = again("fingerprint", {"--budget": duration(AGAIN * asked.budget_s)})
-        return command, message("more rounds: settles what is inconclusive")
-    return None if reported else (page, message("a page with every figure"))
+        return next_(command, message("more rounds: settles what is inconclusive"))
+    return None if reported else next_(page, message("a page with every figure"))
 
 
 def _typed() -> str:

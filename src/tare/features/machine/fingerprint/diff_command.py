@@ -7,21 +7,24 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tare.cli import console
+import msgspec
+
+import tare
+from tare.cli.delivery import reporting
 from tare.errors import ExperimentError
+from tare.experiment.catalogue import catalogue
+from tare.experiment.findings.level_names import fact
+from tare.experiment.fingerprints.machine.difference import Change, Difference, Verdict, compare
+from tare.experiment.fingerprints.machine.document import Fingerprint
+from tare.features.machine.fingerprint import file
 from tare.features.machine.fingerprint.request import AGAIN
-from tare.render.terminal import fitted
+from tare.features.machine.fingerprint.weights import Weights
 from tare.render.vocabulary import RATES, TIMES, VALUES
-from tare.render.words import sentence, text
-from tare.results.message import Message, message
-from tare.units import duration
-
-if TYPE_CHECKING:
-    from tare.experiment.fingerprints.machine.difference import Change, Difference, Verdict
-    from tare.experiment.fingerprints.machine.document import Fingerprint
-    from tare.features.machine.fingerprint.weights import Weights
+from tare.results.finding import Table
+from tare.results.message import Amount, Message, message
+from tare.results.report import Entry, Origin, Report
+from tare.units import change_interval, chosen, duration
 
 _DIFF_TEXTS = {
     "facts_of_one": "in one of the two only, facts: {names}",
@@ -33,6 +36,8 @@ _DIFF_TEXTS = {
 #: Exit codes, of the platform that has the worst; as of ``diff``, and 2 for what is not known.
 SAME, CHANGED, UNDECIDED = 0, 1, 2
 _CODES: dict[Verdict, int] = {"same": SAME, "inconclusive": UNDECIDED, "changed": CHANGED}
+#: From good to bad.
+_BADNESS = tuple(_CODES.values())
 #: Characters of a name or a fact that are shown.
 _LONGEST = 120
 #: Metrics that are shown: those that changed, otherwise those that are inconclusive.
@@ -41,8 +46,8 @@ _MOST_ROWS = 12
 _MOST = 3
 
 
-def diff(before: Path, after: Path, json: str | None) -> int:
-    """Print what changed between two fingerprints, and return the exit code.
+def diff(before: Path, after: Path) -> Report:
+    """Compare two fingerprints, and return the report with the exit code.
 
     Raises
     ------
@@ -51,38 +56,50 @@ def diff(before: Path, after: Path, json: str | None) -> int:
     ExperimentError
         If they have nothing in common.
     """
-    from tare.experiment.catalogue import catalogue
-    from tare.experiment.fingerprints.machine.difference import compare
-    from tare.features.machine.fingerprint import file
-
-    console.check_writable(json)
     pairs = _pairs(file.read(before), file.read(after))
     budget_s = AGAIN * max(one.seconds for both in pairs.values() for one in both)
     found = {name: compare(a, b, catalogue().probes) for name, (a, b) in pairs.items()}
-    single = next(iter(found.values())) if len(found) == 1 else None
-    if json is not None:
-        console.write_json(single or {"version": 1, "platforms": found}, json)
-    if json != "-":
-        for name, one in found.items():
-            if single is None:
-                console.out.print(f"{_label(name)}:", style="bold")
-            _show(one, json or "--json -", budget_s)
-    if not any(one.changes for one in found.values()):
+    compared = [one for one in found.values() if one.changes]
+    single = len(found) == 1
+    settle = message(
+        "tare fingerprint --budget '{budget}' --json FILE   (both again, for longer and on a "
+        "quiet machine: settles what is inconclusive)",
+        budget=duration(budget_s),
+    )
+    tables = [_table("" if single else name, one) for name, one in found.items() if _shown(one)]
+    report = Report(
+        command="fingerprint diff",
+        exit_code=max((_CODES[one.verdict] for one in compared), key=_BADNESS.index, default=SAME),
+        figures=msgspec.structs.asdict(next(iter(found.values())))
+        if single
+        else {"platforms": found},
+        name=f"{before.name} and {after.name}",
+        question=message("Is it still the same machine?"),
+        entries=tuple(
+            entry
+            for name, one in found.items()
+            for entry in _entries("" if single else _label(name), one)
+        ),
+        next=(settle,) if any(_shown(one) and not one.changed for one in compared) else (),
+        strip=(),
+        further=tuple(tables),
+        sections=(),
+        origin=Origin(commands=(), versions=(tare.__version__,)),
+    )
+    if not compared:
         # That nothing changed would be more than is known.
-        raise ExperimentError(
-            "the two have no metric in common with rounds to compare",
-            f"tare fingerprint --json {shlex.quote(str(after))}   (everything, as the other)",
-        )
-    verdicts = [one.verdict for one in found.values() if one.changes]
-    return _CODES[max(verdicts, key=list(_CODES).index)]
+        with reporting(report):
+            raise ExperimentError(
+                "the two have no metric in common with rounds to compare",
+                f"tare fingerprint --json {shlex.quote(str(after))}   (everything, as the other)",
+            )
+    return report
 
 
 def _pairs(
     before: Fingerprint | Weights, after: Fingerprint | Weights
 ) -> dict[str, tuple[Fingerprint, Fingerprint]]:
     """Pair what is of the same platform; of two files of one platform each, these."""
-    from tare.features.machine.fingerprint import file
-
     first, second = file.by_platform(before), file.by_platform(after)
     if len(first) == len(second) == 1:
         (name, one), (_, other) = *first.items(), *second.items()
@@ -97,57 +114,47 @@ def _pairs(
     return common
 
 
-def _show(found: Difference, where: str, budget_s: float) -> None:
-    """Print it; ``where`` has all of it, and ``budget_s`` settles more."""
+def _shown(found: Difference) -> tuple[Change, ...]:
+    """Return what changed, otherwise what is inconclusive."""
+    return found.changed or tuple(c for c in found.changes if c.verdict == "inconclusive")
+
+
+def _entries(platform: str, found: Difference) -> Iterator[Entry]:
     if found.changes:
-        console.out.print(sentence(headline(found)), style="bold", soft_wrap=True)
-    for line in _lines(found, where, budget_s):
-        console.out.print(line, soft_wrap=True)
-
-
-def _lines(found: Difference, where: str, budget_s: float) -> Iterator[str]:
-    some = found.changed or tuple(c for c in found.changes if c.verdict == "inconclusive")
-    if some:
-        yield from _table(some[:_MOST_ROWS], changed=bool(found.changed))
+        yield Entry(platform or "Machine", headline(found), "strong")
+    some = _shown(found)
     if len(some) > _MOST_ROWS:
-        yield text(
+        more = len(some) - _MOST_ROWS
+        yield Entry(
+            "",
             message(
-                "… and {n} more {% if changed %}changed{% else %}inconclusive{% endif %} ("
-                "{where} has all)",
-                n=len(some) - _MOST_ROWS,
+                "… and {n} more {% if changed %}changed{% else %}inconclusive{% endif %} (--json "
+                "has all)",
+                n=more,
                 changed=bool(found.changed),
-                where=where,
-            )
+            ),
         )
     if some:
         marked = any(map(_unlike_medians, some[:_MOST_ROWS]))
-        yield text(
+        yield Entry(
+            "",
             message(
                 "in pairs: the median ratio over all pairs of rounds{% if marked %}. *: it "
                 "differs from the ratio of the two medians by more than the margin, as where "
                 "rounds vary widely or are of two kinds{% endif %}",
                 marked=marked,
-            )
+            ),
         )
-    for label, facts in (("Fact    ", found.facts), ("Setting ", found.settings)):
+    for label, facts in (("Fact", found.facts), ("Setting", found.settings)):
         for name, (was, now) in [*facts.items()][:_MOST]:
-            was_told, now_told = _fact(name, was), _fact(name, now)
-            told = message("{name}: {was} → {now}", name=_label(name), was=was_told, now=now_told)
-            yield f"{label} {text(told)}"
+            both = {"was": _fact(name, was), "now": _fact(name, now)}
+            yield Entry(label, message("{name}: {was} → {now}", name=_label(name), **both))
         if len(facts) > _MOST:
-            more = message("{n} more ({where} has all)", n=len(facts) - _MOST, where=where)
-            yield f"{label} {text(more)}"
+            yield Entry(label, message("{n} more (--json has all)", n=len(facts) - _MOST))
     for what in ("facts_of_one", "only_before", "only_after", "without_ratio"):
         names = getattr(found, what)
         if names:
-            yield sentence(message(_DIFF_TEXTS[what], names=_named(names)))
-    if some and not found.changed:
-        settle = message(
-            "tare fingerprint --budget '{budget}' --json FILE   (both again, for longer and "
-            "on a quiet machine: settles what is inconclusive)",
-            budget=duration(budget_s),
-        )
-        yield f"Next     {text(settle)}"
+            yield Entry("Note", message(_DIFF_TEXTS[what], names=_named(names)))
 
 
 def headline(found: Difference) -> Message:
@@ -200,21 +207,20 @@ def _named(names: Sequence[str]) -> Message:
     )
 
 
-def _table(changes: Sequence[Change], *, changed: bool) -> list[str]:
-    """Return lines, which no terminal breaks within: its columns are to stand below each other."""
-    first, last = ("changed", "verdict") if changed else ("inconclusive", "margin")
-    heads = (first, "before", "after", "change, in pairs", last)
-    rows = [heads, *(_row(c) for c in changes)]
-    return fitted(rows, console.out.width)
+def _table(platform: str, found: Difference) -> Table:
+    first, last = ("changed", "verdict") if found.changed else ("inconclusive", "margin")
+    return Table.of(
+        message("metrics{% if platform %} of {platform}{% endif %}", platform=platform or None),
+        (first, "before", "after", "change, in pairs", last),
+        map(_row, _shown(found)[:_MOST_ROWS]),
+    )
 
 
-def _row(c: Change) -> tuple[str, ...]:
-    from tare.units import change_interval, chosen, quantity
-
+def _row(c: Change) -> tuple[str | Amount, ...]:
     return (
         _label(c.metric),
-        quantity(c.before, c.unit),
-        quantity(c.after, c.unit),
+        Amount(c.before, c.unit),
+        Amount(c.after, c.unit),
         "* " * _unlike_medians(c) + change_interval(c.ratio, c.low, c.high),
         _word(c) if c.verdict == "changed" else chosen(c.margin),
     )
@@ -232,8 +238,6 @@ def _word(c: Change) -> str:
 
 
 def _fact(name: str, value: bool | int | float | str) -> str:
-    from tare.experiment.findings.level_names import fact
-
     return _label(value[:12] if name == "agent" and isinstance(value, str) else fact(name, value))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import msgspec
 
@@ -21,6 +22,26 @@ _WHY_CLOCK_TEXTS = {
 #: Relative difference below which two frequencies count as equal.
 _NEAR_HZ = 0.03
 FREQUENCY = "loop.effective_frequency"
+
+
+class UnknownError(LookupError):
+    """A rule rests on what is not known of the machine, so that it predicts nothing."""
+
+
+_T = TypeVar("_T")
+
+
+def needed(value: _T | None) -> _T:
+    """Return a value that a rule rests on.
+
+    Raises
+    ------
+    UnknownError
+        If it is absent or 0.
+    """
+    if not value:
+        raise UnknownError
+    return value
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,10 +67,14 @@ class Machine:
     #: Facts of the session, such as limits.
     facts: Mapping[str, bool | int | float | str] = field(default_factory=dict)
 
+    def value(self, metric: str) -> float:
+        """Return a measured value that a rule rests on."""
+        return needed(self.measured.get(metric))
+
     @property
-    def core(self) -> Microarchitecture | None:
+    def core(self) -> Microarchitecture:
         """What is published of its cores."""
-        return TABLE.get(self.hardware.microarchitecture or "")
+        return needed(TABLE.get(self.hardware.microarchitecture or ""))
 
     @property
     def guest(self) -> bool:
@@ -68,24 +93,20 @@ class Machine:
         return None if self.hardware.clock.maximum_hz else self.measured.get(FREQUENCY)
 
     @property
-    def memory(self) -> Memory | None:
+    def memory(self) -> Memory:
         """What memory a processor of this kind mostly has."""
         core = self.core
-        if core is None:
-            return None
         name = self.hardware.processor.name or ""
         big = any(word in name for word in ("EPYC", "Xeon")) or core.desktop is None
-        return (core.server or core.desktop) if big else (core.desktop or core.server)
+        return needed((core.server or core.desktop) if big else (core.desktop or core.server))
 
-    def cycles(self, cycles: float, what: Message, promised: bool = False) -> Prediction | None:
+    def cycles(self, cycles: float, what: Message, promised: bool = False) -> Prediction:
         """Expect so many cycles.
 
         They are counted by the clock's highest promise; where that is hidden, as from guests, by
         its frequency as measured, unless only what is ``promised`` may count.
         """
-        hz = self.hz if promised else self._hidden or self.hz
-        if hz is None:
-            return None
+        hz = needed(self.hz if promised else self._hidden or self.hz)
         value = cycles / hz * 1e9
         real = self.measured.get(FREQUENCY)
         at_measured = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tare.features.machine.fingerprint.expectation import Machine, Prediction, rests
+from tare.features.machine.fingerprint.expectation import Machine, Prediction, needed, rests
 from tare.results.message import Amount, message
 
 #: Cycles of ``syscall``, ``sysret``, the entry's saves and the least of work (Fog; the kernel's
@@ -34,7 +34,7 @@ _SATA = 600e6
 _CALLS, _SWITCHES = 4, 2
 
 
-def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def system_call(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the entry and exit, and what this kernel's mitigations add."""
     told, cycles = [], float(_ENTRY)
     for flaw, words, cost, name in _ADDED:
@@ -51,20 +51,18 @@ def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
         mitigations=told,
     )
     made = machine.cycles(calls * cycles, what)
-    if made is None or not vdso:
+    if not vdso:
         return made
     return rests(made.value + vdso, *made.why, message("plus reading the clock"))
 
 
-def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def round_trip(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect at least the system calls and the switches that a round trip is made of.
 
     The round trip that ping reports for as many bytes is named as a reference.
     """
-    call = machine.measured.get("syscall.getpid")
-    switch = machine.measured.get("switch.thread") or machine.measured.get("switch.process")
-    if not call or not switch:
-        return None
+    call = machine.value("syscall.getpid")
+    switch = machine.measured.get("switch.thread") or machine.value("switch.process")
     value = _CALLS * call + _SWITCHES * switch
     ping = machine.measured.get("network.ping.loopback") if "tcp56" in found[0] else None
     return rests(
@@ -85,26 +83,23 @@ def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
     )
 
 
-def random_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def random_read(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect of a read of 4 KiB what its kind of disk takes."""
-    disk = machine.hardware.disk
-    kind = None if disk is None else disk.kind
+    kind = needed(needed(machine.hardware.disk).kind)
     if kind == "rotating":
         return rests(_SEEK_NS + _TURN_NS, message("a mean seek and half a turn at 7200 a minute"))
-    if kind in _FLASH_NS:
-        return rests(_FLASH_NS[kind], message("one read of flash, as of a {kind}", kind=kind))
-    return None
+    return rests(
+        needed(_FLASH_NS.get(kind)), message("one read of flash, as of a {kind}", kind=kind)
+    )
 
 
-def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect of reads in order what the disk's tracks or its link carry."""
-    disk = machine.hardware.disk
-    kind = None if disk is None else disk.kind
+    kind = needed(machine.hardware.disk).kind
     if kind == "rotating":
         return rests(_TRACK, message("the outer tracks of a disk at 7200 a minute"))
-    if kind == "SATA SSD":
-        return rests(_SATA, message("6 Gbit/s of SATA, less its coding"))
-    return None
+    needed(kind == "SATA SSD")
+    return rests(_SATA, message("6 Gbit/s of SATA, less its coding"))
 
 
 RULES = (

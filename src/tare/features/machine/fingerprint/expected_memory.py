@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tare.features.machine.fingerprint.expectation import Machine, Prediction, rests
+from tare.features.machine.fingerprint.expectation import (
+    Machine,
+    Prediction,
+    UnknownError,
+    needed,
+    rests,
+)
 from tare.results.message import Amount, Chosen, Message, message
 
 _WHY_REACHED = "programs get 70 to 90 % of it"
@@ -24,11 +30,9 @@ _PAGE, _AROUND = 4096, 16
 _TRAFFIC = {"minor_anonymous": (_PAGE, "write"), "copy_on_write": (2 * _PAGE, "copy")}
 
 
-def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def cache_size(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect what the processor says of its caches."""
-    cache = machine.hardware.cache(int(found[1]))
-    if cache is None:
-        return None
+    cache = needed(machine.hardware.cache(int(found[1])))
     curve = machine.measured.get(found[0])
     differs = None
     if curve and not 1 / _SAME_SIZE <= curve / cache.size_bytes <= _SAME_SIZE:
@@ -46,31 +50,24 @@ def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
     return rests(float(cache.size_bytes), message("the processor's own value, by sysfs"), differs)
 
 
-def cache_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def cache_latency(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the published cycles from load to use."""
-    core = machine.core
-    if core is None:
-        return None
-    level = int(found[1])
+    core, level = machine.core, int(found[1])
     if level == 3 and core.l3_ns is not None:
         return rests(core.l3_ns, message("published for its mesh, which has its own clock"))
-    cycles = {1: core.l1, 2: core.l2, 3: core.l3}.get(level)
-    if cycles is None:
-        return None
+    cycles = needed({1: core.l1, 2: core.l2, 3: core.l3}.get(level))
     made = machine.cycles(cycles, message("load to use"))
     real = machine.measured.get(found[0])
-    if made is None or level < 3 or not real or real <= 1.3 * made.value:
+    if level < 3 or not real or real <= 1.3 * made.value:
         return made
     return rests(
         made.value, *made.why, message("others share it, and small pages add misses of the TLB")
     )
 
 
-def memory_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def memory_latency(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect what is published for memory of that generation."""
     memory = machine.memory
-    if memory is None:
-        return None
     real = machine.measured.get(found[0])
     slower = real is not None and real > 1.15 * memory.latency_ns
     return rests(
@@ -88,7 +85,7 @@ def memory_latency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     )
 
 
-def bandwidth(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def bandwidth(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the modules' bandwidth, or the link's where only that is known."""
     modules = machine.hardware.modules
     if modules is not None and modules.bandwidth and not machine.guest:
@@ -102,11 +99,9 @@ def bandwidth(machine: Machine, found: re.Match[str]) -> Prediction | None:
     return _by_kind(machine, found)
 
 
-def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect what such a processor mostly has: firmware does not list the modules."""
     core, memory = machine.core, machine.memory
-    if core is None or memory is None:
-        return None
     hidden = message(
         "{% if guest %}the hypervisor hides the modules{% else %}firmware lists no modules"
         "{% endif %}",
@@ -123,8 +118,8 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
             write=found[1] == "write",
         )
         return rests(value, hidden, link, _one_thread(found))
-    if machine.guest:
-        return None  # it has an unknown share of the socket
+    # A guest has an unknown share of the socket.
+    needed(not machine.guest)
     socket = message(
         "{channels} × {kind}-{transfers}",
         channels=memory.channels,
@@ -146,13 +141,10 @@ def _one_thread(found: re.Match[str]) -> Message | None:
     return message("one thread has too few concurrent misses to fill it")
 
 
-def tlb(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def tlb(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the published entries."""
-    core = machine.core
-    if core is None:
-        return None
     real = machine.measured.get(found[0])
-    entries = core.tlb[int(found[1]) - 1]
+    entries = machine.core.tlb[int(found[1]) - 1]
     differs = real is not None and not 1 / _SAME_SIZE <= real / entries <= _SAME_SIZE
     return rests(
         float(entries),
@@ -163,19 +155,16 @@ def tlb(machine: Machine, found: re.Match[str]) -> Prediction | None:
     )
 
 
-def parallelism(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def parallelism(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect as many misses at once as the first cache keeps track of."""
-    core = machine.core
-    if core is None or core.misses is None:
-        return None
-    return rests(float(core.misses), message("concurrent misses that the first cache tracks"))
+    return rests(
+        float(needed(machine.core.misses)), message("concurrent misses that the first cache tracks")
+    )
 
 
-def minor_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def minor_fault(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect an entry and exit as of a system call, and the page that is cleared or copied."""
-    call = machine.measured.get("syscall.getpid")
-    if not call:
-        return None
+    call = machine.value("syscall.getpid")
     why = message(
         "at least entry and exit, as measured of syscall.getpid; plus the search for the "
         "page and its tables"
@@ -183,9 +172,7 @@ def minor_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
     if found[1] not in _TRAFFIC:
         return rests(call, why)
     traffic, operation = _TRAFFIC[found[1]]
-    speed = machine.measured.get(f"memory.bandwidth.{operation}.1")
-    if not speed:
-        return None
+    speed = machine.value(f"memory.bandwidth.{operation}.1")
     cleared = message(
         "a page {% if copied %}copied{% else %}cleared{% endif %} at {rate}, as one thread "
         "was measured",
@@ -195,21 +182,18 @@ def minor_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
     return rests(call + traffic / speed * 1e9, why, cleared)
 
 
-def around_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def around_fault(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect that one fault maps the pages around it, too."""
     why = message("a fault maps {pages} pages at once (fault_around_bytes)", pages=_AROUND)
     if found[1] == "touches_per_fault":
         return rests(float(_AROUND), why)
-    fault = machine.measured.get("fault.minor_file")
-    return rests(fault / _AROUND, why) if fault else None
+    return rests(machine.value("fault.minor_file") / _AROUND, why)
 
 
-def huge_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def huge_fault(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect that a huge page takes as long as it takes to clear it."""
-    size = machine.hardware.huge_page_bytes
-    speed = machine.measured.get("memory.bandwidth.write.1")
-    if size is None or not speed:
-        return None
+    size = needed(machine.hardware.huge_page_bytes)
+    speed = machine.value("memory.bandwidth.write.1")
     return rests(
         size / speed * 1e9,
         message(
@@ -220,17 +204,15 @@ def huge_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
     )
 
 
-def copied(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def copied(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect that what comes from the page cache or the loopback is copied memory."""
     counts = {
         int(name.rsplit(".", 1)[1]): value
         for name, value in machine.measured.items()
         if re.fullmatch(r"memory\.bandwidth\.copy\.\d+", name)
     }
-    if not counts:
-        return None
     # What is read and what is written count both in a copy; here only what is copied.
-    value = counts[min(counts)] / 2
+    value = counts[min(needed(counts))] / 2
     network = found[0].startswith("network")
     return rests(
         value,
@@ -243,11 +225,11 @@ def copied(machine: Machine, found: re.Match[str]) -> Prediction | None:
     )
 
 
-def file_cache(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def file_cache(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect that files fill the memory that they may."""
     memory = machine.facts.get(f"file_cache_{found[1]}_bytes")
     if not isinstance(memory, int):
-        return None
+        raise UnknownError
     return rests(float(memory), message(_WHY_CACHE_TEXTS[found[1]]))
 
 

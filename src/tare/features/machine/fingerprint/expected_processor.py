@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from tare.features.machine.fingerprint.expectation import FREQUENCY, Machine, Prediction, rests
+from tare.features.machine.fingerprint.expectation import (
+    FREQUENCY,
+    Machine,
+    Prediction,
+    needed,
+    rests,
+)
 from tare.results.message import Amount, message
 
 _WHY_COUNTER_TEXTS = {
@@ -30,20 +36,18 @@ _CALL = 4
 _INTEGER_REGISTERS = 6
 
 
-def loop(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def loop(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect one cycle of an empty loop and of an addition that waits for the one before."""
     what = "branch" if found[0] == "loop.empty" else "addition"
     return machine.cycles(1, message(_WHY_TEXTS[what]), promised=True)
 
 
-def frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def frequency(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the clock's highest promise, or its base where that is hidden."""
     clock = machine.hardware.clock
     if clock.maximum_hz:
         return rests(clock.maximum_hz, message("the maximum of one core, by cpufreq"))
-    value = clock.base_hz or clock.tsc_hz
-    if value is None:
-        return None
+    value = needed(clock.base_hz or clock.tsc_hz)
     real = machine.measured.get(found[0])
     beyond = None
     if real and real > 1.03 * value:
@@ -65,51 +69,41 @@ def frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     )
 
 
-def tsc_frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def tsc_frequency(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect what the kernel takes the counter's rate for."""
-    hz = machine.hardware.clock.tsc_hz
-    return None if hz is None else rests(float(hz), message("the rate by which the kernel counts"))
+    hz = needed(machine.hardware.clock.tsc_hz)
+    return rests(float(hz), message("the rate by which the kernel counts"))
 
 
-def counter(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def counter(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the published cycles of a read of the counter, and what is put around it."""
-    core = machine.core
     if found[0] == "clock.coarse":
         return machine.cycles(_COARSE, message("the kernel's last tick, without the counter"))
-    if core is None or core.rdtsc is None:
-        return None
-    name = found[1]
+    name, read = found[1], needed(machine.core.rdtsc)
     more = {"tsc": 0, "tscp": _TSCP, "tsc_fenced": 2 * _FENCE, "vdso": _FENCE + _VDSO}[name]
     what = message(_WHY_COUNTER_TEXTS[name])
-    return machine.cycles(core.rdtsc + more, what)
+    return machine.cycles(read + more, what)
 
 
-def call(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def call(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect a call, its return, and the moves of its arguments."""
-    core, arguments = machine.core, int(found[2])
-    if core is None:
-        return None
+    arguments = int(found[2])
     registers = _INTEGER_REGISTERS if found[1] == "int" else 8
     stacked = max(0, arguments - registers)
-    cycles = _CALL + (arguments - stacked) / core.issue + stacked
+    cycles = _CALL + (arguments - stacked) / machine.core.issue + stacked
     return machine.cycles(
         cycles, message("call, return and {moves | counted('move')}", moves=arguments)
     )
 
 
-def mispredict(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def mispredict(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the published penalty."""
-    core = machine.core
-    if core is None:
-        return None
-    return machine.cycles(core.mispredict, message("refilling the pipeline"))
+    return machine.cycles(machine.core.mispredict, message("refilling the pipeline"))
 
 
-def steady(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def steady(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the base under full load: that is what it promises."""
-    base = machine.hardware.clock.base_hz or machine.hardware.clock.tsc_hz
-    if base is None:
-        return None
+    base = needed(machine.hardware.clock.base_hz or machine.hardware.clock.tsc_hz)
     return rests(
         float(base),
         message(

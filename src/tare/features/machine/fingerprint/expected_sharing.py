@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tare.features.machine.fingerprint.expectation import Machine, Prediction, rests
+from tare.features.machine.fingerprint.expectation import Machine, Prediction, needed, rests
 from tare.results.message import Amount, Message, message
 
 _WHY_RATE = (
@@ -23,14 +23,11 @@ _LAN_NS = 100e3
 _READERS, _BLOCK = 10, 4096
 
 
-def connection(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def connection(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the round trips of a handshake and of an end, and the system calls around them."""
     remote, part = bool(found[1]), found[2]
-    trip = _round_trip(machine, remote=remote)
-    call = machine.measured.get("syscall.getpid")
-    if trip is None or not call:
-        return None
-    value, source = trip
+    call = machine.value("syscall.getpid")
+    value, source = needed(_round_trip(machine, remote=remote))
     # On the loopback the third segment of the handshake, and both of the end, are in the calls.
     setup = (1.0 if remote else 1.5) * value + 2 * call
     teardown = call if remote else value + call
@@ -58,20 +55,17 @@ def _round_trip(machine: Machine, *, remote: bool) -> tuple[float, str] | None:
     return next(((machine.measured[n], n) for n in names if machine.measured.get(n)), None)
 
 
-def remote_round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def remote_round_trip(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect what ping reports, and the calls and switches of the processes at both ends."""
-    ping = machine.measured.get("network.ping.remote")
-    call = machine.measured.get("syscall.getpid")
-    switch = machine.measured.get("switch.process")
-    if not ping or not call or not switch:
-        return None
+    ping = machine.value("network.ping.remote")
+    call, switch = machine.value("syscall.getpid"), machine.value("switch.process")
     return rests(
         ping + 4 * call + 2 * switch,
         message("at least network.ping.remote, four system calls and two switches, as measured"),
     )
 
 
-def remote_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def remote_read(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect a round trip and the time that the block takes on the link."""
     block = int(found[2])
     trip = _round_trip(machine, remote=True)
@@ -102,7 +96,7 @@ def _rate(machine: Machine) -> tuple[float | None, Message | None]:
     return rate, message(_WHY_RATE, rate=Amount(rate, "B/s"), measured=False)
 
 
-def contention(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def contention(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect that one head serves readers in turn, and that other disks serve them at once.
 
     What the disk carries at most, and the CPUs' part of each read, bound the latter.
@@ -112,19 +106,15 @@ def contention(machine: Machine, found: re.Match[str]) -> Prediction | None:
         return rests(
             float(_READERS), message("one head serves {readers} readers in turn", readers=_READERS)
         )
-    alone = machine.measured.get(f"file.read.random.latency.{_BLOCK}")
+    alone = machine.value(f"file.read.random.latency.{_BLOCK}")
     rates = [
         value
         for name, value in machine.measured.items()
         if re.fullmatch(r"file\.read\.sequential\.bandwidth\.\d+", name)
     ]
-    call = machine.measured.get("syscall.getpid")
-    switch = machine.measured.get("switch.process")
-    cpus = machine.hardware.cpus
-    if not alone or not rates or not call or not switch or not cpus:
-        return None
-    disk_ns = _READERS * _BLOCK / max(rates) * 1e9
-    cpu_ns = _READERS * (call + 2 * switch) / cpus
+    call, switch = machine.value("syscall.getpid"), machine.value("switch.process")
+    disk_ns = _READERS * _BLOCK / max(needed(rates)) * 1e9
+    cpu_ns = _READERS * (call + 2 * switch) / needed(machine.hardware.cpus)
     return rests(
         max(1.0, disk_ns / alone, cpu_ns / alone),
         message(

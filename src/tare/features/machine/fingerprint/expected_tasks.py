@@ -28,7 +28,7 @@ _SWITCH = 3000
 _ADDRESS_SPACE = 800
 
 
-def process(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def process(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the calls, switches and pages that a child of this kind is made of."""
     kind = found[1]
     copies = 0 if kind == "vfork" else _COPIED_PAGES
@@ -39,7 +39,7 @@ def process(machine: Machine, found: re.Match[str]) -> Prediction | None:
     return _sum(machine, calls=_PROCESS_CALLS, switches=2, made=made, copied=2 * copies)
 
 
-def program(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def program(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect a new program in place of a child's: page tables and the pages that it touches."""
     kind = found[1]
     base = "process.vfork" if kind == "posix_spawn_smallest" else "process.fork"
@@ -47,7 +47,7 @@ def program(machine: Machine, found: re.Match[str]) -> Prediction | None:
     return _sum(machine, base=base, calls=1, made=_TABLE_PAGES, mapped=touched)
 
 
-def thread(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def thread(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the calls, switches and pages of a thread."""
     kind = found[1]
     if kind == "create":
@@ -69,8 +69,8 @@ def _sum(
     made: int = 0,
     copied: int = 0,
     mapped: int = 0,
-) -> Prediction | None:
-    """Return the sum of measured figures times their counts; None if one was not measured."""
+) -> Prediction:
+    """Return the sum of measured figures times their counts."""
     counts = {
         base: 1,
         "syscall.getpid": calls,
@@ -79,18 +79,16 @@ def _sum(
         "fault.copy_on_write": copied,
         "fault.minor_file": mapped,
     }
-    needed = {name: count for name, count in counts.items() if name and count}
-    if any(not machine.measured.get(name) for name in needed):
-        return None
-    value = sum(count * machine.measured[name] for name, count in needed.items())
+    some = {name: count for name, count in counts.items() if name and count}
+    value = sum(count * machine.value(name) for name, count in some.items())
     parts = [
         message("{% if count > 1 %}{count} × {% endif %}{metric}", count=count, metric=name)
-        for name, count in needed.items()
+        for name, count in some.items()
     ]
     return rests(value, message("at least {parts | listing}, as measured here", parts=parts))
 
 
-def switch(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def switch(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect the published cycles of a switch, and for a round trip twice that and the pipe."""
     process_too = found[2] == "process"
     what = message(
@@ -99,26 +97,20 @@ def switch(machine: Machine, found: re.Match[str]) -> Prediction | None:
         address_space=process_too,
     )
     one = machine.cycles(_SWITCH + (_ADDRESS_SPACE if process_too else 0), what)
-    if one is None or not found[1]:
+    if not found[1]:
         return one
-    pipe = machine.measured.get("switch.pipe")
-    if not pipe:
-        return None
     return rests(
-        2 * (one.value + pipe),
+        2 * (one.value + machine.value("switch.pipe")),
         message("two switches and two passes through the pipe (switch.pipe)"),
         *one.why,
     )
 
 
-def pipe(machine: Machine, found: re.Match[str]) -> Prediction | None:
+def pipe(machine: Machine, found: re.Match[str]) -> Prediction:
     """Expect a write and a read of one byte, as measured of devices that hold nothing."""
-    write = machine.measured.get("syscall.write_byte")
-    read = machine.measured.get("syscall.read_byte")
-    if not write or not read:
-        return None
+    value = machine.value("syscall.write_byte") + machine.value("syscall.read_byte")
     return rests(
-        write + read,
+        value,
         message(
             "at least syscall.write_byte and syscall.read_byte, as measured here; plus the "
             "pipe's buffer and lock"

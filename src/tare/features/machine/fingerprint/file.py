@@ -1,18 +1,19 @@
-"""A fingerprint as a file: read with suspicion, written whole or not at all."""
+"""Read the JSON of ``tare fingerprint`` back, as a file that a stranger may have written."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from tare import files
 from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
-from tare.experiment.fingerprints.machine.document import VERSION, Figure, Fingerprint
-from tare.features.machine.fingerprint import weights
+from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
 from tare.features.machine.fingerprint.weights import Weights
+from tare.results.report import FORMAT, VERSION
 
 #: A file larger than this is no fingerprint.
 _SIZE_LIMIT = 64 << 20
@@ -22,14 +23,15 @@ _SIZE_LIMIT = 64 << 20
 _SANE = (1e-100, 1e100)
 
 
-class _Versioned(msgspec.Struct):
+class _Saved(msgspec.Struct):
+    format: str
     version: int
-    #: ``weights``: that of several platforms.
-    kind: str | None = None
+    #: Of several platforms alone.
+    platforms: list[Any] | None = None
 
 
 def read(path: Path) -> Fingerprint | Weights:
-    """Read what :func:`write` wrote.
+    """Read what ``tare fingerprint --json`` wrote.
 
     Raises
     ------
@@ -47,16 +49,15 @@ def read(path: Path) -> Fingerprint | Weights:
     try:
         if len(data) > _SIZE_LIMIT:
             raise DecodeError(f"it is larger than {_SIZE_LIMIT >> 20} MiB")
-        about = decode(data, _Versioned)
-        several = about.kind == weights.KIND
-        if about.version != (known := weights.VERSION if several else VERSION):
+        saved = decode(data, _Saved)
+        if (saved.format, saved.version) != (FORMAT, VERSION):
             raise StoreError(
-                f"{path} was written by another tare (version {about.version} of the file, this "
-                f"one reads {known})",
+                f"{path} was written by another tare (version {saved.version} of the file, this "
+                f"one reads {VERSION})",
                 "tare fingerprint --json FILE   (takes it again)",
             )
         found: Fingerprint | Weights = (
-            decode(data, Weights) if several else decode(data, Fingerprint)
+            decode(data, Fingerprint) if saved.platforms is None else decode(data, Weights)
         )
         for one in by_platform(found).values():
             _check(one)
@@ -94,15 +95,3 @@ def _check(found: Fingerprint) -> None:
 def _numbers(one: Figure) -> tuple[float, ...]:
     optional = (v for v in (one.sd, one.cycles) if v is not None)
     return (one.value, *one.values, *(one.ci or ()), *optional)
-
-
-def write(fingerprint: Fingerprint | Weights, path: Path) -> None:
-    """Write a fingerprint, or several; what stood there before stays until the new one is whole.
-
-    Raises
-    ------
-    StoreError
-        If it cannot be written.
-    """
-    data = msgspec.json.format(msgspec.json.encode(fingerprint), indent=2) + b"\n"
-    files.write(path, data, "choose another --json FILE, or -")

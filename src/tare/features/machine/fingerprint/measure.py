@@ -8,27 +8,25 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from tare import platforms
-from tare.agent import client, record
-from tare.errors import AgentError
+from tare.agent import record
 from tare.experiment import remnants
 from tare.experiment.catalogue import catalogue
 from tare.experiment.fingerprints.machine.document import Fingerprint, Problem
-from tare.experiment.session import probing, scratch_space
+from tare.experiment.session import scratch_space
 from tare.experiment.session.probing import Given, Round, Turn
 from tare.features.machine.fingerprint import file_cache
 from tare.features.machine.fingerprint.choice import choose
 from tare.features.machine.fingerprint.figures import assemble
 from tare.features.machine.fingerprint.file_cache import Cache
 from tare.features.machine.fingerprint.request import Asked, places
-from tare.features.machine.fingerprint.rounds import Rounds, lost
+from tare.features.machine.fingerprint.resident import Resident
+from tare.features.machine.fingerprint.rounds import Rounds
 from tare.host import lease
 from tare.platforms import session_folder
 
 #: Seconds of rounds, by effort: with tare's own start and end the whole takes 5 s, 60 s and
 #: 10 min at most.
 BUDGET_S = {"brief": 5.0, "quick": 54.0, "whole": 570.0}
-#: Starts of an agent after which an agent that ends again is given up.
-_STARTS = 3
 
 
 class Progress:
@@ -82,10 +80,8 @@ class _Session:
         self._progress = progress
         self._places = places(asked)
         self._choose(self._places.lacking)
-        self._rounds: list[Round] = []
+        self._resident: Resident | None = None
         self._facts: dict[str, bool | int | float | str] = {}
-        #: The round that is being performed.
-        self._begun = ""
         self.interrupted = False
 
     def _choose(self, lacking: Mapping[str, str], cache: Cache | None = None) -> None:
@@ -149,62 +145,43 @@ class _Session:
                 "file_limit_bytes": given.file_bytes,
             }
             try:
-                self._perform(given, platforms.Place(name=f"{name}-0", shared=str(shared)))
+                self._perform(given, platforms.Place(name=name, shared=str(shared)))
             except KeyboardInterrupt:
                 self.interrupted = True
 
     def _perform(self, given: Given, place: platforms.Place) -> None:
         """Perform rounds; an agent that ends, as one that had no memory left, is started again."""
         self._progress.stage(f"starting {self._asked.platform}")
-        began: float | None = None
-        for start in range(1, _STARTS + 1):
-            instance = platforms.start(self._asked.platform, place)
-            try:
-                self._facts |= {name: value for name, value, *_ in instance.facts}
-                there = client.Agent(instance.channel)
-                began = began or time.monotonic()
-                self._rounds_of(there, given, began)
-                return
-            except AgentError as error:
-                if start == _STARTS and not self._rounds:
-                    raise
-                self._lost(error)
-            finally:
-                instance.close()
+        one = self._resident = Resident(self._asked.platform, self._choice, place, given=given)
+        try:
+            one.enter()
+            if one.why is not None:
+                raise one.why
+            self._schedule.perform(self._turn, self._progress.ended, time.monotonic())
+        finally:
+            one.stop()
 
-    def _rounds_of(self, there: client.Agent, given: Given, began: float) -> None:
-        for done in probing.rounds(there, self._schedule, given, self._begins, began):
-            self._rounds.append(done)
-            self._begun = ""
-            self._progress.ended(done, self._schedule.seconds_left(time.monotonic() - began))
-
-    def _begins(self, probe: str) -> None:
-        self._begun = probe
-        self._progress.begins(probe)
-
-    def _lost(self, error: AgentError) -> None:
-        """Take note of a round that the agent has not survived."""
-        if not self._begun:
-            return
-        done = lost(Turn(self._begun, 0, 0.0), error)
-        self._schedule.ended(done)
-        self._rounds.append(done)
-        self._begun = ""
+    def _turn(self, turn: Turn) -> Round:
+        assert self._resident is not None
+        self._progress.begins(turn.probe)
+        return self._resident.perform(turn)
 
     def fingerprint(self) -> Fingerprint:
         """Put together what is known so far."""
+        rounds = [] if self._resident is None else self._resident.rounds
+        facts = {} if self._resident is None else self._resident.facts
         problems = list(self._schedule.problems)
-        if self._places.not_remote and any(done.probe == "file.remote" for done in self._rounds):
+        if self._places.not_remote and any(done.probe == "file.remote" for done in rounds):
             problems.append(Problem(probe="file.remote", why=self._places.not_remote))
         return assemble(
             self._choice,
-            self._rounds,
+            rounds,
             effort=self._asked.effort,
             platform=self._asked.platform,
             started=self._started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - self._began, 3),
             folder=self._places.directory,
-            facts=self._facts,
+            facts={**self._facts, **facts},
             problems=problems,
             user_predictions=self._asked.predictions,
         )

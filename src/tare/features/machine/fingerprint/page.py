@@ -1,54 +1,83 @@
-"""The page of a fingerprint: what a machine can do, as text, curves and tables."""
+"""The report of a fingerprint: what a machine can do, as text, curves and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from math import log
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from tare.experiment.findings.level_names import fact
 from tare.experiment.fingerprints.machine.document import Curve, Figure, Fingerprint
 from tare.features.machine.fingerprint import page_figures as charts
-from tare.features.machine.fingerprint import page_strides, phrases, summary
+from tare.features.machine.fingerprint import page_strides, summary
 from tare.features.machine.fingerprint.page_groups import (
+    LEADING,
     Group,
-    answer,
+    caches,
     group_of,
     groups_of,
-    lead,
     ordered,
 )
+from tare.features.machine.fingerprint.picture import CURVE as STAIRCASE
+from tare.features.machine.fingerprint.picture import staircase
 from tare.features.machine.fingerprint.summary import ratio
 from tare.features.machine.fingerprint.weights import Weights
 from tare.registry import Probe
-from tare.render import words
-from tare.render.charts.beside import Beside, beside
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Message, message
+from tare.results.report import Entry, Origin, Report, Section
 from tare.results.report import Figure as Chart
-from tare.results.report import Origin, Report, Section
-from tare.units import change, duration, quantity, significant
+from tare.units import duration, significant
 
 #: Rows of a table of figures that is shown as a whole: it is what the page is there for.
 _UNFOLDED = 48
-#: Rows of the chart of predictions; the tables have all.
-_MOST_ROWS = 60
+#: Rows of a table that has room for reasons.
+_MOST_WITH_REASONS = 12
+#: Labels of entries whose content a page shows as charts.
+_TERMINAL_ONLY = ("Memory", "Curves")
+#: Probes that could not be measured which are named in a terminal.
+_MOST_MISSING = 5
 
 
-def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) -> Report:
-    """Lay the page of a fingerprint out."""
-    drawn = charts.figures(fingerprint, probes)
-    groups = groups_of([*fingerprint.metrics, *fingerprint.curves])
-    sections = [_section(group, fingerprint, probes, drawn.get(group.anchor, ()))
-                for group in groups]  # fmt: skip
-    beside = _specification(fingerprint)
-    return Report(
-        name=text(
-            message("fingerprint of {cpu}", cpu=str(fingerprint.facts.get("cpu", "a machine")))
-        ),
-        question=message("What can this machine do?"),
-        answers=_headline(fingerprint),
+def make(
+    fingerprint: Fingerprint,
+    probes: Mapping[str, Probe],
+    command: str,
+    *,
+    named: bool = False,
+    paged: bool = True,
+    next: tuple[Message, ...] = (),
+) -> Report:
+    """Make the report of a fingerprint.
+
+    Parameters
+    ----------
+    fingerprint : Fingerprint
+    probes : mapping
+        Descriptions of the agent's probes by name.
+    command : str
+        To type for the same again.
+    named : bool
+        Whether probes were requested by name, so that each of their figures is in the table.
+    paged : bool
+        Whether to draw the curves and give the reasons of all figures, which a page has.
+    next : tuple of Message
+        Commands to type.
+    """
+    metrics = ordered(fingerprint)
+    if not named:
+        metrics = {name: metrics[name] for name in LEADING if name in metrics} or metrics
+    reasons = named and len(metrics) <= _MOST_WITH_REASONS
+    return report_of(
+        fingerprint,
+        command,
+        [(one.probe, one.why) for one in fingerprint.problems],
+        name=message("fingerprint of {cpu}", cpu=str(fingerprint.facts.get("cpu", "a machine"))),
+        question="What can this machine do?",
+        entries=tuple(_entries(fingerprint)),
+        next=next,
         strip=strip(
             fingerprint,
             fingerprint.metrics.values(),
@@ -57,32 +86,81 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
             ("measured on", fingerprint.platform),
             ("kernel", str(fingerprint.facts.get("kernel", "unknown"))),
         ),
-        sections=(*([beside] if beside else []), *sections),
-        doubts=tuple(
-            message("{probe}: {why}", probe=p.probe, why=p.why) for p in fingerprint.problems
-        ),
+        further=(_table("Figures", metrics, reasons=reasons),) if metrics else (),
+        sections=tuple(_sections(fingerprint, probes)) if paged else (),
         machine=(facts_table(fingerprint),) if fingerprint.facts else (),
-        origin=Origin(
-            commands=(command,),
-            digests=(("agent", fingerprint.agent),),
-            versions=(fingerprint.tare,),
-        ),
-        doubtful="Not measured here",
-        calm=sentence(message(phrases.PAGE_COMPLETE)),
-        rest=f"{command} --json -",
-        badges=False,
         unfolded=_UNFOLDED,
     )
 
 
-def _headline(fingerprint: Fingerprint) -> tuple[Message, ...]:
-    first, clock = lead(fingerprint.metrics), summary.clock(fingerprint)
-    return (
-        *([first] if first else []),
-        summary.machine(fingerprint),
-        *([clock] if clock else []),
-        *summary.trust(fingerprint),
+def report_of(
+    found: Fingerprint | Weights,
+    command: str,
+    problems: Sequence[tuple[str, str]],
+    *,
+    name: Message,
+    entries: tuple[Entry, ...],
+    **parts: Any,
+) -> Report:
+    """Make a report of its own parts and of those that every fingerprint has.
+
+    ``problems``: what could not be measured, and why.
+    """
+    return Report(
+        tare=found.tare,
+        command="fingerprint",
+        # What scripts, and a comparison with a later one, read.
+        figures={k: v for k, v in msgspec.structs.asdict(found).items() if k != "tare"},
+        name=text(name),
+        answers=tuple(one.said for one in entries if one.label not in _TERMINAL_ONLY),
+        entries=(*entries, *_missing(problems)),
+        doubts=tuple(_problem(one) for one in problems),
+        origin=Origin(
+            commands=(command,), digests=(("agent", found.agent),), versions=(found.tare,)
+        ),
+        doubtful="Not measured here",
+        calm=sentence(message("everything requested was measured")),
+        rest=f"{command} --json -",
+        badges=False,
+        **parts,
     )
+
+
+def _entries(fingerprint: Fingerprint) -> Iterator[Entry]:
+    yield Entry("Machine", summary.machine(fingerprint), "strong")
+    said = (summary.clock(fingerprint), summary.predicted(fingerprint))
+    for one in (*said, *summary.trust(fingerprint)):
+        if one is not None:
+            yield Entry("", one)
+    if drawn := staircase(fingerprint):
+        yield Entry(
+            "Memory", message("time of a load, by the size of the memory it is from"), picture=drawn
+        )
+    if curves := [name for name in fingerprint.curves if name != STAIRCASE]:
+        yield Entry(
+            "Curves",
+            message("{names | join(', ')}   (--report FILE.html shows them)", names=curves),
+            "quiet",
+        )
+
+
+def _problem(one: tuple[str, str]) -> Message:
+    return message("{probe}: {why}", probe=one[0], why=one[1])
+
+
+def _missing(problems: Sequence[tuple[str, str]]) -> Iterator[Entry]:
+    for one in problems[:_MOST_MISSING]:
+        yield Entry("Missing", _problem(one))
+    if len(problems) > _MOST_MISSING:
+        more = message("{n} more (--json has all)", n=len(problems) - _MOST_MISSING)
+        yield Entry("Missing", more)
+
+
+def _sections(fingerprint: Fingerprint, probes: Mapping[str, Probe]) -> Iterator[Section]:
+    """Yield the figures and curves by group."""
+    drawn = charts.figures(fingerprint, probes)
+    for group in groups_of([*fingerprint.metrics, *fingerprint.curves]):
+        yield _section(group, fingerprint, probes, drawn.get(group.anchor, ()))
 
 
 def strip(
@@ -100,52 +178,6 @@ def strip(
     return tuple(known)
 
 
-def _specification(fingerprint: Fingerprint) -> Section | None:
-    """Compare with the hardware's specification, where it says anything."""
-    figures = _predictions(fingerprint)
-    near = summary.predicted(fingerprint)
-    if not figures or near is None:
-        return None
-    finding = Finding(
-        name="specification",
-        closed=False,
-        question=message("How far is it from its specification?"),
-        answer=near,
-        verdict="none",
-        basis=text(message("reasons for differences, where known, are in the tables below")),
-    )
-    return Section(finding, figures)
-
-
-def _predictions(fingerprint: Fingerprint) -> tuple[Chart, ...]:
-    """Draw every figure relative to its prediction."""
-    known = {n: (f, r) for n, f in ordered(fingerprint).items() if (r := ratio(f)) is not None}
-    if not known:
-        return ()
-    shown = dict(list(known.items())[:_MOST_ROWS])
-    rows = [
-        Beside(
-            name=name,
-            ratio=r,
-            low=None if f.ci is None or f.ci[0] <= 0 else f.ci[0] / (f.predicted or 1.0),
-            high=None if f.ci is None or f.ci[0] <= 0 else f.ci[1] / (f.predicted or 1.0),
-            measured=words.shown(f.amount),
-            predicted=quantity(f.predicted, f.unit),
-        )
-        for name, (f, r) in shown.items()
-    ]
-    far = sorted(known.items(), key=lambda one: -abs(log(one[1][1])))[:3]
-    told = message(
-        "each figure relative to its prediction, with its interval. Circles in the band: "
-        "within 25 %. Triangles: beyond it. Furthest: {far | listing}{% if more %}. {more} "
-        "more are in the tables{% endif %}",
-        far=[message("{metric} {ratio}", metric=n, ratio=change(r)) for n, (_, r) in far],
-        more=len(known) - len(shown),
-    )
-    chart: Any = beside(rows)
-    return (Chart("predictions", "Measured vs. predicted", chart, sentence(told)),)
-
-
 def _section(
     group: Group,
     fingerprint: Fingerprint,
@@ -155,7 +187,7 @@ def _section(
     metrics = {n: f for n, f in ordered(fingerprint).items() if group_of(n) == group}
     curves = [n for n in fingerprint.curves if group_of(n) == group]
     tables = (
-        _table(metrics) if metrics else None,
+        _table("Every figure", metrics) if metrics else None,
         _by_cpu({n: fingerprint.curves[n] for n in curves}),
         *(page_strides.tables(fingerprint) if group.anchor == "memory" else ()),
         _meanings([*metrics, *curves], probes),
@@ -163,7 +195,14 @@ def _section(
     finding = Finding(
         name=group.anchor,
         question=group.question,
-        answer=answer(group, metrics, len(curves)),
+        answer=message(
+            "{% if figures %}{figures | counted('figure')}{% if curves %}, {% endif %}"
+            "{% endif %}{% if curves %}{curves | counted('curve')}{% endif %}{% if caches %}"
+            ". Caches, by the curve: {caches | join(', ')}{% endif %}",
+            figures=len(metrics),
+            curves=len(curves),
+            caches=caches(metrics),
+        ),
         verdict="none",
         basis=text(message("median over rounds, 95 % interval")) if metrics else None,
         tables=tuple(filter(None, tables)),
@@ -171,29 +210,44 @@ def _section(
     return Section(finding, drawn)
 
 
-def _table(metrics: Mapping[str, Figure]) -> Table:
-    """Every figure, with what it was expected to be and why it is not."""
-    rows = (
-        (
-            name,
-            f.amount,
-            None if f.sd is None else Amount(f.sd, f.unit),
-            f.n,
-            f.cycles,
-            None if f.predicted is None else Amount(f.predicted, f.unit),
-            None if (r := ratio(f)) is None else f"× {significant(r)}",
-            f.why,
-        )
+def _table(title: str, metrics: Mapping[str, Figure], *, reasons: bool | None = None) -> Table:
+    """Lay out figures with their predictions.
+
+    Parameters
+    ----------
+    title : str
+    metrics : mapping
+        Figure by name.
+    reasons : bool or None
+        Whether the columns end with reasons; None: it has all columns that there are.
+    """
+    every = reasons is None
+    columns = (
+        Column(key="figure", title="figure"),
+        Column(key="value [95 %]", title="value [95 %]"),
+        *([Column(key="sd", title="SD over rounds")] if every else ()),
+        Column(key="rounds", title="rounds" if every else "n"),
+        *([Column(key="cycles", title="cycles", unit="1")] if every else ()),
+        Column(key="predicted", title="predicted"),
+        Column(key="relative", title="ratio"),
+        *([Column(key="why", title="why")] if every or reasons else ()),
+    )
+    rows = tuple(
+        {
+            "figure": name,
+            "value [95 %]": f.amount,
+            "sd": None if f.sd is None else Amount(f.sd, f.unit),
+            "rounds": f.n,
+            "cycles": f.cycles,
+            "predicted": None if f.predicted is None else Amount(f.predicted, f.unit),
+            "relative": None if (r := ratio(f)) is None else f"× {significant(r)}",
+            # Where there are many rows, a terminal shows those that differ most.
+            "ratio": r,
+            "why": f.why,
+        }
         for name, f in metrics.items()
     )
-    of_prediction = Column(key="ratio", title="ratio", unit="1")
-    deviation = Column(key="sd", title="SD over rounds")
-    counted = Column(key="cycles", title="cycles", unit="1")
-    return Table.of(
-        "Every figure",
-        ("figure", "value [95 %]", deviation, "rounds", counted, "predicted", of_prediction, "why"),
-        rows,
-    )
+    return Table(title=title, columns=columns, rows=rows)
 
 
 def _by_cpu(curves: Mapping[str, Curve]) -> Table | None:

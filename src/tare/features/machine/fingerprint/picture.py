@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tare.experiment.fingerprints.machine.document import Fingerprint
-from tare.features.machine.fingerprint import phrases
-from tare.features.machine.fingerprint.page_groups import caches_found
+from tare.features.machine.fingerprint.page_groups import caches, caches_found
 from tare.render.text_plot import Axis, TextPlot
-from tare.render.words import sentence, text
-from tare.results.message import Amount, message
+from tare.render.words import text
+from tare.results.message import message
 from tare.units import quantity
 
 CURVE = "memory.latency"
@@ -18,39 +17,23 @@ _WIDTH, _HEIGHT = 64, 6
 _FEWEST = 8
 
 
-def staircase(found: Fingerprint) -> list[str]:
-    """Draw the curve of memory latency; nothing where there is none.
-
-    Parameters
-    ----------
-    found : Fingerprint
-
-    Returns
-    -------
-    list of str
-        Lines. Of several kinds of pages the smallest are drawn, that most programs use.
-    """
+def staircase(found: Fingerprint) -> tuple[str, ...]:
+    """Draw the curve of memory latency, of the smallest pages; nothing where there is none."""
     points = _points(found)
     if len(points) < _FEWEST:
-        return []
+        return ()
     sizes, times = (min(points), max(points)), (min(points.values()), max(points.values()))
     if sizes[0] == sizes[1] or times[0] == times[1]:
-        return []
+        return ()
     plot = TextPlot(Axis(*sizes, logarithmic=True), Axis(*times, logarithmic=True), _WIDTH, _HEIGHT)
-    caches = caches_found(found.metrics)
-    for bytes_ in caches.values():
+    for bytes_ in caches_found(found.metrics).values():
         plot.upright(bytes_, "┊")
     for bytes_, nanoseconds in points.items():
         plot.mark(bytes_, nanoseconds, "•")
-    lines = ["", sentence(message("time of a load, by the size of the memory it is from"))]
-    lines += plot.lines(lambda x: quantity(x, "bytes"), lambda y: quantity(y, "ns"))
-    told = [
-        message(phrases.STAIRCASE_CACHE, name=name.upper(), size=Amount(bytes_, "bytes"))
-        for name, bytes_ in caches.items()
-    ]
-    if told:
+    lines = plot.lines(lambda x: quantity(x, "bytes"), lambda y: quantity(y, "ns"))
+    if told := caches(found.metrics):
         lines.append(" " * 11 + text(message("┊ caches found: {caches | join(', ')}", caches=told)))
-    return lines
+    return tuple(lines)
 
 
 def _points(found: Fingerprint) -> Mapping[int, float]:

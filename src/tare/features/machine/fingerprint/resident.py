@@ -1,10 +1,12 @@
-"""One platform of several: its starts, its resident instance, and what was measured in it."""
+"""An instance of a platform that stays while rounds are performed in it, and is started again."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from tare import platforms
 from tare.agent import client
@@ -21,7 +23,7 @@ _STARTS = 3
 
 @dataclass
 class Resident:
-    """A platform that is being weighed.
+    """A platform that is being measured.
 
     Attributes
     ----------
@@ -29,20 +31,16 @@ class Resident:
         Layers, outside-in.
     choice : Choice
         Its probes, and what was left out.
-    name, shared : str
-        Its instances are called NAME-NUMBER and see this directory,
-    folder : Path
-        which lies in this one.
-    layers : Path
-        Where their layers make files.
+    place : Place
+        What its instances are given; each has its number after the name.
+    folder : Path or None
+        Directory whose disk it uses.
     """
 
     stack: str
     choice: Choice
-    name: str
-    shared: str
-    folder: Path
-    layers: Path
+    place: platforms.Place
+    folder: Path | None = None
     given: Given = field(default_factory=Given)
     #: Nanoseconds, in order of time; the first is cold.
     starts: list[int] = field(default_factory=list)
@@ -55,7 +53,10 @@ class Resident:
     why: TareError | None = None
     _instance: platforms.Instance | None = None
     _agent: client.Agent | None = None
+    _name: str = ""
     _started: int = 0
+    #: Starts after the agent ended.
+    _again: int = 0
 
     @property
     def lives(self) -> bool:
@@ -77,20 +78,13 @@ class Resident:
             self._start()
         except TareError as error:
             self.why = error
-        self.weigh()
 
     def _start(self) -> None:
-        place = platforms.Place(
-            name=f"{self.name}-{self._started}",
-            shared=self.shared,
-            folder=str(self.layers),
-            writable=True,
-        )
+        self._name = f"{self.place.name}-{self._started}"
         self._started += 1
-        instance = platforms.start(self.stack, place)
+        instance = platforms.start(self.stack, msgspec.structs.replace(self.place, name=self._name))
         self.starts.append(instance.start_ns)
         self._instance = instance
-        self._place = place
         self.facts |= {name: value for name, value, *_ in instance.facts}
         self._agent = client.Agent(instance.channel)
 
@@ -105,14 +99,14 @@ class Resident:
     def weigh(self) -> None:
         """Look what it holds on the host."""
         if self._instance is not None:
-            found = processes.weight(self._place.name)
+            found = processes.weight(self._name)
             if found is not None:
                 self.weights.append((time.monotonic_ns(), found))
 
     @property
     def inside(self) -> str:
         """The shared directory, as seen from inside."""
-        return self._instance.shared if self._instance is not None else self.shared
+        return self._instance.shared if self._instance is not None else self.place.shared
 
     def perform(self, turn: Turn) -> Round:
         """Perform a round; an agent that ends is started again, some times."""
@@ -130,14 +124,9 @@ class Resident:
 
     def _lost(self, turn: Turn, error: AgentError) -> Round:
         """Take note of a round that the agent has not survived, and start another."""
+        was_running = self._instance is not None
         self.stop()
-        if len(self.weights) and self.why is None and self._again < _STARTS:
+        if was_running and self._again < _STARTS:
             self._again += 1
             self.enter()
         return lost(turn, error)
-
-    #: Starts after the agent ended.
-    _again: int = 0
-    _place: platforms.Place = field(
-        default_factory=lambda: platforms.Place(name="tare-000000-0", shared="")
-    )

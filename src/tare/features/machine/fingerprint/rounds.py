@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tare.agent import record
 from tare.errors import AgentError
@@ -91,6 +92,28 @@ class Rounds:
         self._failures: dict[str, int] = defaultdict(int)
         self._values: dict[str, dict[tuple[str, tuple[int, ...]], list[float]]] = defaultdict(dict)
         self.problems: list[Problem] = []
+
+    def perform(
+        self,
+        perform: Callable[[Turn], Round],
+        ended: Callable[[Round, float], None],
+        began: float,
+    ) -> None:
+        """Perform rounds until it is enough, or the time is over.
+
+        Parameters
+        ----------
+        perform : callable
+            Performs a round.
+        ended : callable
+            Is told of each round, and how many seconds are left.
+        began : float
+            When the time began, by the monotonic clock.
+        """
+        while (turn := self.next(time.monotonic() - began)) is not None:
+            done = perform(turn)
+            self.ended(done)
+            ended(done, self.seconds_left(time.monotonic() - began))
 
     def next(self, elapsed_s: float) -> Turn | None:
         """Return the next round; None: it is over."""

@@ -28,7 +28,7 @@ from tare.features.machine.fingerprint.rounds import Rounds
 from tare.features.machine.fingerprint.weighing import weighed
 from tare.features.machine.fingerprint.weights import Weights
 from tare.host import lease
-from tare.platforms import session_folder
+from tare.platforms import Place, session_folder
 from tare.render.words import text
 from tare.results.message import message
 
@@ -107,10 +107,13 @@ class _Session:
                 choice.problems,
                 (trial_probe.NAME, *words) if words else (),
             ),
-            name=f"{self._name}-{number}",
-            shared=str(self._folder / self._name / "shared"),
+            place=Place(
+                name=f"{self._name}-{number}",
+                shared=str(self._folder / self._name / "shared"),
+                folder=str(session_folder.MEMORY / self._name),
+                writable=True,
+            ),
             folder=self._folder,
-            layers=session_folder.MEMORY / self._name,
         )
 
     def _lacking(self, stack: str) -> dict[str, str]:
@@ -167,6 +170,7 @@ class _Session:
             if one.lives:
                 self._progress.stage(f"starting {one.stack}, the last time")
                 one.enter()
+                one.weigh()
                 one.given = Given(
                     effort=self._asked.effort,
                     directory=one.inside,
@@ -189,10 +193,7 @@ class _Session:
             pairs, asked.effort, self._budget_s, asked.seed, asked.precision, asked.soon
         )
         try:
-            while (turn := schedule.next(time.monotonic() - began)) is not None:
-                done = self._turn(turn)
-                schedule.ended(done)
-                self._progress.ended(done, schedule.seconds_left(time.monotonic() - began))
+            schedule.perform(self._turn, self._progress.ended, began)
         finally:
             self._untold(schedule.problems)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from tare.features.machine.fingerprint import (
     expected_kernel,
@@ -16,12 +17,12 @@ from tare.features.machine.fingerprint import (
     expected_sharing,
     expected_tasks,
 )
-from tare.features.machine.fingerprint.expectation import Machine, Prediction
+from tare.features.machine.fingerprint.expectation import Machine, Prediction, UnknownError
 from tare.host.hardware import Hardware
 
 __all__ = ["Prediction", "predict"]
 
-_Rule = Callable[[Machine, re.Match[str]], Prediction | None]
+_Rule = Callable[[Machine, re.Match[str]], Prediction]
 
 #: Names of metrics, whole, and what expects something of them; the first that fits.
 _RULES: tuple[tuple[str, _Rule], ...] = (
@@ -59,5 +60,7 @@ def _predicted(machine: Machine, name: str) -> Prediction | None:
     for pattern, rule in _RULES:
         found = re.fullmatch(pattern, name)
         if found is not None:
-            return rule(machine, found)
+            with suppress(UnknownError):
+                return rule(machine, found)
+            return None
     return None

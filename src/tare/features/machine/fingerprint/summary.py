@@ -6,20 +6,16 @@ from collections import Counter
 from statistics import median
 
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
-from tare.features.machine.fingerprint import phrases
 from tare.features.machine.fingerprint.weights import Weighed
-from tare.render.charts.beside import NEAR
 from tare.results.message import Amount, Message, message
 
-_PLATFORM_TEXTS = {
-    "first_start_of": "first start {own} ({other} on {first})",
-    "later_starts_of": "later starts {own} ({other} on {first})",
-}
 _MACHINE_TEXTS = {
     "others": "other programs took {share} of the CPU time",
     "host": "the host took {share} of the CPU time",
 }
 
+#: Largest factor between a figure and its prediction at which it counts as near.
+NEAR = 1.25
 #: Figures of CPU time that the machine lost, and who took it.
 _TAKEN = {"noise.lost": "others", "steal.share": "host"}
 #: Figures that are named of a platform.
@@ -94,11 +90,8 @@ def predicted(found: Fingerprint) -> Message | None:
     if not ratios:
         return None
     return message(
-        "{% if without %}of {(of + without) | counted('figure')} {of} have a prediction; "
-        "{% if near < of %}{of - near} of these are{% elif of == 1 %}it is{% else %}all of "
-        "these are{% endif %}{% elif near < of %}{of - near} of {of | counted('figure')} are"
-        "{% else %}all {of | counted('figure')} are{% endif %} {% if near < of %}off by more "
-        "than 25 %: use the measured values{% else %}within 25 % of it{% endif %}",
+        "within 25 % of the prediction: {near} of {of | counted('figure')}{% if without %}; "
+        "{without} without a prediction{% endif %}",
         near=sum(1 / NEAR <= r <= NEAR for r in ratios),
         of=len(ratios),
         without=len(found.metrics) - len(ratios),
@@ -128,7 +121,11 @@ def versus(one: Weighed, first: str) -> Message:
             platform=one.platform,
         )
     if not one.costs:
-        return message(phrases.PLATFORM_UNKNOWN, platform=one.platform, why=one.why)
+        return message(
+            "{platform} was not measured{% if why %}: {why}{% endif %}",
+            platform=one.platform,
+            why=one.why,
+        )
     counts = Counter(cost.verdict for cost in one.costs)
     slower = sorted((c for c in one.costs if c.verdict == "costs"), key=lambda c: -c.ratio)
     return message(
@@ -148,26 +145,4 @@ def versus(one: Weighed, first: str) -> Message:
         faster=counts["saves"],
         same=counts["same"],
         inconclusive=counts["inconclusive"],
-    )
-
-
-def apart(one: Weighed, first: Weighed) -> Message | None:
-    """Say how long a platform takes to start, which no figure counts; None: not known."""
-    if one.starting is None or first.starting is None or one.emulated:
-        return None
-    pairs = {
-        "first_start_of": (one.starting.cold, first.starting.cold),
-        "later_starts_of": (one.starting.warm, first.starting.warm),
-    }
-    parts = [
-        message(
-            _PLATFORM_TEXTS[name],
-            own=Amount(own.value, own.unit),
-            other=Amount(other.value, other.unit),
-            first=first.platform,
-        )
-        for name, (own, other) in pairs.items()
-    ]
-    return message(
-        "{platform}, counted apart: {parts | join('; ')}", platform=one.platform, parts=parts
     )

@@ -1,15 +1,10 @@
-"""What several platforms weigh, beside the first of them: the file, and how its parts are told."""
+"""Fingerprints of several platforms, and the overhead of each vs. the first."""
 
 from __future__ import annotations
 
 import msgspec
 
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint, Problem
-
-#: Version of the file; one of another version is refused.
-VERSION = 2
-#: Tells it from the file of one platform.
-KIND = "weights"
 
 
 class Starting(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +60,6 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
 class Weights(msgspec.Struct, frozen=True, kw_only=True):
     """What platforms weigh on a machine."""
 
-    version: int = VERSION
-    kind: str = KIND
     tare: str
     agent: str
     started: str

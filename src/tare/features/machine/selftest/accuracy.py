@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any, Literal
 
-from tare.errors import PlatformError
+import msgspec
+
+from tare.errors import PlatformError, StoreError
 from tare.experiment import machine_facts, pipeline, session, store
 from tare.experiment.catalogue import catalogue
 from tare.experiment.pipeline import Prepared
 from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
 from tare.features.machine.selftest import phrases
-from tare.features.machine.selftest.document import Accuracy, Unchecked, now
 from tare.features.machine.selftest.errors import errors
-from tare.features.machine.selftest.lines import lines
+from tare.features.machine.selftest.lines import Line, lines
 from tare.features.machine.selftest.programs import BY_NAME, PROGRAMS, worthwhile
+from tare.host.state import Fact
 from tare.results.columns import Columns
-from tare.results.message import Message, message
+from tare.results.message import Message, Said, message
 
 _MISSING_TEXTS = {
     "perf_cpu": "the kernel does not let tare watch the CPUs",
@@ -30,6 +33,101 @@ _MISSING_TEXTS = {
 _MAY_BE_MISSING = ("perf_cpu", "perf_task", "cgroup")
 #: The source with which another is not tried: agents watch their children where CPUs cannot be.
 _INSTEAD_OF = {"perf_task": "perf_cpu"}
+#: Metrics of the figures that stand for all, by the name that they have in facts.
+_HEAD = {"wall": "wall_ns", "cpu": "cpu_ns", "memory": "memory_bytes"}
+
+
+class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """Every figure beside the truth."""
+
+    date: str
+    boot_id: str | None
+    platforms: tuple[str, ...]
+    workers: tuple[int, ...]
+    trials: int
+    seconds: float
+    #: ``finished``, or ``budget``.
+    ended: str
+    lines: tuple[Line, ...]
+    notes: tuple[Said, ...] = ()
+    #: Of so many programs in a place, by degree of parallelism, so many were never measured.
+    cells: int = 0
+    unmeasured: int = 0
+
+    @property
+    def judged(self) -> tuple[Line, ...]:
+        """What tare uses, and of which something is promised."""
+        return tuple(one for one in self.lines if one.used and one.verdict != "none")
+
+    @property
+    def off(self) -> tuple[Line, ...]:
+        """What tare uses, and what is not as promised."""
+        return tuple(one for one in self.judged if one.verdict == "no")
+
+    @property
+    def open(self) -> tuple[Line, ...]:
+        """What tare uses, and what is inconclusive."""
+        return tuple(one for one in self.judged if one.verdict == "inconclusive")
+
+    @property
+    def few(self) -> int:
+        """The least number of trials that a figure rests on, where too few for an interval."""
+        timed = (one for one in self.judged if one.promised != (0.0, 0.0))
+        return min((one.n for one in timed if one.low is None), default=0)
+
+    @property
+    def verdict(self) -> Literal["yes", "no", "inconclusive"]:
+        """Whether all that is used is as specified."""
+        if self.off:
+            return "no"
+        doubtful = self.open or self.few or self.unmeasured or not self.judged
+        return "inconclusive" if doubtful else "yes"
+
+    @property
+    def doubtful_unused(self) -> tuple[Line, ...]:
+        """What is off or inconclusive, but where something better is used."""
+        return tuple(o for o in self.lines if o.verdict in ("no", "inconclusive") and not o.used)
+
+    def head(self) -> dict[str, Line]:
+        """Return the lines that stand for all: of the program that is off most, as in the table.
+
+        On the first platform that has any, with the fewest workers.
+        """
+        found = {}
+        for name, metric in _HEAD.items():
+            some = [one for one in self.lines if one.metric == metric and one.used]
+            if some:
+                first = min(map(self._place, some))
+                there = (one for one in some if self._place(one) == first)
+                found[name] = max(there, key=lambda one: one.badness)
+        return found
+
+    def _place(self, line: Line) -> tuple[int, int]:
+        """Where a line stands among platforms and workers."""
+        return self.platforms.index(line.platform), line.workers
+
+    def facts(self) -> list[Fact]:
+        """Return what later sessions store of it.
+
+        Raises
+        ------
+        StoreError
+            If it has none of the figures that stand for all.
+        """
+        if not self.head():
+            raise StoreError("too little was measured", "tare selftest")
+        facts = [
+            Fact(name="selftest_date", value=self.date),
+            Fact(name="selftest_verdict", value=self.verdict),
+            Fact(name="selftest_platform", value=self.platforms[0]),
+        ]
+        for name, line in self.head().items():
+            stem = f"selftest_{name}_error"
+            unit: Any = line.unit
+            facts.append(Fact(name=f"{stem}_{unit}", value=line.median, unit=unit))
+            if line.half is not None:
+                facts.append(Fact(name=f"{stem}_within_{unit}", value=line.half, unit=unit))
+        return facts
 
 
 def prepare(experiment: Experiment) -> Prepared:
@@ -74,7 +172,7 @@ def measure(
     found = errors(results, folder)
     unmeasured = _unmeasured(found, prepared)
     return Accuracy(
-        date=now(),
+        date=machine_facts.now(),
         boot_id=machine_facts.boot_id(),
         platforms=tuple(str(p) for p in prepared.experiment.factors["platform"]),
         workers=tuple(int(w) for w in prepared.experiment.factors["workers"]),
@@ -82,8 +180,8 @@ def measure(
         seconds=time.monotonic() - began,
         ended=ended,
         lines=lines(found),
-        unchecked=tuple(_unchecked(found, prepared)),
         notes=(
+            *_unchecked(found, prepared),
             *results.notes,
             *_failures(results),
             *_cut_short(ended, prepared, results),
@@ -138,7 +236,7 @@ def _cut_short(ended: str, prepared: Prepared, results: Results) -> list[Message
     ]
 
 
-def _unchecked(found: Columns, prepared: Prepared) -> list[Unchecked]:
+def _unchecked(found: Columns, prepared: Prepared) -> list[Message]:
     """Name the sources that a metric has, but not on every platform here."""
     known = catalogue().metrics
     # A program that had no trial says nothing of what there is.
@@ -157,5 +255,13 @@ def _unchecked(found: Columns, prepared: Prepared) -> list[Unchecked]:
                     missing.setdefault(where, []).append(m)
         why = message(_MISSING_TEXTS[source])
         for where, some in missing.items():
-            told.append(Unchecked(source=source, metrics=tuple(some), platforms=where, why=why))
+            told.append(
+                message(
+                    "Not checked: {source} ({metrics | listing}) on {platforms | listing}; {why}",
+                    source=source,
+                    metrics=[*some],
+                    platforms=[*where],
+                    why=why,
+                )
+            )
     return told

@@ -10,17 +10,11 @@ import typer
 from tare.cli import console, options, quantities
 from tare.cli.command_line import folder_in_memory
 from tare.errors import ExperimentError, InterruptError, StoreError
-from tare.render.words import text
-from tare.results.message import message
+from tare.results.report import Report
 
 if TYPE_CHECKING:
-    from tare.features.machine.selftest.document import Accuracy, Document, FalseAlarms
-
-_NEXT_TEXTS = {
-    "alarms": "tare selftest --false-alarms   (how often a program differs from itself)",
-    "more": "tare selftest --false-alarms --budget '10 min'   (a closer bound)",
-    "accuracy": "tare selftest   (errors of its figures)",
-}
+    from tare.features.machine.selftest.accuracy import Accuracy
+    from tare.features.machine.selftest.control import FalseAlarms
 
 #: Trials of each program in each place: enough for an interval, and within the budget where
 #: there is a container engine too.
@@ -71,14 +65,14 @@ def selftest(
     as_root: options.AsRoot = False,
     store: options.Store = True,
     json: options.Json = None,
-) -> int:
+) -> Report:
     """Check tare's figures against programs of known cost.
 
     On every platform that works here. Exit code 0: within the specified errors; 1: not.
 
         tare selftest
     """
-    from tare.features.machine.selftest.document import document
+    from tare.features.machine.selftest import report
 
     console.check_writable(json)
     if false_alarms and (workers, trials, image, as_root) != (None, None, None, False):
@@ -87,17 +81,12 @@ def selftest(
             "tare selftest --false-alarms --budget '5 min'",
         )
     seed = secrets.randbits(48) if seed is None else seed
-    found_alarms: FalseAlarms | None = None
-    accuracy: Accuracy | None = None
+    found: Accuracy | FalseAlarms
     try:
         if false_alarms:
-            found_alarms = _control(
-                platform,
-                ALARMS_BUDGET if budget is None else budget,
-                seed,
-            )
+            found = _control(platform, ALARMS_BUDGET if budget is None else budget, seed)
         else:
-            accuracy = _accuracy(
+            found = _accuracy(
                 platform,
                 _degrees(workers),
                 TRIALS if trials is None else trials,
@@ -108,19 +97,12 @@ def selftest(
             )
     except KeyboardInterrupt as error:
         raise InterruptError("interrupted; nothing was kept", "tare selftest") from error
-    found = document(accuracy, found_alarms, seed)
     if store:
-        _keep(found)
-    if json is not None:
-        from tare.render import data
-
-        console.write_json(data.builtins(found), json)
-    if json != "-":
-        _show(accuracy, found_alarms)
-    fine = (accuracy is None or not accuracy.off) and (
-        found_alarms is None or found_alarms.consistent
-    )
-    return 0 if fine else 1
+        try:
+            report.keep(found)
+        except StoreError as error:
+            console.err.print(f"Note: not kept for later results: {error.message}")
+    return report.make(found, seed)
 
 
 def _accuracy(
@@ -137,7 +119,7 @@ def _accuracy(
     from tare import platforms as stacks
     from tare.features.machine.selftest import accuracy
     from tare.features.machine.selftest.programs import degrees, experiment
-    from tare.features.machine.selftest.screen import Progress
+    from tare.features.machine.selftest.progress import Progress
 
     asked = experiment(
         platforms or stacks.offered(),
@@ -184,24 +166,3 @@ def _degrees(text: str | None) -> tuple[int, ...] | None:
             "--workers 1,2,4",
         )
     return found
-
-
-def _keep(found: Document) -> None:
-    from tare.features.machine.selftest.document import keep
-
-    try:
-        keep(found)
-    except StoreError as error:
-        console.err.print(f"Note: not kept for later results: {error.message}")
-
-
-def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None) -> None:
-    from tare.features.machine.selftest import screen
-
-    if accuracy is not None:
-        screen.show(accuracy)
-    if alarms is not None:
-        screen.show_alarms(alarms)
-    which = "alarms" if alarms is None else "accuracy" if alarms.close else "more"
-    hint = f"Next     {text(message(_NEXT_TEXTS[which]))}"
-    console.out.print(hint, style="dim", soft_wrap=True)

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import msgspec
 from scipy import stats
 
 from tare.errors import TrialError
 from tare.experiment import machine_facts, pipeline, session
 from tare.experiment.specification import Cell, Experiment, Stopping
-from tare.features.machine.selftest.document import FalseAlarms, now
+from tare.host.state import Fact
 from tare.render.vocabulary import TIMES
 from tare.results.message import Message
 from tare.results.verdict import Verdict
@@ -29,6 +30,44 @@ CLAIMED, RARE = 0.05, 0.025
 EACH_S = 2.0
 #: About 3 ms of work.
 STEPS = 1_000_000
+#: How the names of facts of false alarms begin.
+ALARM_FACTS = "selftest_false_alarms"
+#: Three times what is claimed: 2 alarms of 40, or none of 19.
+_NEAR = 0.15
+
+
+class FalseAlarms(msgspec.Struct, frozen=True, kw_only=True):
+    """Comparisons of a program with itself."""
+
+    date: str
+    boot_id: str | None
+    platform: str
+    comparisons: int
+    alarms: int
+    #: So many, or more, are too many for a rate of 5 %.
+    limit: int
+    #: The true rate is below this, 95 % sure (exact, one-sided).
+    rate_below: float
+    verdicts: dict[str, int]
+    pairs: int
+    seconds: float
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the alarms may come from a rate of 5 %."""
+        return self.alarms < self.limit
+
+    @property
+    def close(self) -> bool:
+        """Whether there are enough comparisons to say that the rate is near what is claimed."""
+        return self.rate_below <= _NEAR
+
+    def facts(self) -> list[Fact]:
+        """Return what later sessions store of it."""
+        return [
+            Fact(name=f"{ALARM_FACTS}_date", value=self.date),
+            Fact(name=ALARM_FACTS, value=f"{self.alarms} of {self.comparisons}"),
+        ]
 
 
 def measure(
@@ -71,7 +110,7 @@ def measure(
         pairs += n
         done += 1
     return FalseAlarms(
-        date=now(),
+        date=machine_facts.now(),
         boot_id=machine_facts.boot_id(),
         platform=platform,
         comparisons=done,

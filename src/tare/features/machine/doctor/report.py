@@ -1,26 +1,23 @@
-"""What ``tare doctor`` prints: the answer, what fails with its reasons, the rest by name."""
+"""Makes the report of ``tare doctor``: the answer, failed checks with reasons, others by name."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.padding import Padding
-from rich.text import Text
-
-from tare.cli import console
+import tare
 from tare.features.machine.doctor.checks import units
-from tare.features.machine.doctor.examination import Report
+from tare.features.machine.doctor.examination import Examination
 from tare.host.check import Diagnosis, Purpose, Verdict
 from tare.host.settings import restore
 from tare.render.vocabulary import CHECKS
-from tare.render.words import text
 from tare.results.message import Atom, Message, message
+from tare.results.report import Emphasis, Entry, Origin, Report
 
+_REPORT_CHECK = "{titles | join(', ')}{% if value %}: {value}{% endif %}"
 _PURPOSE_TEXTS = {
     "times": "wall times of milliseconds",
     "speed": "comparing CPU speeds",
@@ -32,65 +29,79 @@ _PURPOSE_TEXTS = {
     "strangers": "untrusted programs",
 }
 
-#: Style of each verdict, in the order of printing.
-STYLES: dict[Verdict, str] = {"fail": "bold red", "warn": "yellow", "ok": "green", "unknown": "dim"}
-WIDTH = max(map(len, CHECKS.values()))
-#: Characters that a value has at least, however narrow the terminal.
-_LEAST = 24
+#: Emphasis of each verdict, in the order of printing.
+EMPHASIS: dict[Verdict, Emphasis | None] = {
+    "fail": "strong", "warn": None, "ok": None, "unknown": "quiet"
+}  # fmt: skip
 #: A check that took its time is printed with its value, whatever it is.
 WAITED_FOR = ("noise",)
 
 
-def show(report: Report, wanted: Sequence[Purpose], *, every: bool) -> None:
-    """Print the summary, what fails, then the rest; with ``every``, all with values and reasons."""
-    for one in (*summary(report, wanted), *holders()):
-        console.out.print(text(one))
-    console.out.print()
+def make(found: Examination, wanted: Sequence[Purpose], *, every: bool) -> Report:
+    """Make the report of an examination.
+
+    Parameters
+    ----------
+    found : Examination
+    wanted : sequence of Purpose
+        Purposes by which the machine is judged.
+    every : bool
+        Whether to give values and reasons of all checks.
+    """
+    return Report(
+        command="doctor",
+        exit_code=1 if any(name in wanted for name in found.unfit()) else 0,
+        figures={
+            "fit": found.fit(),
+            "unfit": found.unfit(),
+            "fixes": found.fixes(),
+            "checks": found.diagnoses,
+        },
+        name="doctor",
+        question=message("Is this machine fit for measuring?"),
+        entries=(
+            *(
+                Entry("" if i else "Answer", one, "strong")
+                for i, one in enumerate(summary(found, wanted))
+            ),
+            *(Entry("Held", one) for one in holders()),
+            *_checks(found, wanted, every=every),
+        ),
+        next=() if every else (message("tare doctor --all   (values and reasons of all checks)"),),
+        strip=(),
+        sections=(),
+        origin=Origin(commands=(), versions=(tare.__version__,)),
+    )
+
+
+def _checks(found: Examination, wanted: Sequence[Purpose], *, every: bool) -> Iterator[Entry]:
+    """State what each check found, the worst first; those that are fine by name alone."""
     shown = {
         name: one
-        for name, one in report.diagnoses.items()
+        for name, one in found.diagnoses.items()
         if not one.purposes or set(one.purposes) & set(wanted)
     }
-    for verdict in STYLES:
-        chosen = {name: one for name, one in shown.items() if one.verdict == verdict}
-        full = [name for name in chosen if every or verdict == "fail" or name in WAITED_FOR]
-        for name in full:
-            _line(verdict, _title(name), text(chosen[name].value))
-            for reason in reasons(chosen[name]):
-                console.out.print(Padding(Text(text(reason)), (0, 0, 0, WIDTH + 2)))
-        brief({name: one for name, one in chosen.items() if name not in full})
-    if not every:
-        console.out.print(
-            f"\n{text(message('Values and reasons of all checks: tare doctor --all'))}", style="dim"
-        )
+    for verdict, emphasis in EMPHASIS.items():
+        brief: dict[str, tuple[Message | None, list[str]]] = {}
+        for name, one in shown.items():
+            if one.verdict != verdict:
+                continue
+            if every or verdict == "fail" or name in WAITED_FOR:
+                said = message(_REPORT_CHECK, titles=[_title(name)], value=one.value)
+                yield Entry(CHECKS[verdict], said, emphasis)
+                yield from (Entry("", reason) for reason in reasons(one))
+            else:
+                # Those that are unknown for one reason stand together.
+                value = one.value if verdict == "unknown" else None
+                brief.setdefault(repr(value), (value, []))[1].append(_title(name))
+        for value, titles in brief.values():
+            said = message(_REPORT_CHECK, titles=titles, value=value)
+            yield Entry(CHECKS[verdict], said, emphasis)
 
 
-def brief(chosen: dict[str, Diagnosis]) -> None:
-    """Print the checks of one verdict by name, those that are unknown by their reason."""
-    by_reason: dict[tuple[Verdict, str], list[str]] = {}
-    for name, one in chosen.items():
-        reason = text(one.value) if one.verdict == "unknown" else ""
-        by_reason.setdefault((one.verdict, reason), []).append(_title(name))
-    for (verdict, reason), titles in by_reason.items():
-        names = ", ".join(titles)
-        _line(verdict, f"{names}: {reason}" if reason else names)
-
-
-def _line(verdict: Verdict, *cells: str) -> None:
-    *names, said = cells
-    width = max(len(check.description.title) for check in units().values())
-    head = "  ".join([f"{CHECKS[verdict]:<{WIDTH}}", *(f"{name:<{width}}" for name in names), ""])
-    first, *others = textwrap.wrap(said, max(_LEAST, console.out.width - len(head))) or [""]
-    line = Text(head + first)
-    line.stylize(STYLES[verdict], 0, WIDTH)
-    console.out.print(line, soft_wrap=True)
-    for other in others:
-        console.out.print(f"{'':<{len(head)}}{other}", soft_wrap=True)
-
-
-def summary(report: Report, wanted: Sequence[Purpose]) -> list[Message]:
+def summary(found: Examination, wanted: Sequence[Purpose]) -> list[Message]:
     """Return what the machine is fit for, what not and why, and what to type."""
-    unfit = {name: checks for name, checks in report.unfit().items() if name in wanted}
+    unfit = {name: checks for name, checks in found.unfit().items() if name in wanted}
     # Purposes that fail for the same reasons stand together.
     reasons: dict[tuple[str, ...], list[Purpose]] = {}
     for name, checks in unfit.items():
@@ -103,8 +114,8 @@ def summary(report: Report, wanted: Sequence[Purpose]) -> list[Message]:
         )
         for checks, names in reasons.items()
     ]
-    if fit := [name for name in report.fit() if name in wanted]:
-        seen = (one for name, one in report.diagnoses.items() if name not in WAITED_FOR)
+    if fit := [name for name in found.fit() if name in wanted]:
+        seen = (one for name, one in found.diagnoses.items() if name not in WAITED_FOR)
         said.append(
             message(
                 "Fit for {% if purposes %}{purposes | listing}{% else %}all purposes"
@@ -113,8 +124,8 @@ def summary(report: Report, wanted: Sequence[Purpose]) -> list[Message]:
                 partial=any(one.verdict == "unknown" for one in seen),
             )
         )
-    if fixes := report.fixes(wanted):
-        asked = "all" if fixes == report.fixes() else _asked(fixes)
+    if fixes := found.fixes(wanted):
+        asked = "all" if fixes == found.fixes() else _asked(fixes)
         said.append(
             message(
                 "{count | counted('setting')} can be changed while a command runs; the other "
