@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "tare"
-#: Modules that computed values of trials besides the results, or carried them through a database.
+#: Modules that computed values of trials besides the results, carried them through a database, or
+#: printed and encoded what a report has.
 REPLACED = (
     "experiment/store/build.py", "experiment/store/load.py", "experiment/store/journals.py",
     "features/fleet/values.py", "features/fleet/sums.py", "measure/comparison/trials.py",
+    "measure/comparison/document.py", "features/run/screen.py", "features/compare/screen.py",
+    "experiment/report/compared.py",
 )  # fmt: skip
 #: Libraries that only a user's own request loads, or tests alone.
 ON_REQUEST = frozenset({"pandas", "duckdb", "vl_convert", "altair", "ruptures"})

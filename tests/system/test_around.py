@@ -161,7 +161,7 @@ def test_a_scan_is_a_table(tmp_path: Path) -> None:
     words = ("-P", "t", "1", "3", "-n", "6", "--export-json", "hf.json", "sleep 0.0{t}")
     done = tare("run", *words, cwd=tmp_path)
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines[:4]] == ["command", "t=1", "t=2", "t=3"]
+    assert [line.split()[0] for line in lines[1:5]] == ["command", "t=1", "t=2", "t=3"]
     results = json.loads((tmp_path / "hf.json").read_text())["results"]
     assert [one["parameters"] for one in results] == [{"t": "1"}, {"t": "2"}, {"t": "3"}]
     assert [len(one["times"]) for one in results] == [6, 6, 6]
@@ -173,11 +173,12 @@ def test_several_commands_are_one_table(tmp_path: Path) -> None:
     # Far enough apart for a verdict of six trials, whatever else this machine does meanwhile.
     words = ("-n", "6", "--markdown", "-", "sleep 0.05", "sleep 0.5")
     done = tare("run", *words, cwd=tmp_path)
-    head, rule, first, second = done.stdout.splitlines()
+    title, _, head, rule, first, second, *_ = done.stdout.splitlines()
+    assert title.startswith("**wall time")
     cells = [cell.strip() for cell in head.strip("|").split("|")]
-    assert (len(cells), cells[0], cells[-1]) == (5, "command", "n")
+    assert (len(cells), cells[0], cells[-1]) == (6, "command", "n")
     assert "vs. sleep 0.05" in cells[2]
-    assert rule == "| --- | ---: | ---: | ---: | ---: |"
+    assert rule == "| --- | ---: | ---: | --- | ---: | ---: |"
     assert first.startswith("| sleep 0.05 | ")
     assert "slower" in second
     found = summary("-n", "6", "sleep 0.05", "sleep 0.5", cwd=tmp_path)

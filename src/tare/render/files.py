@@ -32,6 +32,7 @@ _MOST_REASON = 100
 #: What comes of messages and tables that no tare wrote.
 UNWRITABLE = (ArithmeticError, LookupError, RecursionError, TemplateError, TypeError, ValueError)
 _OPTION = "--report FILE.html, FILE.md, or FILE.json to render it later"
+_FAILED = "{} is of a command that failed: {}"
 #: Charts are written under their names.
 _NAME = re.compile(r"\w[\w.-]{0,99}")
 
@@ -138,7 +139,7 @@ def load(file: Path) -> Report:
         if found.format != FORMAT:
             raise InputError(f"{file} is no saved report", hint)
         if found.error is not None and found.question is None:
-            raise InputError(f"{file} is of a command that failed: {found.error.message}", hint)
+            raise InputError(_FAILED.format(file, found.error.message), hint)
         version = found.version
         if version != VERSION:
             raise InputError(
@@ -168,7 +169,10 @@ def _check(document: Report, file: Path) -> None:
         # Only templates of this program's own source are rendered.
         raise InputError(f"{file} has a message without its text")
     if not (document.answers or document.entries or document.cells):
-        raise InputError(f"{file} has no answer")
+        why = document.error
+        raise InputError(
+            f"{file} has no answer" if why is None else _FAILED.format(file, why.message)
+        )
     if len(words.text(document.question)) > _MOST_CHARACTERS:
         raise InputError(f"{file} has a question of more than {_MOST_CHARACTERS:,} characters")
     for one in document.comparisons:

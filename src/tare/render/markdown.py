@@ -31,7 +31,8 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
     yield f"# {text(words.text(page.question))}\n"
     for caveat in page.caveats:
         yield f"> {text(words.sentence(caveat))}\n"
-    for missing in page.missing:
+    ended = () if page.error is None else (page.error.message,)
+    for missing in (*ended, *page.missing):
         yield f"**{text(words.sentence(missing))}**\n"
     if page.gate is not None:
         gate = text(words.text(page.gate.said))

@@ -77,17 +77,17 @@ def lines(report: Report, width: int) -> list[Line]:
 
 def _labelled(report: Report, width: int) -> Iterator[Line]:
     """Lay out entries behind their labels, below the table where there is one."""
-    entries = list(report.entries)
+    entries, cells = list(report.entries), report.table if report.shows_cells else None
     failed = [Entry("Failed", said) for said in report.failed]
     # The answer stands first; of several commands the table has it.
-    at = 1 if report.table is None else 0
+    at = 1 if cells is None else 0
     entries[at:at] = failed
     entries += [Entry("" if i else "Next", said, "quiet") for i, said in enumerate(report.next)]
     head = [] if report.gate is None else [Entry("Gate", report.gate.said, "strong")]
     head += [Entry("Caveat", said) for said in report.caveats]
-    indent = max([_LABELS, *(len(one.label) for one in entries)])
+    indent = max([_LABELS, *(len(one.label) + 1 for one in entries)])
     yield from _entries(head, indent)
-    for of in (report.table, *report.below):
+    for of in (cells, *report.below):
         yield from map(Line, [] if of is None else table(of, width, intervals=True))
     yield from _entries(entries, indent)
 

@@ -407,6 +407,8 @@ class Report(Envelope, frozen=True, kw_only=True):
         Charts of all cells that no single question owns, below the answer.
     cells : Table or None
         All cells, a row each, below that.
+    shows_cells : bool
+        Whether a terminal has that table, too: of two commands, the entries say it.
     further : tuple of Table
         Tables below that of all cells, where there are no sections.
     stops : Table or None
@@ -443,6 +445,7 @@ class Report(Envelope, frozen=True, kw_only=True):
     notes: tuple[Said, ...] = ()
     overview: tuple[Figure, ...] = ()
     cells: Table | None = None
+    shows_cells: bool = True
     further: tuple[Table, ...] = ()
     stops: Table | None = None
     doubts: tuple[Said, ...] = ()

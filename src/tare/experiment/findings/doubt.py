@@ -11,6 +11,12 @@ from tare.statistics.statistic import FloatArray
 from tare.statistics.trust import PRECISION, Reason, Trust, trust
 
 
+def precision_of(stopping: Stopping) -> float:
+    """Return the precision of a median that is asked for: the target, or else an audit's."""
+    has_target = stopping.trials is None and stopping.compare is None
+    return stopping.precision if has_target else PRECISION
+
+
 def judge(
     values: FloatArray,
     stopping: Stopping,
@@ -24,11 +30,10 @@ def judge(
     A series that was measured without a target is judged by that of an audit. ``timeline``: what
     the trials have in common over their iterations.
     """
-    asked = stopping.trials is None and stopping.compare is None
     return trust(
         values,
         trials_known=True,
-        precision=stopping.precision if asked else PRECISION,
+        precision=precision_of(stopping),
         tick=tick,
         median=median,
         sessions=sessions,

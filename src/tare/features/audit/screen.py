@@ -17,7 +17,7 @@ from tare.features.audit.page import make
 from tare.features.audit.question import QUANTILES
 from tare.features.audit.series import worst
 from tare.readers.readings import number
-from tare.render.screen import MOST_ROWS, lines, table
+from tare.render.screen import MOST_ROWS, table
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Table
 from tare.results.message import Message, Said, each, message
@@ -55,8 +55,7 @@ def show(audit: Audit, files: Sequence[str] = ()) -> None:
     ``files``: those that have the whole of it.
     """
     if audit.question.finding is not None:
-        for line in lines(make(audit, charts=False), console.out.width):
-            console.out.print(line, soft_wrap=True)
+        console.show(make(audit, charts=False))
         console.out.print()
         return
     whole = ", ".join(files) or "--json, --report"

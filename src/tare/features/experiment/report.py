@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tare.cli import console, options
+from tare.cli.delivery import deliver
 from tare.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -41,15 +42,14 @@ def report(
 
     tare report demo.json --report demo.html
     """
-    from tare.render import comment, files
-    from tare.render import junit as xml
+    from tare.render import files
 
     options.check_charts(charts, out, report)
     if report is not None:
         files.format_of(report)
     console.check_writable(report, junit, markdown)
     saved = _loaded(file)
-    if (junit or markdown) and not saved.comparisons:
+    if (junit or (markdown and not saved.cells)) and not saved.comparisons:
         raise InputError(
             f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
         )
@@ -58,13 +58,13 @@ def report(
         written = _drawn(lambda: files.write_charts(saved, charts, out or Path("charts")), file)
     elif report is not None:
         written = _drawn(lambda: files.write(saved, report), file)
-    if junit is not None:
-        console.write_text(xml.render(saved), str(junit), "--junit")
-    if markdown is not None:
-        console.write_text(comment.render(saved), markdown, "--markdown")
+    deliver(saved, {"junit": junit, "markdown": markdown})
     if markdown == "-":
         return
-    console.show(saved, written)
+    if saved.error is not None:
+        console.out.print(f"Error: {saved.error.message}", soft_wrap=True)
+    for path in written:
+        console.out.print(f"Report: {path}", soft_wrap=True)
     strip = " · ".join(f"{name} {value}" for name, value in saved.strip)
     console.out.print(strip, style="dim", soft_wrap=True)
     if not written:

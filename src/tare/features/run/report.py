@@ -391,7 +391,7 @@ def _trust(summary: Summary, time: Known) -> Entry:
 
 def _doubt(summary: Summary, found: Trust) -> Message:
     """Return why the median is doubtful, in short."""
-    from tare.experiment.findings.doubt import why
+    from tare.experiment.findings.doubt import precision_of, why
 
     reason = found.grounds[0]
     if reason.kind != "imprecise":
@@ -405,8 +405,8 @@ def _doubt(summary: Summary, found: Trust) -> Message:
     return message(
         "± {half}: about {more | counted('more trial')} for ± {target}{% if time %}, {time}"
         "{% endif %}",
-        half=reason.said.args["half"],
-        target=reason.said.args["target"],
+        half=Amount(found.extent, "share"),
+        target=Chosen(precision_of(summary.stopping)),
         more=more,
         time=None if seconds is None else console.seconds(seconds),
     )

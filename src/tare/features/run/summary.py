@@ -22,6 +22,7 @@ from tare.experiment.specification import Stopping
 from tare.results import phrases
 from tare.results.message import Message, message
 from tare.results.report import Entry
+from tare.statistics.intervals import more_trials_for
 
 if TYPE_CHECKING:
     from tare.experiment.findings.sessions import Caveat
@@ -262,14 +263,14 @@ class Summary:
             return None, None
         more = stop.more_trials
         is_ruled = stop.reason != "fixed" and self.results.steady is None
-        has_values = self.known(self.time_metric, 0.5) is not None
-        if is_ruled or not has_values or not self.is_of_time:
+        time = self.known(self.time_metric, 0.5)
+        if is_ruled or time is None or not self.is_of_time or self.trust.imprecision is None:
             return more, stop.more_seconds
-        imprecision = self.trust.imprecision
-        if imprecision is None:
-            return more, stop.more_seconds
-        wanted = imprecision.args["more"]
-        if not isinstance(wanted, int):
+        # Imported only where it is needed, since it takes time.
+        from tare.experiment.findings.doubt import precision_of
+
+        wanted = more_trials_for(time.interval, precision_of(self.stopping))
+        if wanted is None or not self.trust.is_sound:
             return None, None
         each_s = stop.more_seconds / more if more and stop.more_seconds is not None else None
         return wanted, None if each_s is None else wanted * each_s

@@ -118,6 +118,7 @@ def make(
         failed=tuple(by_level(results, factor=factor)),
         notes=(*([trust] if trust else []), disturbed(disturbance(results))),
         cells=cells,
+        shows_cells=laid,
         further=(service_load.table(served, results),) if served else (),
     )
 

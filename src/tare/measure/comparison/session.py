@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 #: Of a report with a page, what the command itself says.
 _OWN = (
     "command", "exit_code", "figures", "entries", "next", "gate", "comparisons", "lost", "failed",
-    "further",
+    "further", "shows_cells",
 )  # fmt: skip
 
 
@@ -245,9 +245,13 @@ def differences_in(
     if ended == "interrupted":
         raise cut_short(folder, execution)
     factor = results.experiment.stopping.compare or "workload"
-    made = report.make(results, (), ended=ended, gate=None, is_table=True, trials=trials)
-    measured = msgspec.structs.replace(made, entries=())
-    with reporting(measured) if has_values else contextlib.nullcontext():
+    with contextlib.ExitStack() as stack:
+        if has_values:
+            made = report.make(
+                results, (), ended=ended, gate=None, command=execution.command, is_table=True,
+                trials=trials,
+            )  # fmt: skip
+            stack.enter_context(reporting(msgspec.structs.replace(made, entries=())))
         answer_gate(lost(results), results.experiment.stopping.gate)
         why = "; ".join(map(text, by_level(results, factor=factor)))
         stacks = (

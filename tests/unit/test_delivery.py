@@ -1,0 +1,181 @@
+"""One place prints and writes the report of a command, also where an error ends it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import printed
+import pytest
+from synthetic import Behaviour, make
+from typer.testing import CliRunner
+
+from tare.cli import delivery
+from tare.cli.commands import Commands
+from tare.errors import IncompleteError, InputError
+from tare.experiment.findings.judgement import differences
+from tare.experiment.specification import Stopping
+from tare.measure.comparison import report as comparisons
+from tare.measure.comparison.session import merged
+from tare.render import comment, files, html, junit, markdown
+from tare.results.message import Message
+from tare.results.report import BELOW_GATE, Entry, Origin, Report
+
+HERE = Origin(commands=(), versions=("1",))
+
+
+def small(**changes: Any) -> Report:
+    given: dict[str, Any] = {
+        "name": "small", "question": "How long?", "strip": (), "sections": (), "origin": HERE,
+        "command": "run", "entries": (Entry("Time", "41 ms", picture=("─┼─",)),),
+        "figures": {"trials": [{"wall_s": 0.041}], "summary": {"median_s": 0.041}},
+    }  # fmt: skip
+    return Report(**(given | changes))
+
+
+def compared(new: float, gate: float | None, *names: str) -> Report:
+    slow = {"new": new, "newer": 1.0}
+    results = make(
+        lambda levels: Behaviour(mean_ns=1e8 * slow.get(levels["workload"], 1.0), spread=0.04),
+        workloads=("old", *(names or ("new",))), platforms=("bare",), workers=(1,), trials=12,
+        stopping=Stopping(compare="workload", trials=12, gate=gate),
+    )  # fmt: skip
+    found = differences(results)
+    assert not isinstance(found, Message)
+    return comparisons.make(results, found, ended="finished", gate=gate)
+
+
+def command(body: Any) -> Any:
+    app = Commands()
+
+    @app.callback()
+    def root() -> None: ...
+
+    @app.command()
+    def measure(json: str | None = None, markdown: str | None = None) -> Report:
+        return body()
+
+    return app
+
+
+def test_a_report_is_printed_and_written_and_its_exit_code_is_returned(tmp_path: Path) -> None:
+    app, file = command(lambda: small(exit_code=2)), tmp_path / "a.json"
+    done = CliRunner().invoke(app, ["measure", "--json", str(file)], standalone_mode=False)
+    assert done.return_value == 2
+    assert done.stdout.splitlines() == ["Time    41 ms", "        ─┼─"]
+    written = json.loads(file.read_text())
+    assert (written["format"], written["version"], written["exit_code"]) == ("tare-report", 2, 2)
+    assert written["trials"] == [{"wall_s": 0.041}]
+    assert "figures" not in written
+    (alone,) = CliRunner().invoke(app, ["measure", "--json", "-"]).stdout.splitlines()[:1]
+    assert alone == "{"
+
+
+def test_an_error_is_delivered_with_what_was_measured_before_it(tmp_path: Path) -> None:
+    def fail() -> Report:
+        with delivery.reporting(small()):
+            raise IncompleteError("3 of 8 trials are good", "again")
+
+    file = tmp_path / "a.json"
+    done = CliRunner().invoke(command(fail), ["measure", "--json", str(file)])
+    assert isinstance(done.exception, IncompleteError)
+    assert done.stdout.startswith("Time    41 ms")
+    written = json.loads(file.read_text())
+    assert (written["exit_code"], written["error"]["type"]) == (18, "IncompleteError")
+    assert written["summary"] == {"median_s": 0.041}
+
+
+def test_of_what_concludes_nothing_people_get_the_error_alone(tmp_path: Path) -> None:
+    def fail() -> Report:
+        with delivery.reporting(small(entries=())):
+            raise IncompleteError("no trial is good")
+
+    files_ = tmp_path / "a.json", tmp_path / "a.md"
+    asked = ["measure", "--json", str(files_[0]), "--markdown", str(files_[1])]
+    CliRunner().invoke(command(fail), asked)
+    assert json.loads(files_[0].read_text())["trials"]
+    assert not files_[1].exists()
+
+
+@pytest.mark.parametrize(
+    "made", [small(), compared(1.3, 0.05), compared(1.3, None), compared(1.3, 0.05, "new", "newer")]
+)
+def test_a_saved_report_says_the_same_in_every_medium(made: Report, tmp_path: Path) -> None:
+    file = tmp_path / "saved.json"
+    file.write_text(files.encode(made))
+    again = files.load(file)
+    assert printed.lines(again, 100) == printed.lines(made, 100)
+    assert html.render(again) == html.render(made)
+    assert markdown.render(again, "charts") == markdown.render(made, "charts")
+    assert comment.render(again) == comment.render(made)
+    assert junit.render(again) == junit.render(made)
+    assert files.plain(again) == json.loads(file.read_text())
+
+
+@pytest.mark.parametrize("names", [("new",), ("new", "newer")])
+def test_the_answer_of_a_gate_stands_first_in_every_medium(names: tuple[str, ...]) -> None:
+    made = compared(1.3, 0.05, *names)
+    assert made.exit_code == 1
+    assert printed.lines(made)[0].startswith("Gate")
+    assert "5 % fails: new is slower than old by more than 5 %" in printed.lines(made)[0]
+    page = html.render(made)
+    assert page.index('<span class="badge fail">gate fails</span>') < page.index("<p><b>")
+    assert markdown.render(made, "charts").splitlines()[2].startswith("**Gate 5 % fails")
+    assert comment.render(made).startswith("### Gate 5 % ❌ fails")
+    assert "| new | old | ❌ fails | slower |" in comment.render(made)
+    assert 'message="new is slower than old by more than 5 %' in junit.render(made)
+
+
+def test_a_gate_that_passes_is_not_next_to_an_inconclusive_verdict() -> None:
+    """With an interval wider than the margin of 2 %, and below the gate."""
+    for names in (("new",), ("new", "newer")):
+        made = compared(1.0, 0.3, *names)
+        assert made.gate is not None
+        assert (made.gate.answer, made.exit_code) == ("pass", 0)
+        assert {one.verdict for one in made.comparisons} == {"inconclusive"}
+        assert {one.word for one in made.comparisons} == {BELOW_GATE}
+        verdicts = [line for line in printed.lines(made) if line.startswith(("Verdict", "new"))]
+        assert verdicts
+        assert all("below the gate" in line for line in verdicts)
+        texts = (*verdicts, comment.render(made).partition("<details>")[0], junit.render(made))
+        assert not any("inconclusive" in text for text in texts)
+
+
+def test_a_page_changes_nothing_in_the_terminal() -> None:
+    made = compared(1.3, 0.05)
+    table = compared(1.3, 0.05, "new", "newer").cells
+    page = small(answers=("An answer.",), cells=table, entries=(), notes=("A note.",))
+    both = merged(made, page)
+    assert both.cells == table
+    assert printed.lines(both) == printed.lines(made)
+
+
+def test_the_error_of_a_command_is_no_report(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    failure = delivery.failed(small(), IncompleteError("too few"))
+    fields = ("format", "version", "tare", "command", "exit_code", "error")
+    envelope = {name: files.plain(failure)[name] for name in fields}
+    file.write_text(json.dumps(envelope))
+    with pytest.raises(InputError, match="a command that failed: too few"):
+        files.load(file)
+    # One that measured, and concluded nothing, is refused with the same words.
+    file.write_text(files.encode(msgspec.structs.replace(failure, entries=())))
+    with pytest.raises(InputError, match="a command that failed: too few"):
+        files.load(file)
+    # Where something was concluded all the same, the page has the error as well.
+    file.write_text(files.encode(failure))
+    assert "too few" in html.render(files.load(file))
+    assert "**too few**" in markdown.render(files.load(file), "charts")
+
+
+def test_of_many_commands_the_terminal_has_twelve_rows_and_few_lines_besides() -> None:
+    names = [f"c{i}" for i in range(20)]
+    made = compared(1.0, None, *names)
+    lines = printed.lines(made, 120)
+    assert sum(line.split()[0] in names for line in lines) <= 12
+    assert len(lines) <= 12 + 15
+    assert made.cells is not None
+    assert len(made.cells.rows) == 21
+    assert msgspec.json.decode(files.encode(made))["cells"]["rows"][20]["workload"] == "c19"
