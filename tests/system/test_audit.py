@@ -77,7 +77,7 @@ def test_all_published_cells_come_out_of_the_json(stability: dict[str, Any]) -> 
             pair = {row["first"], row["second"]}
             (c,) = [
                 c
-                for c in stability["comparisons"]
+                for c in stability["pairs"]
                 if c["key"]["workers"] == row["workers"] and {c["a"], c["b"]} == pair
             ]
             word = c[row["statistic"]]
@@ -90,21 +90,25 @@ def test_the_first_line_says_that_a_precision_was_missed(tmp_path: Path) -> None
     for words, code in (((), 1), (("--precision", "1%"), 1), (("--precision", "50%"), 0)):
         done = in_process(file, "--trial", "run", *words)
         assert done.returncode == code
-        first, second, *rest = done.stdout.splitlines()
-        assert second.startswith("         results.csv (table) ")
+        first, *rest = done.stdout.splitlines()
+        assert sum(line.strip().startswith("results.csv (table) ") for line in rest) == 1
         if words == ("--precision", "50%"):
-            assert first.startswith("TRUST    to ± 35 % in this session")
+            assert first.startswith("TRUST   to ± 35 % in this session")
         else:
             more = int(first.split("about ")[1].split(" more runs")[0].replace(",", ""))
-            assert first.startswith("DOUBT    ± 35 %: about ")
+            assert first.startswith("DOUBT   ± 35 %: about ")
             (runs,) = (line.split("≈ ")[1].split()[0] for line in rest if "  DOUBT" in line)
             assert more == pytest.approx(int(runs.replace(",", "")) - 20, rel=0.1)
 
 
 def test_what_is_compared_and_explained_is_all_there(stability: dict[str, Any]) -> None:
     assert len(stability["series"]) == 24
-    assert len(stability["comparisons"]) == 4 * 15
-    (variance,) = [f for f in stability["findings"] if f["name"].startswith("variance")]
+    assert len(stability["pairs"]) == 4 * 15
+    (variance,) = [
+        one["finding"]
+        for one in stability["sections"]
+        if one["finding"]["name"].startswith("variance")
+    ]
     shares = {row["effect"]: row["share"] for row in variance["tables"][0]["rows"]}
     assert {"workers", "platform", "workers × platform"} < set(shares)
     assert sum(shares.values()) == pytest.approx(100)
@@ -113,9 +117,7 @@ def test_what_is_compared_and_explained_is_all_there(stability: dict[str, Any]) 
 def test_a_container_on_few_cores_stands_out_and_pinning_removes_it() -> None:
     found = told(DATA / "dnn_virt" / "facenet.csv", "--value", "exec_time_s",
                  "--group", "cores,mode", "--compare", "platform", code=1)  # fmt: skip
-    ratios = {
-        (c["key"]["cores"], c["key"]["mode"], c["a"], c["b"]): c for c in found["comparisons"]
-    }
+    ratios = {(c["key"]["cores"], c["key"]["mode"], c["a"], c["b"]): c for c in found["pairs"]}
     assert ratios["2", "vanilla", "BM", "CN"]["ratio"] > 100
     assert ratios["2", "vanilla", "BM", "CN"]["verdict"] == "slower"
     assert ratios["2", "pinned", "CN", "VM"]["ratio"] == pytest.approx(1, abs=0.4)
@@ -171,7 +173,7 @@ def test_what_nothing_can_be_concluded_from_is_an_error_with_a_way_out(tmp_path:
 def test_keys_of_other_formats_can_be_compared() -> None:
     file = DATA / "interop" / "hyperfine" / "runs.json"
     found = told(file, "--compare", "command", code=0)
-    (c,) = found["comparisons"]
+    (c,) = found["pairs"]
     assert c["verdict"] in ("faster", "slower")
     assert found["series"][0]["trials_known"]
 
@@ -180,7 +182,7 @@ def test_two_files_can_be_compared(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     files = [table(tmp_path, rng.normal(m, 0.01, 40), f"{m}.csv") for m in (1.0, 1.2)]
     found = told(*files, "--value", "wall_s", "--trial", "run", "--compare", "file", code=0)
-    (c,) = found["comparisons"]
+    (c,) = found["pairs"]
     assert (c["a"], c["b"], c["verdict"]) == ("1.0.csv", "1.2.csv", "slower")
 
 
@@ -194,8 +196,8 @@ def test_blocks_pair_what_the_order_of_the_rows_hides(tmp_path: Path) -> None:
     file = tmp_path / "blocks.csv"
     file.write_text(NEWLINE.join(["side,block,wall_s", *rng.permutation(rows)]) + NEWLINE)
     asked = (file, "--value", "wall_s", "--compare", "side")
-    (apart,) = told(*asked, code=1)["comparisons"]
-    (paired,) = told(*asked, "--block", "block", code=1)["comparisons"]
+    (apart,) = told(*asked, code=1)["pairs"]
+    (paired,) = told(*asked, "--block", "block", code=1)["pairs"]
     assert (apart["paired"], apart["verdict"]) == ("not", "inconclusive")
     assert (paired["paired"], paired["verdict"]) == ("by block", "slower")
     assert paired["ratio"] == pytest.approx(1.03, abs=0.002)
@@ -267,5 +269,7 @@ def test_a_reader_that_leaves_changes_no_verdict(words: tuple[str, ...], tmp_pat
     assert started.stdout is not None
     started.stdout.close()
     said = started.communicate(timeout=240)[1]
-    assert (started.returncode, said) == (2, b"")
+    # Where standard output has the JSON, standard error says where the page is.
+    where = f"Report: {page}\n".encode() if words else b""
+    assert (started.returncode, said) == (2, where)
     assert page.exists()

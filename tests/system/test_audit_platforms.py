@@ -72,8 +72,8 @@ def test_the_page_draws_its_charts(study: Path, tmp_path: Path) -> None:
     page = tmp_path / "study.html"
     code, out, err = tare(study, *ASKED, "--finding", "overhead", "--report", page, "--json", "-")
     assert code == 1, err
-    first, *_ = json.loads(out)["findings"]
-    assert first["tables"][0]["title"].startswith("Overhead vs. BM")
+    first = json.loads(out)["sections"][0]["finding"]
+    assert first["tables"][0]["title"]["text"].startswith("Overhead vs. BM")
     if chromium.binary() is None:
         pytest.skip("no Chromium here")
     with chromium.Browser() as browser:

@@ -8,7 +8,7 @@ import numpy as np
 from said import Phrase, template
 
 from tare.features.audit.audit import audit
-from tare.features.audit.contract import as_json
+from tare.features.audit.figures import figures
 from tare.features.audit.question import Question
 from tare.readers import ColumnOptions
 from tare.results.message import message
@@ -52,7 +52,7 @@ def test_a_warm_up_inside_forks_is_a_doubt_and_steady_leaves_it_out(tmp_path: Pa
         first=8,
         last=20,
     )
-    assert as_json(audit([file], Question(steady=True)))["series"][0]["steady_from"] == 7
+    assert figures(audit([file], Question(steady=True)))["series"][0]["steady_from"] == 7
 
 
 def test_a_period_inside_forks_is_a_doubt_and_has_no_steady_part(tmp_path: Path) -> None:

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audits import documented, findings_of
 from said import args, template
 
 from tare.errors import InputError
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Audit, Question, Sizing, audit
 from tare.features.audit.cold import begins, cold_start
-from tare.features.audit.contract import as_json
 from tare.features.audit.design import cores_of
-from tare.features.audit.page import make
 from tare.features.audit.platforms import study as study_of
+from tare.features.audit.report import make
 from tare.features.audit.series import SeriesAudit
 from tare.readers import ColumnOptions
 from tare.render.words import text
@@ -279,10 +279,9 @@ def test_the_page_draws_what_was_measured_and_what_it_costs(study: Audit) -> Non
 
 
 def test_the_json_has_every_cost(study: Audit) -> None:
-    told = as_json(study)
-    by_name = {one["name"]: one for one in told["findings"]}
+    by_name = findings_of(documented(study))
     compared = by_name["overhead"]["tables"][0]
-    assert compared["title"].startswith("Overhead vs. BM")
+    assert compared["title"]["text"].startswith("Overhead vs. BM")
     assert len(compared["rows"]) == 4 * len(SIZES)
     assert len(by_name["cold-start"]["tables"][0]["rows"]) == 5 * len(SIZES)
 

@@ -11,20 +11,19 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from audits import documented, findings_of, shown
 from said import template
 from scipy import stats
 
 from tare.errors import InputError
-from tare.features.audit import page
+from tare.features.audit import report
 from tare.features.audit.audit import Audit, audit
 from tare.features.audit.comparison_answers import comparison_finding
 from tare.features.audit.comparison_answers import name as name_of
-from tare.features.audit.contract import as_json
 from tare.features.audit.messages import headline
 from tare.features.audit.question import Question, Sizing
-from tare.features.audit.screen import show
 from tare.readers import ColumnOptions, read
-from tare.render.words import sentence, text
+from tare.render.words import text
 from tare.results.verdict import EQUIVALENT, HIGHER
 
 #: Four programs that test whether 100 numbers are prime, run by BenchExec.
@@ -79,9 +78,7 @@ def audited(*files: Path, **columns: object) -> Audit:
     return audit(files, Question(columns=ColumnOptions(**columns)))
 
 
-def test_a_single_set_says_what_is_solved_in_few_lines(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_single_set_says_what_is_solved_in_few_lines(tmp_path: Path) -> None:
     found = audited(write(tmp_path / "many.xml"))
     assert (found.verdict, found.exit_code) == ("TRUST", 0)
     assert template(headline(found)) == "runs are solved"
@@ -93,19 +90,17 @@ def test_a_single_set_says_what_is_solved_in_few_lines(
     (tasks,) = found.tasks.sets
     assert (len(tasks.tasks), tasks.runs) == (60, 60)
     assert tasks.solved < 60 - failed.n  # wrong answers have times, and solve nothing
-    show(found)
-    shown = capsys.readouterr().out
-    assert len(shown.splitlines()) <= 10
-    assert "REJECT" not in shown
-    made, large = page.with_every_task(page.make(found, "tare audit many.xml"), found)
+    said = shown(found)
+    assert len(said.splitlines()) <= 10
+    assert "REJECT" not in said
+    made, large = report.make(found, "tare audit many.xml"), report.every_row(found)
     assert all(len(t.rows) <= 1 for s in made.sections for t in s.finding.tables)
     assert len(large["runs"].columns[0].values) == 60
 
 
 def rows(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the rows of the first table of a finding."""
-    found = next(one for one in document["findings"] if one["name"] == name)
-    return list(found["tables"][0]["rows"])
+    return list(findings_of(document)[name]["tables"][0]["rows"])
 
 
 @pytest.mark.parametrize("by", [(), ("options",), ("file",)])
@@ -127,13 +122,14 @@ def test_two_sets_of_the_same_tasks_are_compared_over_tasks(
         assert one.verdict(0.02) == (EQUIVALENT if one.measure.key == "memory" else HIGHER)
     assert (versus.tasks, versus.gained + versus.lost > 0) == (60, True)
     assert versus.better is versus.pair.first
-    document = as_json(found)
+    document = documented(found)
     ratios = rows(document, "faster")
     assert [row["measure"] for row in ratios] == ["CPU time", "wall time", "memory"]
     assert [row["ratio"] for row in ratios] == [
         one.found.ratio.like_these.estimate for one in versus.ratios
     ]
-    assert document["findings"][0]["answer"] == [sentence(headline(found))]
+    (best,) = findings_of(document)["best"]["answer"]
+    assert best["text"] == text(headline(found))
     assert len(text(headline(found)).split()) <= 30
 
 
@@ -176,9 +172,9 @@ def test_real_files_agree_with_an_independent_computation() -> None:
     files = sorted(PRIMES.glob("*.xml.bz2"))
     runs = {file.name.partition(".")[0]: runs_of(file) for file in files}
     found = audit(files, Question())
-    document = as_json(found)
-    assert len(document["configurations"]) == 4
-    for one in document["configurations"]:
+    document = documented(found)
+    assert len(document["cells"]["rows"]) == 4
+    for one in document["cells"]["rows"]:
         own = runs[one["name"]].values()
         solved = [run["category"] == "correct" for run in own]
         assert (one["tasks"], one["count"]) == (100, sum(solved))
@@ -279,7 +275,7 @@ def test_time_never_stands_against_a_difference_in_score(tmp_path: Path) -> None
     assert [len(tier) for tier in ranking.tiers] == [3]
     (table,) = (
         table
-        for part in page.make(found, "tare audit").sections
+        for part in report.make(found, "tare audit").sections
         for table in part.finding.tables
         if table.id == "pairs"
     )
@@ -371,9 +367,8 @@ def test_a_configuration_that_only_crashes_alike_is_compared_with_nothing(tmp_pa
     bad.write_text(re.sub(r'<column title="terminationreason"[^>]*>', "", broken))
     found = audited(good, bad)
     assert (found.verdict, found.tasks.ranking) == ("DOUBT", None)
-    trust = next(one for one in as_json(found)["findings"] if one["name"] == "trust")
-    (said, *_) = trust["answer"]
-    assert said == "-x: every run crashed alike (ERROR (127)), so it is compared with nothing."
+    said = findings_of(documented(found))["trust"]["answer"][0]["text"]
+    assert said == "-x: every run crashed alike (ERROR (127)), so it is compared with nothing"
 
 
 def test_columns_that_are_no_numbers_do_no_harm(tmp_path: Path) -> None:

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from audits import shown
 from said import args, template
 
 from tare.errors import InputError
 from tare.experiment.findings import variance
 from tare.features.audit import messages as words
-from tare.features.audit import page
+from tare.features.audit import report
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Audit, FileAudit, Question, audit
-from tare.features.audit.contract import as_json, plain
+from tare.features.audit.figures import figures, plain
 from tare.features.audit.messages import shared
 from tare.features.audit.raters import agreements
-from tare.features.audit.screen import show
 from tare.readers import ColumnOptions, Imported, Specification
 from tare.registry import units_of
 from tare.render import files
@@ -101,14 +101,14 @@ def test_quantiles_that_were_asked_for_are_on_the_screen(
 ) -> None:
     columns = ColumnOptions("wall_s", ("size", "platform"), trial="run")
     asked = audit([table], Question(columns=columns, quantiles=(0.75,)))
-    show(asked)
+    print(shown(asked))
     lines = capsys.readouterr().out.splitlines()
     (head,) = (line.split("  ") for line in lines if line.startswith("series"))
     assert "p75" in [cell.strip() for cell in head]
-    show(found)
+    print(shown(found))
     assert "p99" not in capsys.readouterr().out
     compared = replace(found, question=replace(found.question, quantiles=(0.75,)))
-    show(compared, ["a.json"])
+    print(shown(compared, "a.json"))
     assert any("p75" in line and "a.json" in line for line in capsys.readouterr().out.splitlines())
 
 
@@ -124,7 +124,7 @@ def test_the_worst_series_decides(found: Audit) -> None:
 
 
 def test_the_contract_has_its_keys(found: Audit) -> None:
-    told = json.loads(json.dumps(as_json(found), allow_nan=False))
+    told = json.loads(json.dumps(figures(found), allow_nan=False))
     series = told["series"][1]
     assert series["key"] == {"size": "1", "platform": "docker<b>"}
     assert {"n", "median", "median_ci", "mean", "mean_ci", "sd", "sd_ci", "repetitions",
@@ -138,7 +138,7 @@ def test_the_contract_has_its_keys(found: Audit) -> None:
     refused = next(q for q in series["quantiles"] if q["q"] == 0.99)
     assert refused["ci"] is None
     assert "needs" in refused["refusal"]
-    corrupt, compared = told["comparisons"]
+    corrupt, compared = told["pairs"]
     assert (corrupt["ratio"], corrupt["ratio_ci"]) == (None, None)
     assert "corrupt" in corrupt["refusal"]
     assert compared["key"] == {"size": "2"}
@@ -153,10 +153,10 @@ def test_the_contract_has_its_keys(found: Audit) -> None:
 
 def test_every_field_of_the_json_and_every_format_is_documented(found: Audit) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "reference" / "audit.md").read_text()
-    told = as_json(found)
-    parts = [told, *(told[p][0] for p in ("files", "series", "comparisons", "findings"))]
+    told = figures(found)
+    parts = [told, *(told[p][0] for p in ("files", "series", "pairs"))]
     parts += [told["series"][0]["quantiles"][0], told["series"][0]["repetitions"]]
-    parts += [told["comparisons"][1]["spread"]]
+    parts += [told["pairs"][1]["spread"]]
     missing = {k for part in parts for k in part if f"`{k}`" not in guide and f"{k}[" not in guide}
     missing = {k for k in missing if f".{k}`" not in guide}
     assert missing == set()
@@ -198,18 +198,17 @@ def test_a_missed_precision_is_said_first(
     assert args(headline, "{% else %}to")["least"] == Amount(wide.median.half_width, "share")
     assert words.precision(both) == []
     assert text_of(words.runs(wide)) == f"≈ {wide.runs_needed:,}"
-    told = as_json(both)
-    assert (told["exit_code"], told["extent"]) == (1, wide.median.half_width)
+    assert figures(both)["extent"] == wide.median.half_width
     # Alone, the reason is the headline, and is not repeated.
     alone = audit(files[:1], question)
     (imprecise,) = alone.series[0].trust.reasons
     assert words.headline(alone).args["imprecise"] == imprecise
     assert words.reasons(alone) == []
-    show(alone)
+    print(shown(alone))
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("DOUBT    ± ")
+    assert first.startswith("DOUBT   ± ")
     assert f"{imprecise.args['more']:,} more runs for ± 5 %" in first
-    assert told["series"][0]["runs_needed"] == wide.runs_needed
+    assert figures(both)["series"][0]["runs_needed"] == wide.runs_needed
     needed = next(f for f in findings(both) if f.name == "repetitions").tables[0].rows
     assert [row["needed"] for row in needed] == [s.runs_needed for s in both.series]
 
@@ -227,7 +226,7 @@ def test_a_clock_too_coarse_is_said_instead_of_a_number_of_runs(tmp_path: Path) 
     assert missed is not None
     assert (missed.args["runs"], missed.args["coarse"]) == (None, 1)
     assert missed.args["target"] == Chosen(0.01)
-    assert as_json(found)["series"][0]["tick"] == pytest.approx(0.001)
+    assert figures(found)["series"][0]["tick"] == pytest.approx(0.001)
 
 
 def test_absent_is_null_and_never_nan() -> None:
@@ -278,7 +277,7 @@ def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_p
     assert names == ["trust", "overhead", "platform_size", "platform_factor", "repetitions",
                      "assumptions", "difference", "variance of wall", "specification"]  # fmt: skip
     target = tmp_path / "page.html"
-    assert files.write(page.make(found, "tare audit x"), target) == [target]
+    assert files.write(report.make(found, "tare audit x"), target) == [target]
     text = target.read_text()
     assert "docker<b>" not in text
     assert "docker&lt;b&gt;" in text
@@ -287,13 +286,13 @@ def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_p
 
 def test_a_page_takes_a_command_that_is_no_text(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    files.write(page.make(found, "tare audit --report u\udcff.html"), target)
+    files.write(report.make(found, "tare audit --report u\udcff.html"), target)
     assert "u\\udcff.html" in target.read_text()
 
 
 def test_the_page_is_a_document_as_well(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.md"
-    written = files.write(page.make(found, "tare audit x"), target)
+    written = files.write(report.make(found, "tare audit x"), target)
     assert written[0] == target
     charts = {p.name for p in written[1:]}
     assert {"medians-0.svg", "convergence.svg", "comparisons.svg", "shares-0.svg"} <= charts

@@ -56,8 +56,8 @@ def test_what_is_inconclusive_and_not_drawn_is_counted() -> None:
     some = [ratio(str(i), None if i < 7 else 1.05) for i in range(64)]
     said = describe_ratios(some)
     assert args(said, "{total | counted('comparison')}") == {"some": 7, "total": 64}
-    assert args(said, "cells are drawn;") == {"drawn": 60, "total": 64}
-    assert "cells are drawn;" not in templates(describe_ratios(some[10:20]))
+    assert args(said, "the table has") == {"drawn": 60, "total": 64}
+    assert "the table has" not in templates(describe_ratios(some[10:20]))
 
 
 def test_medians_say_how_many_trials_they_are_of(
@@ -101,4 +101,4 @@ def test_what_has_no_room_is_named_or_counted() -> None:
         "more": 0,
     }
     assert first_of(16, 16) == ()
-    assert args(first_of(16, 17), "cells are drawn;") == {"drawn": 16, "total": 17}
+    assert args(first_of(16, 17), "the table has") == {"drawn": 16, "total": 17}

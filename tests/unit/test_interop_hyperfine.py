@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audits import shown
 from said import args, template, templates
 
 from tare import readers
@@ -15,7 +16,6 @@ from tare.errors import InputError
 from tare.features.audit.audit import audit
 from tare.features.audit.messages import headline
 from tare.features.audit.question import Question
-from tare.features.audit.screen import show
 from tare.readers import ColumnOptions
 from tare.readers.readings import counted
 from tare.results.message import message
@@ -222,7 +222,7 @@ def test_failures_stand_below_a_comparison(
     )
     refused = [c.refusal.args["names"] for c in found.comparisons if c.refusal]
     assert refused == [["bad"], ["bad"]]
-    show(found)
+    print(shown(found))
     lines = [one for one in capsys.readouterr().out.splitlines() if "2 of 8 runs" in one]
     assert [line.split()[0] for line in lines] == ["REJECT", "DOUBT"]  # first line, reason
     assert all("flaky" in line for line in lines)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from audits import documented, findings_of, shown
 from measuring import ScriptedEnds, measure, sending
 from said import Phrase, args, template, templates
 from situations import over_days
@@ -15,13 +15,11 @@ from synthetic import MS, Behaviour, make
 
 from tare.experiment.findings import time_of_day
 from tare.experiment.results import Results
-from tare.features.audit import page
+from tare.features.audit import report
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Question, audit
-from tare.features.audit.contract import as_json
 from tare.features.audit.next_steps import follow_up
-from tare.features.audit.page_figures import figures
-from tare.features.audit.screen import show
+from tare.features.audit.page_figures import drawings
 from tare.features.network.measure import page as network_page
 from tare.networks.recording import folder
 from tare.readers import ColumnOptions, read
@@ -99,25 +97,21 @@ def test_an_audit_of_dates_has_the_same_finding(table: Path) -> None:
     cycle, none = args(one.answer, "day by ±"), args(one.answer, "% of cases")
     assert (cycle["name"], none["name"]) == ("a", "b")
     assert none["detectable"].value < 0.05
-    assert [f.name for f in figures(found)["time_of_day"]] == ["time-of-day"]
-    assert [f.name for f in figures(found)["time_of_week"]] == ["time-of-week"]
+    assert [f.name for f in drawings(found)["time_of_day"]] == ["time-of-day"]
+    assert [f.name for f in drawings(found)["time_of_week"]] == ["time-of-week"]
     first, second = (s.over_time for s in found.series)
     assert first is not None
     assert second is not None
     assert (first.day.is_shown, second.day.is_shown) == (True, False)
-    document = json.loads(json.dumps(as_json(found)))
-    (told,) = [one for one in document["findings"] if one["name"] == "time_of_day"]
-    levels = told["tables"][0]["rows"]
+    levels = findings_of(documented(found))["time_of_day"]["tables"][0]["rows"]
     assert [row["n"] for row in levels if row["of"] == "hourly medians"] == [336, 336]
-    sections = page.make(found, "tare audit links.csv").sections
+    sections = report.make(found, "tare audit links.csv").sections
     (section,) = (one for one in sections if one.finding.name == "time_of_day")
     # The head of the page has the first sentence as well, on which the others lean.
     assert section.details == one.answer
 
 
-def test_an_audit_of_weeks_tests_the_weekly_cycle(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_audit_of_weeks_tests_the_weekly_cycle(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     when = np.datetime64("2026-05-04T00:30") + np.arange(28 * 24) * np.timedelta64(1, "h")
     weekend = np.arange(28 * 24) // 24 % 7 >= 5
@@ -131,14 +125,13 @@ def test_an_audit_of_weeks_tests_the_weekly_cycle(
         assert one.verdict == verdict
         assert [row["day"] for row in one.tables[0].rows] == list(time_of_day._WEEKDAYS)
         (weekly,) = (s.over_time.week for s in found.series if s.over_time is not None)
-        capsys.readouterr()
-        show(found)
-        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Week")]
+        lines = [line.split(None, 1) for line in shown(found).splitlines()]
+        lines = [line for line in lines if line[0] == "Week"]
         if verdict == "yes":
             cycle = args(one.answer, "week by ±")
             assert cycle["lowest"] in ("Saturday", "Sunday")
             assert weekly.is_shown
-            assert lines == [f"{'Week':<9}{sentence(one.answer[0])}"]
+            assert lines == [["Week", sentence(one.answer[0])]]
         else:
             assert args(one.answer, "a weekly cycle") == {"name": "", "n": "2.8", "needed": 3}
             assert templates(one.settle) == ["3 weeks or"]
@@ -173,9 +166,7 @@ def series_table(file: Path, count: int, seed: int) -> Path:
     return file
 
 
-def test_screen_finding_chart_and_json_give_one_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_screen_finding_chart_and_json_give_one_answer(tmp_path: Path) -> None:
     """Of eight series of noise, one has a p between .04 / 8 and .04: shown alone, not among all."""
     columns = ColumnOptions(value="value", group=("name",), order="when")
     for seed in range(50):
@@ -197,10 +188,8 @@ def test_screen_finding_chart_and_json_give_one_answer(
     days = [s.over_time.day for s in found.series if s.over_time is not None]
     assert [day.is_shown for day in days] == [False] * 8
     assert min(day.p for day in days if day.p is not None) == pytest.approx(8 * min(raw))
-    capsys.readouterr()
-    show(found)
-    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Hours")]
-    assert said == [f"{'Hours':<9}{sentence(one.answer[0])}"]
+    said = [line.split(None, 1) for line in shown(found).splitlines()]
+    assert [line for line in said if line[0] == "Hours"] == [["Hours", sentence(one.answer[0])]]
 
 
 def test_what_is_left_undecided_says_why(table: Path, tmp_path: Path) -> None:

@@ -78,7 +78,11 @@ class Command(TyperCommand):
             if report is not None:
                 delivery.deliver(delivery.failed(report, error), ctx.params)
             raise
-        return delivery.deliver(made, ctx.params) if isinstance(made, Report) else made
+        if isinstance(made, Report):
+            return delivery.deliver(made, ctx.params)
+        if isinstance(made, delivery.Delivered):
+            return delivery.deliver(made.report, ctx.params, made.large)
+        return made
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option twice where several values look possible: the first would be lost.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -13,10 +13,20 @@ from tare.cli import console
 from tare.errors import TareError
 from tare.results.report import Failure, Report
 
+if TYPE_CHECKING:
+    from tare.render.large_table import LargeTable
+
 #: Under which an exception carries the report of what was measured before it.
 _REPORT = "report"
 #: Options whose value may be standard output, which the terminal's view then leaves to them.
 _STREAMS = ("json", "markdown", "export_json")
+
+
+class Delivered(NamedTuple):
+    """A report with tables that only a page has, by the name of their finding."""
+
+    report: Report
+    large: Mapping[str, LargeTable]
 
 
 @contextlib.contextmanager
@@ -46,7 +56,9 @@ def failed(report: Report, error: BaseException) -> Report:
     return msgspec.structs.replace(report, exit_code=error.exit_code, error=failure)
 
 
-def deliver(report: Report, options: Mapping[str, Any]) -> int:
+def deliver(
+    report: Report, options: Mapping[str, Any], large: Mapping[str, LargeTable] | None = None
+) -> int:
     """Print a report, write it wherever the options of its command ask for it.
 
     Parameters
@@ -54,6 +66,8 @@ def deliver(report: Report, options: Mapping[str, Any]) -> int:
     report : Report
     options : mapping
         Values of the command's options by name.
+    large : mapping, optional
+        Tables that only a page has, by the name of their finding.
 
     Returns
     -------
@@ -82,7 +96,7 @@ def deliver(report: Report, options: Mapping[str, Any]) -> int:
         from tare.render import files
 
         with console.err.status("drawing the page"):
-            written = files.write(report, page)
+            written = files.write(report, page, large)
         to = console.out if is_shown else console.err
         to.print(f"Report: {written[0]}", soft_wrap=True)
     return report.exit_code

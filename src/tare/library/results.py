@@ -479,14 +479,14 @@ class AuditResult(Result):
 
     def report(self) -> Report:
         """Return the report that ``--report`` writes."""
-        from tare.features.audit import page
+        from tare.features.audit import report
 
-        return msgspec.structs.replace(page.make(self.audit, self._call), rest="to_dict()")
+        return msgspec.structs.replace(report.make(self.audit, self._call), rest="to_dict()")
 
     def _document(self) -> dict[str, Any]:
-        from tare.features.audit.contract import as_json
+        from tare.features.audit import report
 
-        return as_json(self.audit)
+        return files.plain(report.make(self.audit, self._call, page=False))
 
     def _answer(self) -> str:
         from tare.features.audit.messages import headline

@@ -72,7 +72,8 @@ def lines(report: Report, width: int) -> list[Line]:
     if report.entries or not report.answers:
         return [*_labelled(report, width)]
     question, *others = _answered(report, width)
-    return [Line(question, "strong"), *map(Line, others)]
+    following = [Line(f"Next: {text(said)}", "quiet") for said in report.next]
+    return [Line(question, "strong"), *map(Line, others), *following]
 
 
 def _labelled(report: Report, width: int) -> Iterator[Line]:
@@ -85,7 +86,9 @@ def _labelled(report: Report, width: int) -> Iterator[Line]:
     entries += [Entry("" if i else "Next", said, "quiet") for i, said in enumerate(report.next)]
     head = [] if report.gate is None else [Entry("Gate", report.gate.said, "strong")]
     head += [Entry("Caveat", said) for said in report.caveats]
-    indent = max([_LABELS, *(len(one.label) + 1 for one in entries)])
+    while entries and entries[0].emphasis == "strong" and report.below:
+        head.append(entries.pop(0))
+    indent = max([_LABELS, *(len(one.label) + 1 for one in [*head, *entries])])
     yield from _entries(head, indent)
     for of in (cells, *report.below):
         yield from map(Line, [] if of is None else table(of, width, intervals=True))

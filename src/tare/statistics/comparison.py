@@ -302,6 +302,11 @@ def compare_family(
         compare(a, b, margin, confidence, tick=tick, limits=above)
         for (a, b), above in zip(pairs, limits or [None] * len(pairs), strict=True)
     ]
+    return adjust_family(alone, margin)
+
+
+def adjust_family(alone: Sequence[Comparison], margin: float) -> list[Comparison]:
+    """Judge comparisons anew as one family, by Holm."""
     adjusted = holm([c.p for c in alone])
     return [adjust(c, p, margin) for c, p in zip(alone, adjusted, strict=True)]
 

@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired
+from tare.statistics.comparison import Comparison, adjust_family, compare, compare_unpaired
 from tare.statistics.downsample import sample
-from tare.statistics.holm import holm
 from tare.statistics.shift import Shift, paired_shift, unpaired_shift
 from tare.statistics.spread import (
     SpreadComparison,
@@ -134,10 +133,4 @@ def compare_all(
     sides: Sequence[Sides], margin: float, confidence: float = 0.95
 ) -> list[Comparison]:
     """Compare the locations of all pairs of samples that answer one question, adjusted by Holm."""
-    return adjust_all([one.compare(margin, confidence) for one in sides], margin)
-
-
-def adjust_all(alone: Sequence[Comparison], margin: float) -> list[Comparison]:
-    """Judge comparisons anew as one family, by Holm."""
-    adjusted = holm([c.p for c in alone])
-    return [adjust(c, p, margin) for c, p in zip(alone, adjusted, strict=True)]
+    return adjust_family([one.compare(margin, confidence) for one in sides], margin)

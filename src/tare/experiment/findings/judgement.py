@@ -673,7 +673,7 @@ def _difference(
             analyses=len(looks),
         )
     else:
-        comparison = compare(first, second, asked.margin, level, tick=basis.tick, limits=pair.above)
+        comparison = pair.sides.compare(asked.margin, level)
         looks = ()
         ends = earlier_ends(results)
         rests = (

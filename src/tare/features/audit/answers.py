@@ -229,9 +229,10 @@ def series_overview(some: Sequence[SeriesAudit], quantiles: Sequence[float]) -> 
                 "verdict": s.trust.verdict,
             }
         )
-    target = shown(Chosen(some[0].question.precision))
+    question = some[0].question
+    target = shown(Chosen(question.precision))
     return Table(
-        title=message("Series"),
+        title=f"Medians with {shown(Chosen(question.confidence))} intervals",
         columns=(
             Column(key="series", title="series"),
             Column(key="n", title="n"),

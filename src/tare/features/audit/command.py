@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
-from tare.cli import console, options, quantities
+from tare.cli import options, quantities
+from tare.cli.delivery import Delivered
 from tare.cli.stages import Progress
 from tare.errors import InputError
+from tare.results.report import Report
 
 
 def audit(
@@ -85,23 +87,19 @@ def audit(
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of resampling.")] = 1,
     report: options.Report = None,
     json: options.Json = None,
-) -> int:
+) -> Report | Delivered:
     """Check how far results of any tool can be trusted.
 
     tare audit hyperfine.json --compare command
     """
-    from tare.features.audit import page
+    from tare.features.audit import report as reports
     from tare.features.audit.ask import ask
     from tare.features.audit.audit import audit as look
-    from tare.features.audit.contract import as_json
-    from tare.features.audit.next_steps import follow_up
-    from tare.features.audit.screen import show
     from tare.render import files as written
-    from tare.render.words import text
 
     if kappa is not None:
         level = quantities.share("--confidence", confidence, example="95%")
-        return _agree(kappa, files, level, json)
+        return _agree(kappa, files, level)
     if report is not None:
         written.format_of(report)
     if not files:
@@ -115,33 +113,16 @@ def audit(
     )  # fmt: skip
     with Progress() as progress:
         found = look(files, question, progress)
-        if report is not None:
-            progress("drawing the page", 0, 1)
-            made = page.make(found, shlex.join(["tare", *sys.argv[1:]]))
-            document, large = page.with_every_task(made, found)
-            written.write(document, report, large)
-    if json is not None:
-        console.write_json(as_json(found), json)
-    if json != "-":
-        show(found, [str(file) for file in (json, report) if file is not None])
-        following = text(follow_up(found, has_page=report is not None))
-        console.out.print(f"Next     {following}", style="dim", soft_wrap=True)
-    return found.exit_code
+        names = [str(file) for file in (json, report) if file is not None]
+        typed = shlex.join(["tare", *sys.argv[1:]])
+        made = reports.make(found, typed, names, page=report is not None, whole=bool(names))
+    return Delivered(made, reports.every_row(found))
 
 
-def _agree(
-    files: tuple[Path, Path], others: list[Path] | None, confidence: float, json: str | None
-) -> int:
-    """Print how far two raters agree; the exit code is 0, as agreement is no verdict on numbers."""
-    from tare.features.audit.raters import agreements, as_json
-    from tare.render.words import sentence
+def _agree(files: tuple[Path, Path], others: list[Path] | None, confidence: float) -> Report:
+    """Report how far two raters agree; the exit code is 0, as it is no verdict on numbers."""
+    from tare.features.audit import raters
 
     if others:
         raise InputError("--kappa takes two files and no other", "tare audit --kappa A.csv B.csv")
-    found = agreements(*files, confidence)
-    if json is not None:
-        console.write_json(as_json(found), json)
-    if json != "-":
-        for one in found:
-            console.out.print(sentence(one.said), soft_wrap=True)
-    return 0
+    return raters.report(raters.agreements(*files, confidence))

@@ -55,7 +55,7 @@ def name(c: ComparisonAudit) -> str:
     return text(words.name_of(c))
 
 
-def overview(some: Sequence[ComparisonAudit]) -> Table:
+def pairs_overview(some: Sequence[ComparisonAudit]) -> Table:
     """Lay out comparisons in a terminal's columns."""
     metrics = {c.metric for c in some}
     return Table(

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tare.experiment.findings.charts.forest import describe_ratios
+from tare.experiment.findings.charts.rows import first_of
 from tare.experiment.findings.time_of_day import day_figures, week_figures
 from tare.experiment.findings.variance import described, drawn
 from tare.experiment.task_sets.charts import scatters
@@ -19,15 +21,15 @@ from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name as name_of
 from tare.features.audit.series import SeriesAudit, worst
 from tare.render import charts
-from tare.render.charts.forest import MOST_ROWS
+from tare.render.charts.forest import MOST_ROWS, draw_ratios
+from tare.render.charts.forest import Ratio as DrawnRatio
 from tare.render.words import paragraph, sentence, text
-from tare.results.message import Chosen, Message, Said, message
+from tare.results.message import Message, Said, message
 from tare.results.report import Figure
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import Interval
-from tare.units import scale_for
+from tare.units import change_interval, scale_for
 
-_CHART_OF = "{value} ({name})"
 _CHART_WITH = "{name} {value}"
 
 T = TypeVar("T")
@@ -39,7 +41,7 @@ _MOST_PANELS = 12
 _WIDE = 20
 
 
-def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
+def drawings(audit: Audit) -> dict[str, tuple[Figure, ...]]:
     """Draw an audit: the charts of each finding, by its name."""
     found = {"difference": _forest(audit.comparisons, audit.question.margin)}
     if audit.tasks is not None and audit.tasks.are_enough:
@@ -94,7 +96,10 @@ def _medians_of(
         order=VERDICTS,
         logarithmic=min(low for low, _ in ranges) > 0 and max(medians) > _WIDE * min(medians),
     )
-    ends = [message(_CHART_OF, name=s.name, value=words.median(s)) for s in _ends(shown, _middle)]
+    ends = [
+        message("{value} ({name})", name=s.name, value=words.median(s))
+        for s in _ends(shown, _middle)
+    ]
     said = message(
         "Median of each series with its interval (thick) and the p10–p90 range of its values "
         "(thin): {ends | join(' to ')}",
@@ -213,35 +218,31 @@ def _course(shown: Sequence[SeriesAudit]) -> Message:
 
 
 def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...]:
-    known = [(c, c.location) for c in some if c.location is not None and _is_bounded(c.location)]
+    known = [c for c in some if c.location is not None and _is_bounded(c.location)]
     if not known:
         return ()
-    drawn = words.clearest([c for c, _ in known], MOST_ROWS)
-    shown = [(c, c.location) for c in drawn if c.location is not None]
-    chart = charts.forest(
-        _apart([name_of(c) for c, _ in shown]),
-        [found.ratio for _, found in shown],
-        [found.low for _, found in shown],
-        [found.high for _, found in shown],
-        margin,
-        "change vs. the first",
-        [found.verdict for _, found in shown],
-        [found.n for _, found in shown],
+    drawn = words.clearest(known, MOST_ROWS)
+    names = _apart([name_of(c) for c in drawn])
+    ratios = [_ratio(c, name) for c, name in zip(drawn, names, strict=True)]
+    chart = draw_ratios(ratios, margin, "change vs. the first")
+    said = (*describe_ratios(ratios), *first_of(len(drawn), len(known)))
+    return (_figure("comparisons", "Comparisons", chart, *said),)
+
+
+def _ratio(c: ComparisonAudit, name: str) -> DrawnRatio:
+    assert c.location is not None
+    found = c.location
+    return DrawnRatio(
+        level="",
+        where=name,
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+        verdict=found.verdict,
+        n=found.n,
+        told=change_interval(found.ratio, found.low, found.high),
+        word=c.word,
     )
-    said = message(
-        "Ratios of {n | counted('comparison')}, {ends | join(' to ')}. Marks: estimates with "
-        "intervals. Band: ± {margin}. Rings: inconclusive. Circles: equivalent. Triangles: "
-        "towards the difference{% if drawn %}. The {drawn} clearest are drawn; the table has "
-        "all{% endif %}",
-        n=len(known),
-        ends=[
-            message(_CHART_OF, name=words.name_of(c), value=words.ratio(c))
-            for c, _ in _ends(known, lambda one: one[1].ratio)
-        ],
-        margin=Chosen(margin),
-        drawn=len(shown) if len(known) > len(shown) else None,
-    )
-    return (_figure("comparisons", "Comparisons", chart, said),)
 
 
 def _is_bounded(found: Comparison) -> bool:

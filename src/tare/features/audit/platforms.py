@@ -36,7 +36,7 @@ from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit, Trials, averaged
 from tare.results.columns import Columns, objects
 from tare.results.finding import Finding
-from tare.results.message import Said, message
+from tare.results.message import Said, each, message
 from tare.results.report import Figure
 from tare.workloads.specification import WorkloadSpec
 
@@ -45,6 +45,8 @@ _FINDINGS = {
     one.UNIT.description.name: one.UNIT
     for one in (overhead, platform_size, platform_factor, pinning)
 }
+#: Those of them that have a summary.
+_SUMMARISED = ("overhead", "platform_size")
 _CHARTS = {
     one.UNIT.description.name: one.UNIT
     for one in (overhead_chart, platform_values, platform_chr, platform_pinning, pinning_scatter)
@@ -79,6 +81,16 @@ class Study:
     @cached_property
     def _answered(self) -> dict[str, list[Finding]]:
         return {metric: all_findings(one, _FINDINGS) for metric, one in self.results.items()}
+
+    @property
+    def summary(self) -> tuple[Said, ...]:
+        """What matters most, a sentence for each finding; the others are not worked out for it."""
+        some = [
+            _FINDINGS[name].find(results)
+            for results in self.results.values()
+            for name in _SUMMARISED
+        ]
+        return tuple(said[0] for one in some if one is not None and (said := each(one.summary)))
 
     @property
     def findings(self) -> tuple[Finding, ...]:

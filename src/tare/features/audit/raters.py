@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tare import readers
+from tare import __version__, readers
 from tare.errors import InputError
-from tare.features.audit.contract import plain
+from tare.features.audit.figures import plain
 from tare.render.words import sentence
 from tare.results.message import Amount, Message, Value, message
+from tare.results.report import Entry, Origin, Report
 from tare.statistics.kappa import Kappa, cohens_kappa
 
 #: Most ratings and bytes of a file of ratings; a larger file is refused.
@@ -105,20 +105,22 @@ def agreements(first: Path, second: Path, confidence: float = 0.95) -> list[Agre
     return found
 
 
-def as_json(found: list[Agreement]) -> dict[str, Any]:
-    """Return what ``--json`` writes."""
-    return {
-        "version": 1,
-        "kappa": [
-            {
-                "column": a.column,
-                **plain(a.kappa),
-                "left_out": a.left_out,
-                "sentence": sentence(a.said),
-            }
-            for a in found
-        ],
-    }
+def report(found: list[Agreement]) -> Report:
+    """Lay out how far two raters agree."""
+    kappa = [
+        {"column": a.column, **plain(a.kappa), "left_out": a.left_out, "sentence": sentence(a.said)}
+        for a in found
+    ]
+    return Report(
+        command="audit",
+        figures={"kappa": kappa},
+        name="agreement of two raters",
+        question=message("Do two raters agree?"),
+        entries=tuple(Entry("Kappa", sentence(a.said)) for a in found),
+        strip=(),
+        sections=(),
+        origin=Origin(commands=(), versions=(__version__,)),
+    )
 
 
 def _read(file: Path) -> tuple[list[str], list[list[str]]]:

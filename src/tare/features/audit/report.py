@@ -1,8 +1,9 @@
-"""The page of an audit: the same as an experiment's, of what others measured."""
+"""The report of an audit: the same as an experiment's, of what others measured."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from tare.features.audit import messages as words
 from tare.features.audit import phrases as audit_phrases
 from tare.features.audit.answers import findings
 from tare.features.audit.audit import Audit
+from tare.features.audit.entries import entries, overview
+from tare.features.audit.figures import figures
 from tare.features.audit.messages import task_caveats
-from tare.features.audit.page_figures import figures
+from tare.features.audit.next_steps import follow_up
+from tare.features.audit.page_figures import drawings
 from tare.features.audit.task_sets import TaskSets
 from tare.render.large_table import LargeTable
 from tare.render.words import listing
@@ -31,47 +35,88 @@ from tare.units import chosen, counted, percent
 _MOST_DIGESTED = 1 << 30
 
 
-def make(audit: Audit, command: str = "", *, charts: bool = True) -> Report:
-    """Lay the report of an audit out, on a terminal without charts."""
-    drawn, told = figures(audit) if charts else {}, findings(audit)
-    sections = tuple(
+#: Findings whose tables lay out numbers that :mod:`.figures` has.
+_NUMBERS_ELSEWHERE = {"trust", "repetitions", "assumptions", "difference", "specification"}
+
+
+def make(
+    audit: Audit,
+    command: str = "",
+    files: Sequence[str] = (),
+    *,
+    page: bool = True,
+    whole: bool = True,
+) -> Report:
+    """Lay the report of an audit out.
+
+    Parameters
+    ----------
+    audit : Audit
+    command : str
+        As typed.
+    files : sequence of str
+        Those that have the whole report.
+    page : bool
+        Whether it has charts, and the tables of the numbers that are figures.
+    whole : bool
+        Whether it has more than a terminal shows, which is much to compute of many series.
+    """
+    whole = whole or audit.question.finding is not None
+    drawn, told = drawings(audit) if page else {}, findings(audit) if whole else []
+    sections = [
         Section(
-            msgspec.structs.replace(f, tables=tuple(t for t in f.tables if t.rows)),
+            msgspec.structs.replace(
+                f,
+                tables=tuple(
+                    t for t in f.tables if t.rows and (page or f.name not in _NUMBERS_ELSEWHERE)
+                ),
+            ),
             drawn.get(f.name, ()),
         )
         for f in told
-    )
+    ]
+    if page and audit.tasks is not None and audit.is_of_tasks:
+        question = message(results_phrases.TASKS_QUESTION_RUNS)
+        sections.append(
+            Section(Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none"))
+        )
     names = [f.path.name for f in audit.files]
+    where = ", ".join(files) or "--json, --report"
     return Report(
+        command="audit",
+        exit_code=audit.exit_code,
+        figures=figures(audit) if whole else {},
         name=f"audit of {listing(names[:4])}{' and others' if len(names) > 4 else ''}",
-        question=sections[0].finding.question,
-        lead=sections[0].finding.name,
+        question=sections[0].finding.question if sections else "Can these numbers be trusted?",
+        lead=sections[0].finding.name if sections else None,
         answers=tuple(said for f in told for said in each(f.summary)),
+        entries=entries(audit, where),
+        next=(follow_up(audit, has_page=page),),
         strip=_strip(audit),
-        sections=sections,
-        doubts=_noted(audit),
-        origin=_origin(audit, command if charts else None),
+        sections=tuple(sections),
+        doubts=_noted(audit) if whole else (),
+        origin=_origin(audit, command if page else None),
         doubtful="Noted while reading",
         calm="Nothing was left out while reading.",
-        rest=f"{command} --json -",
-        **(_of_tasks(audit.tasks) if audit.tasks is not None and audit.is_of_tasks else {}),
+        rest=f"{command} --json -" if page else "",
+        **(
+            _of_tasks(audit.tasks)
+            if audit.tasks is not None and audit.is_of_tasks
+            else {"further": () if audit.question.finding else (overview(audit),)}
+        ),
     )
 
 
-def with_every_task(report: Report, audit: Audit) -> tuple[Report, dict[str, LargeTable]]:
-    """Add a section for the table of all tasks of a set, and return that table by its name."""
+def every_row(audit: Audit) -> dict[str, LargeTable]:
+    """Return the table of all tasks of a set by the name of its finding; empty without a set."""
     tasks = audit.tasks
     if tasks is None or not audit.is_of_tasks:
-        return report, {}
-    question = message(results_phrases.TASKS_QUESTION_RUNS)
-    runs = Finding(name=RUNS, question=question, answer=(), closed=False, verdict="none")
-    sections = (*report.sections, Section(runs))
+        return {}
     note = message(
         "Of so many configurations it has the result and the {time} alone",
         time=tasks.scored[0].time.title,
     )
-    large = {RUNS: every_task(tasks.scored, tasks.names, tasks.compared, note)}
-    return msgspec.structs.replace(report, sections=sections), large
+    return {RUNS: every_task(tasks.scored, tasks.names, tasks.compared, note)}
 
 
 def _of_tasks(tasks: TaskSets) -> dict[str, Any]:

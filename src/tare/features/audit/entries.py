@@ -1,26 +1,25 @@
-"""What ``tare audit`` prints: the verdict, one table, reasons."""
+"""What a terminal shows of an audit: the verdict, one table, reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from tare.cli import console
+import msgspec
+
 from tare.experiment.findings import time_of_day, variance
-from tare.experiment.task_sets.answers import configurations
 from tare.features.audit import messages as words
 from tare.features.audit.answers import series_overview
 from tare.features.audit.audit import Audit
 from tare.features.audit.cold import begins, item_name
-from tare.features.audit.comparison_answers import name, overview
-from tare.features.audit.page import make
+from tare.features.audit.comparison_answers import name, pairs_overview
 from tare.features.audit.question import QUANTILES
 from tare.features.audit.series import worst
 from tare.readers.readings import number
-from tare.render.screen import MOST_ROWS, table
+from tare.render.screen import MOST_ROWS
 from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Table
-from tare.results.message import Message, Said, each, message
+from tare.results.message import Message, Said, message
+from tare.results.report import Entry
 from tare.units import quantile_name
 
 _SCREEN_TEXTS = {
@@ -34,65 +33,33 @@ _MOST_READ = 2
 _MOST_REASONS = 3
 _MOST_NOTES = 2
 _MOST_CAVEATS = 5
-#: Characters of a table that is written to a file or a pipe.
-_PIPED_WIDTH = 1000
-#: Columns that the word takes which heads a line.
-_HEAD = 9
-_STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
 
 
-class Entry(NamedTuple):
-    """A statement behind a label; without a label it continues the one before it."""
+def entries(audit: Audit, whole: str) -> tuple[Entry, ...]:
+    """Say what matters, however many series there are.
 
-    label: str
-    said: str
-    is_quiet: bool = False
-
-
-def show(audit: Audit, files: Sequence[str] = ()) -> None:
-    """Print an audit for a person; bounded, however many series there are.
-
-    ``files``: those that have the whole of it.
+    ``whole``: files that have all of it.
     """
     if audit.question.finding is not None:
-        console.show(make(audit, charts=False))
-        console.out.print()
-        return
-    whole = ", ".join(files) or "--json, --report"
-    _print(_answer(audit, whole))
-    of = "configuration" if audit.is_of_tasks else "row"
-    made, left = _overview(audit, whole)
-    console.out.print()
-    width = console.out.width if console.out.is_terminal else _PIPED_WIDTH
-    for row in table(made, width, of=of)[1:]:
-        console.out.print(row, soft_wrap=True)
-    if left is not None:
-        console.out.print(text(left), style="dim")
-    console.out.print()
-    _print(_evidence(audit, whole))
+        return ()
+    return (*_answer(audit, whole), *_evidence(audit, whole))
 
 
-def _print(entries: Iterable[Entry]) -> None:
-    for one in entries:
-        style = "dim" if one.is_quiet else ""
-        head = f"bold {_STYLES.get(one.label, '')}" if one.label else style
-        console.out.print(f"{one.label:<{_HEAD}}", style=head, end="")
-        console.out.print(one.said, style=style, soft_wrap=True)
-
-
-def _overview(audit: Audit, whole: str) -> tuple[Table, Message | None]:
-    """Return the table of configurations, comparisons or series, and how many it leaves out."""
-    if audit.tasks is not None and audit.is_of_tasks:
-        return configurations(audit.tasks.in_order), None
+def overview(audit: Audit) -> Table:
+    """Lay out the comparisons or the series that ask most for a look."""
     # A single comparison is a sentence, which leaves the table to the series.
     if len(audit.comparisons) > 1:
-        made = overview(words.clearest(audit.comparisons, MOST_ROWS))
-        what, total = "comparisons", len(audit.comparisons)
-    else:
-        made = series_overview(worst(audit.series, MOST_ROWS), _asked(audit))
-        what, total = "series", len(audit.series)
-    left = total - len(made.rows)
-    return made, message(_SCREEN_TEXTS[what], n=left, whole=whole) if left else None
+        made = pairs_overview(words.clearest(audit.comparisons, MOST_ROWS))
+        return msgspec.structs.replace(made, title=words.verdicts(audit.comparisons))
+    return series_overview(worst(audit.series, MOST_ROWS), _asked(audit))
+
+
+def _left_out(audit: Audit, whole: str) -> Iterator[Entry]:
+    """Say how many comparisons or series the table leaves out."""
+    several = len(audit.comparisons) > 1
+    of, some = ("comparisons", audit.comparisons) if several else ("series", audit.series)
+    if (left := len(some) - MOST_ROWS) > 0:
+        yield Entry("", message(_SCREEN_TEXTS[of], n=left, whole=whole), "quiet")
 
 
 def _asked(audit: Audit) -> tuple[float, ...]:
@@ -104,14 +71,15 @@ def _asked(audit: Audit) -> tuple[float, ...]:
 def _answer(audit: Audit, whole: str) -> Iterator[Entry]:
     first = words.headline(audit)
     answer = f"{text(first)}." if words.continues_verdict(audit) else sentence(first)
-    yield Entry(audit.verdict, paragraph((answer, *words.precision(audit))))
+    yield Entry(audit.verdict, paragraph((answer, *words.precision(audit))), "strong")
+    if not audit.is_of_tasks:
+        yield from _left_out(audit, whole)
     yield from _files(audit, whole)
-    for one in () if audit.platforms is None else audit.platforms.findings:
-        if said := each(one.summary):
-            yield Entry("Platform", sentence(said[0]))
+    for said in () if audit.platforms is None else audit.platforms.summary:
+        yield Entry("Platform", sentence(said))
     if audit.cold is not None and audit.cold.found:
         yield Entry("Cold", sentence(begins(audit.cold, item_name(audit.question))))
-    if audit.comparisons:
+    if len(audit.comparisons) == 1:
         yield Entry("Compared", sentence(words.verdicts(audit.comparisons)))
     if audit.tasks is not None and audit.tasks.are_enough and not audit.is_of_tasks:
         yield Entry("Tasks", paragraph(words.best(audit.tasks)))
@@ -121,7 +89,7 @@ def _evidence(audit: Audit, whole: str) -> Iterator[Entry]:
     if audit.tasks is not None and audit.is_of_tasks:
         yield from (Entry("", sentence(one)) for one in words.task_answers(audit.tasks)[1:])
         notes = words.task_caveats(audit.tasks)[:_MOST_CAVEATS]
-        yield from (Entry("Note", sentence(one), is_quiet=True) for one in notes)
+        yield from (Entry("Note", sentence(one), "quiet") for one in notes)
         return
     names = [quantile_name(q) for q in _asked(audit)]
     if names and len(audit.comparisons) > 1:
@@ -156,7 +124,7 @@ def _files(audit: Audit, whole: str) -> Iterator[Entry]:
         lambda f: f.path.name,
     )
     shown += [note.of("files", len(audit.files)) for note in notes[:_MOST_READ]]
-    yield from (Entry("", sentence(one), is_quiet=True) for one in shown)
+    yield from (Entry("", sentence(one), "quiet") for one in shown)
 
 
 def _reasons(audit: Audit, whole: str) -> Iterator[Entry]:
@@ -167,7 +135,7 @@ def _reasons(audit: Audit, whole: str) -> Iterator[Entry]:
         more = message(
             "{n | counted('more reason')} ({whole})", n=len(found) - _MOST_REASONS, whole=whole
         )
-        yield Entry("", sentence(more), is_quiet=True)
+        yield Entry("", sentence(more), "quiet")
     for said in (said for s in audit.series[:_MOST_NOTES] for _, said in words.inside(s)):
         yield Entry("Inside", sentence(said))
     # Below comparisons only what is missing from them.
@@ -175,7 +143,7 @@ def _reasons(audit: Audit, whole: str) -> Iterator[Entry]:
         audit.series, lambda s: s.losses if audit.comparisons else s.notes, lambda s: s.name
     )
     for note in notes[:_MOST_NOTES]:
-        yield Entry("Note", sentence(note.of("series", total)), is_quiet=True)
+        yield Entry("Note", sentence(note.of("series", total)), "quiet")
     for said in () if audit.comparisons else words.restless(audit):
         yield Entry("CONFIRM", sentence(said))
 
@@ -186,4 +154,4 @@ def _caveats(audit: Audit) -> Iterator[Entry]:
     weak = words.shared(some, lambda c: c.matched.cautions, name)[:_MOST_NOTES]
     said: list[Said] = [*words.chance_of_family(some), *words.doubtful(some)]
     said += [one.of("comparisons", len(some)) for one in weak]
-    yield from (Entry("Note", sentence(one), is_quiet=True) for one in said)
+    yield from (Entry("Note", sentence(one), "quiet") for one in said)

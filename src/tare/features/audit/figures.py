@@ -1,4 +1,4 @@
-"""An audit as JSON: the contract that docs/reference/audit.md documents."""
+"""Numbers of an audit for scripts, which docs/reference/audit.md documents."""
 
 from __future__ import annotations
 
@@ -11,61 +11,32 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tare.experiment.task_sets.answers import configurations
-from tare.features.audit.answers import findings
 from tare.features.audit.audit import CRITERIA, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.messages import inside
 from tare.features.audit.series import SeriesAudit
 from tare.render.vocabulary import SPREADS
 from tare.render.words import paragraph, sentence, sentences, text
-from tare.results.finding import Finding
 from tare.results.message import Message, open_bounds
 from tare.statistics.comparison import Comparison
 from tare.statistics.confirm import Repetitions
 from tare.statistics.intervals import Interval
 
-#: Changes when a field changes its meaning or goes.
-VERSION = 3
-#: Findings whose tables lay out numbers of the files, series and comparisons.
-_NUMBERS_ELSEWHERE = {"trust", "repetitions", "assumptions", "difference", "specification"}
 #: Points of a convergence curve that are written; a longer one is thinned.
 _MOST_POINTS = 60
 
 
-def as_json(audit: Audit) -> dict[str, Any]:
-    """Return an audit as what ``--json`` writes; absent values are None."""
+def figures(audit: Audit) -> dict[str, Any]:
+    """Return the numbers of an audit as its report has them; absent values are None."""
     found = {
-        "version": VERSION,
         "verdict": audit.verdict,
-        "exit_code": audit.exit_code,
         **_fields(audit.trust, "extent", "sessions"),
-        "precision": audit.question.precision,
-        "confidence": audit.question.confidence,
-        "margin": audit.question.margin,
-        "seed": audit.question.seed,
+        **_fields(audit.question, "precision", "confidence", "margin", "seed"),
         "files": [_file(f) for f in audit.files],
         "series": [_series(s) for s in audit.series],
-        "comparisons": [_comparison(c) for c in audit.comparisons],
-        "configurations": configurations(audit.tasks.in_order).rows if audit.tasks else (),
-        "findings": [_finding(one) for one in findings(audit)],
+        "pairs": [_comparison(c) for c in audit.comparisons],
     }
     return {name: plain(value) for name, value in found.items()}
-
-
-def _finding(found: Finding) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "question": text(found.question),
-        "verdict": found.shown,
-        "answer": sentences(found.answer),
-        "caveats": sentences(found.caveats),
-        "tables": [
-            {"title": text(one.title), "rows": one.rows}
-            for one in found.tables
-            if found.name not in _NUMBERS_ELSEWHERE
-        ],
-    }
 
 
 def _file(file: FileAudit) -> dict[str, Any]:
