@@ -143,13 +143,18 @@ def test_a_gate_that_passes_is_not_next_to_an_inconclusive_verdict() -> None:
         assert not any("inconclusive" in text for text in texts)
 
 
-def test_a_page_changes_nothing_in_the_terminal() -> None:
-    made = compared(1.3, 0.05)
+@pytest.mark.parametrize("gate", [None, 0.05])
+def test_a_page_changes_nothing_in_the_terminal_or_a_comment(gate: float | None) -> None:
+    made = compared(1.3, gate)
     table = compared(1.3, 0.05, "new", "newer").cells
     page = small(answers=("An answer.",), cells=table, entries=(), notes=("A note.",))
     both = merged(made, page)
     assert both.cells == table
     assert printed.lines(both) == printed.lines(made)
+    assert (
+        comment.render(both).partition("<details>")[0]
+        == comment.render(made).partition("<details>")[0]
+    )
 
 
 def test_the_error_of_a_command_is_no_report(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def failed(envelope: Envelope, format: str) -> str:
 
 
 def _parts(report: Report) -> Iterator[str]:
-    compared, gate, cells = report.comparisons, report.gate, report.cells
+    compared, gate = report.comparisons, report.gate
+    cells = report.cells if report.shows_cells else None
     if gate is not None:
         margin = shown(Chosen(gate.margin))
         yield f"### Gate {margin} {_SIGNS[gate.answer]}: {_words(gate.reason)}\n"

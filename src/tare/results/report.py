@@ -500,7 +500,8 @@ class Report(Envelope, frozen=True, kw_only=True):
         findings = [one.finding for one in self.sections]
         heads = [said for one in findings for said in one.head]
         heads += [line.brief for one in findings for line in one.waiting]
-        return (*(said for said in self.answers[_LEADING:] if said not in heads), *self.notes)
+        notes = () if self.unanswered else self.notes
+        return (*(said for said in self.answers[_LEADING:] if said not in heads), *notes)
 
     @property
     def inconclusive(self) -> list[Finding]:

@@ -232,7 +232,7 @@ def series_overview(some: Sequence[SeriesAudit], quantiles: Sequence[float]) -> 
     question = some[0].question
     target = shown(Chosen(question.precision))
     return Table(
-        title=f"Medians with {shown(Chosen(question.confidence))} intervals",
+        title=message("Medians with {level} intervals", level=Chosen(question.confidence)),
         columns=(
             Column(key="series", title="series"),
             Column(key="n", title="n"),

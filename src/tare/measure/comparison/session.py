@@ -397,4 +397,5 @@ def merged(report: Report, page: Report) -> Report:
         **own,
         cells=page.cells if report.cells is None else report.cells,
         caveats=(*report.caveats, *(one for one in page.caveats if one not in report.caveats)),
+        notes=(*report.notes, *(one for one in page.notes if one not in report.notes)),
     )
