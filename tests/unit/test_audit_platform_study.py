@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audits import documented, findings_of
+from audits import documented, findings_of, shown
 from said import args, template
 
 from tare.errors import InputError
@@ -158,6 +158,24 @@ def test_levels_that_say_nothing_of_pinning_stand_for_themselves(tmp_path: Path)
     some = [row for row in study.findings[0].tables[0].rows if row["mode"] == "GPU"]
     assert {(row["platform"], row["pinning"]) for row in some} == {("CN", "none"), ("VM", "none")}
     assert len(study.findings[0].tables[0].rows) == 6 * len(SIZES)
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["workers", "quota", "network", "trial", "cell", "status", "load", "workload", "platform",
+     "duration_ns", "value", "started", "variance"],
+)  # fmt: skip
+def test_columns_may_be_called_as_those_of_an_experiment(tmp_path: Path, column: str) -> None:
+    file = written(tmp_path)
+    head, *lines = file.read_text().replace("platform", "tool", 1).splitlines()
+    more = [f"{line},{'two' if i % 2 else 'one'}" for i, line in enumerate(lines * 2)]
+    file.write_text("\n".join([f"{head},{column}", *more]) + "\n")
+    columns = replace(COLUMNS, group=("cores", "mode", column), compare=("tool",))
+    found = audit([file], Question(columns=columns, finding="overhead"))
+    assert found.platforms is not None
+    assert len(found.platforms.findings[0].tables[0].rows) == 2 * 4 * len(SIZES)
+    assert shown(found).count("Overhead vs. BM") == 2
+    assert make(found, "tare audit").sections[0].figures
 
 
 def test_values_without_blocks_are_compared_as_unpaired(tmp_path: Path) -> None:

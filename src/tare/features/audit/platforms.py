@@ -51,10 +51,12 @@ _CHARTS = {
     one.UNIT.description.name: one.UNIT
     for one in (overhead_chart, platform_values, platform_chr, platform_pinning, pinning_scatter)
 }
-#: Columns of trials, which no level may stand in.
+#: Columns of trials, and factors whose levels an experiment reads as numbers or networks: none is
+#: what another tool calls so.
 _TAKEN = frozenset({
     "trial", "session", "block", "position", "cell", "seed", "status", "reason", "above_ns",
-    "platform", "size", "pinning", "value", "above",
+    "platform", "size", "pinning", "value", "above", "workers", "quota", "network", "duration_ns",
+    "started", "variance", "worker", "error_captured", "failure_kind", "limit_kind",
 })  # fmt: skip
 
 
