@@ -14,7 +14,11 @@ REPLACED = (
     "experiment/store/build.py", "experiment/store/load.py", "experiment/store/journals.py",
     "features/fleet/values.py", "features/fleet/sums.py", "measure/comparison/trials.py",
     "measure/comparison/document.py", "features/run/screen.py", "features/compare/screen.py",
-    "experiment/report/compared.py",
+    "experiment/report/compared.py", "features/audit/overhead.py",
+    "features/audit/overhead_answers.py", "features/audit/overhead_messages.py",
+    "features/audit/contract.py", "features/audit/screen.py",
+    "features/machine/doctor/screen.py", "features/machine/fingerprint/screen.py",
+    "features/machine/selftest/document.py", "features/machine/selftest/screen.py",
 )  # fmt: skip
 #: Libraries that only a user's own request loads, or tests alone.
 ON_REQUEST = frozenset({"pandas", "duckdb", "vl_convert", "altair", "ruptures"})
@@ -23,6 +27,15 @@ ON_REQUEST = frozenset({"pandas", "duckdb", "vl_convert", "altair", "ruptures"})
 @pytest.mark.parametrize("path", REPLACED)
 def test_what_results_replaced_is_gone(path: str) -> None:
     assert not (SOURCE / path).exists()
+
+
+def test_words_stand_where_they_are_said() -> None:
+    assert list(SOURCE.rglob("*words.toml")) == []
+
+
+def test_no_finished_message_is_rewritten() -> None:
+    headline = SOURCE / "experiment" / "findings" / "headline.py"
+    assert "with_one_total" not in headline.read_text(encoding="utf-8")
 
 
 def test_no_module_loads_a_library_of_users_when_it_is_imported() -> None:

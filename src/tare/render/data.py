@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tare.render import words
-from tare.results.message import Message
+from tare.results.message import Message, Template
 
 
 def builtins(value: Any) -> Any:
@@ -17,10 +17,12 @@ def builtins(value: Any) -> Any:
 
 def _written(value: Any) -> Any:
     match value:
-        case {"type": "message"}:
-            written = words.text(msgspec.convert(value, Message))
-            args = {name: _written(one) for name, one in value.get("args", {}).items()}
-            return {"type": "message", "text": written, "args": args}
+        case {"type": "message", "template": template, "args": args}:
+            # Messages inside of it first: they are shown by their text.
+            shown = {name: _written(one) for name, one in args.items()}
+            made = msgspec.convert({"type": "message", "args": shown}, Message)
+            text = value["text"] or words.text(Message(Template(template), made.args))
+            return {"type": "message", "text": text, "args": shown}
         case dict():
             return {key: _written(one) for key, one in value.items()}
         case list() | tuple():
@@ -29,9 +31,11 @@ def _written(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of numpy, as a chart may hold, as a plain one."""
+    """Return a template, or a number of numpy, as a chart may hold, as a plain value."""
     import numpy as np
 
+    if isinstance(value, Template):
+        return str(value)
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} cannot be JSON")

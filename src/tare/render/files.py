@@ -165,8 +165,7 @@ class _Saved(msgspec.Struct):
 def _check(document: Report, file: Path) -> None:
     """Refuse what cannot be rendered: messages without words, names that are no names of files."""
     messages = list(_messages(document))
-    if any(one.template or not one.text for one in messages):
-        # Only templates of this program's own source are rendered.
+    if not all(one.text for one in messages):
         raise InputError(f"{file} has a message without its text")
     if not (document.answers or document.entries or document.cells):
         why = document.error

@@ -130,21 +130,30 @@ class Levels(msgspec.Struct, frozen=True, tag="levels"):
     levels: dict[str, str]
 
 
+class Template(str):
+    """A literal template of tare's own source.
+
+    msgspec neither writes nor reads this type, so that no file can bring a template to be rendered.
+    """
+
+    __slots__ = ()
+
+
 class Message(msgspec.Struct, frozen=True, tag="message"):
     """A sentence, or a part of one, as data.
 
     Attributes
     ----------
-    template : str
-        What Jinja renders, with ``{name}`` for a value: a literal of tare's own source, never
-        from a file. Empty in a message that was read from a saved report.
+    template : Template
+        What Jinja renders, with ``{name}`` for a value. Empty in a message that was read from a
+        saved report.
     args : dict
         Values that the template shows; absent values are None.
     text : str
         What a saved report has in place of the template; empty elsewhere.
     """
 
-    template: str = ""
+    template: Template = Template("")
     args: dict[str, Value] = {}
     text: str = ""
 
@@ -185,4 +194,5 @@ def each(said: Said | tuple[Said, ...] | None) -> tuple[Said, ...]:
 def message(template: str, /, **args: Value) -> Message:
     """Make a message: ``message("CPU {cpu} loses {lost}", cpu=1, lost=Amount(0.02, "share"))``."""
     # As they come back from JSON.
-    return Message(template, {k: list(v) if isinstance(v, tuple) else v for k, v in args.items()})
+    lists = {k: list(v) if isinstance(v, tuple) else v for k, v in args.items()}
+    return Message(Template(template), lists)

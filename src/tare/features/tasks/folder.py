@@ -25,10 +25,7 @@ from tare.features.tasks.lanes import Work
 from tare.features.tasks.runs import Configuration, Folder, Runs
 from tare.features.tasks.session import Past
 from tare.features.tasks.specification import MOST_TRIALS, TASK, VERSION, Plan
-from tare.render.files import UNWRITABLE
-from tare.render.words import text
 from tare.results.columns import Columns, objects
-from tare.results.message import Said
 from tare.workloads import placeholders
 
 _HINT = "free some room, or choose another --out"
@@ -311,19 +308,9 @@ def _table(runs: list[Run], places: list[int]) -> Columns:
         "task": np.array([places[run.task] for run in runs], dtype=np.int64),
         "trial": np.array([run.trial for run in runs], dtype=np.int64),
         "result": objects(run.result for run in runs),
-        "why": objects(run.why and _written(run.why) for run in runs),
+        "why": objects(run.why for run in runs),
         **{name: np.array(values, dtype=float) for name, values in numbers.items()},
     })  # fmt: skip
-
-
-def _written(why: Said) -> str:
-    try:
-        return text(why)
-    except UNWRITABLE as error:
-        raise StoreError(
-            f"a journal has a reason that this tare cannot write: {type(error).__name__}",
-            "open it with the tare that wrote it",
-        ) from error
 
 
 def _exit_status(run: Run) -> float:

@@ -11,7 +11,6 @@ import msgspec
 from tare.decoding import Decoder
 from tare.experiment import journal
 from tare.experiment.task_sets.outcomes import Result
-from tare.results.message import Said
 
 #: Bounded integer: a file from elsewhere may hold any number.
 Whole = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -34,7 +33,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="ru
     ended_ns: Whole
     result: Result
     #: Reason for a failure of the program, its platform, or its checker; None: no failure.
-    why: Said | None = None
+    why: str | None = None
     #: Values of the run, by metric, then by source.
     values: dict[str, dict[str, float]] = {}
 

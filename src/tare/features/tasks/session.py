@@ -494,7 +494,9 @@ class _Session:
                 lane=lane.number,
                 began_ns=began_ns,
                 ended_ns=time.monotonic_ns(),
-                **ended._asdict(),
+                result=ended.result,
+                why=None if ended.why is None else words(ended.why),
+                values=ended.values,
             )
         )
         self.counts[ended.result] += 1
