@@ -149,7 +149,7 @@ def test_a_closed_load_has_littles_law_next_to_it():
     finding = found(served.make(None, all_wait, load="closed", arguments={"users": 8}).results)
     row = finding.tables[0].rows[0]
     assert row["littles_law_ns"] == pytest.approx(8e9 / row["request_throughput"])
-    assert {Phrase("law at most"), Phrase("so a slow")} <= ids(finding)
+    assert {Phrase("law at most"), Phrase("so a slow")} <= {*ids(finding)}
     assert text(row["load_reached"]) == "8 users"
 
 

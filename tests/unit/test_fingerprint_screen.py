@@ -44,11 +44,11 @@ def test_what_is_missing_is_told_in_words() -> None:
     found = fingerprints.make()
     lines = printed.lines(report(found))
     for problem in found.problems:
-        assert f"Missing {problem.probe}: {problem.why}" in lines
+        assert f"Missing  {problem.probe}: {problem.why}" in lines
     many = tuple(msgspec.structs.replace(found.problems[0], probe=f"p{n}") for n in range(8))
     lines = printed.lines(report(msgspec.structs.replace(found, problems=many)))
     assert sum(line.startswith("Missing") for line in lines) == 6
-    assert "Missing 3 more (--json has all)" in lines
+    assert "Missing  3 more (--json has all)" in lines
 
 
 def test_too_few_rounds_have_no_interval() -> None:

@@ -117,7 +117,7 @@ def test_an_emulated_platform_is_marked_and_never_called_slow(found: Weights) ->
         "▲ slower, ▽ faster, = equivalent, ? inconclusive, in brackets: emulated"
     )
     for said in (dear, emulated):
-        assert f"Overhead {text(said)}" in lines
+        assert f"Overhead  {text(said)}" in lines
 
 
 def test_the_page_is_written(found: Weights, tmp_path: Path) -> None:

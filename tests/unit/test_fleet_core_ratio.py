@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 import synthetic
-from said import args
+from said import args, templates
 from synthetic import MS, Behaviour
 from typer.testing import CliRunner
 
@@ -136,7 +136,7 @@ def test_the_range_of_chr_within_the_margin_is_the_planted_one(found: Finding) -
     assert by_case["docker unpinned"]["above"] == 0.5
     assert {row["kind"] for row in table.rows} == {"CPU-intensive"}
     assert {(row["impact"], row["practices"]) for row in table.rows} == {("0.14–0.28", "0.07–0.14")}
-    assert 'of CHR" has' in [getattr(one, "id", None) for one in found.caveats]
+    assert 'of CHR" has' in templates(found.caveats)
 
 
 def test_the_page_draws_overhead_over_chr(folders: tuple[Path, Path]) -> None:

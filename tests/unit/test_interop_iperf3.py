@@ -19,7 +19,7 @@ from tare.networks.shaping.specification import Replay, parse
 from tare.readers import ColumnOptions
 from tare.readers.iperf3_traces import traces
 from tare.readers.readings import counted
-from tare.results.message import Chosen, message
+from tare.results.message import Chosen, Message, message
 
 DATA = Path(__file__).parents[1] / "data" / "interop" / "iperf3"
 #: What 25 Mbit/s on the wire are in payload, with Ethernet's headers.
@@ -242,7 +242,7 @@ def test_what_was_offered_is_never_what_the_network_carries(
     assert jitter.median.estimate == pytest.approx(17.8e-3)
     (traced,) = traces(file)
     assert traced.trace.rate_bps == pytest.approx([offered * (1 - lost)])
-    assert "when: -R or" in [getattr(n, "id", "") for n in traced.notes]
+    assert "when: -R or" in [template(n) for n in traced.notes if isinstance(n, Message)]
 
 
 def test_what_is_replayed_is_what_the_receiver_got() -> None:

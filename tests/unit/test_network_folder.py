@@ -165,7 +165,7 @@ def test_stretches_follow_each_other(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*first, json.dumps(later).encode() + b"\n", *first[1:]]))
     read = folder.read(tmp_path / "m")
     assert read.courses["out"].start_s[6] == pytest.approx(60)
-    assert any(template(note) == "depend on it" for note in read.notes)
+    assert any(template(note) == "and shown as" for note in read.notes)
     assert read.gaps[0][2] == message("the machine was restarted")
 
 

@@ -103,7 +103,8 @@ def test_what_stands_for_nothing_does_not_replace_what_did(
 def rows(found: Accuracy) -> list[str]:
     """Lines of the table, heads first."""
     lines = printed.lines(report.make(found, 1))
-    return lines[1 : next(i for i, line in enumerate(lines) if line.startswith("Answer"))]
+    first, end = (i for i, line in enumerate(lines) if line.startswith(("figure ", "Table")))
+    return lines[first:end]
 
 
 def test_a_row_has_the_error_on_each_platform() -> None:
