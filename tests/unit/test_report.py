@@ -491,3 +491,14 @@ def test_what_draws_ends_by_itself_where_nobody_waits_for_it(tmp_path, monkeypat
         os._exit(0)
     _, status = os.waitpid(alone, 0)
     assert os.WIFSIGNALED(status)
+
+
+def test_a_template_from_a_file_is_refused(made, tmp_path):
+    """What renders templates runs code of theirs: only those of the source are rendered."""
+    file = tmp_path / "saved.json"
+    hostile = {"type": "message", "template": "{''.__class__}", "args": {}, "text": ""}
+    file.write_text(json.dumps({**json.loads(files.encode(made)), "answers": [hostile]}))
+    with pytest.raises(InputError):
+        files.load(file)
+    with pytest.raises(TypeError):
+        msgspec.json.encode(made.answers[0])
