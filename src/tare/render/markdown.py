@@ -37,7 +37,8 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
     if page.gate is not None:
         gate = text(words.text(page.gate.said))
         yield f"**Gate {gate}**\n"
-    badge = f"**{page.led.finding.word}** – " if page.led and page.led.finding.word else ""
+    led = None if page.gate else page.led
+    badge = f"**{led.finding.word}** – " if led and led.finding.word else ""
     for i, said in enumerate(page.leading):
         yield f"{'' if i else badge}{text(words.sentence(said))}\n"
     for said in page.failed:

@@ -106,7 +106,7 @@ def _answered(report: Report, width: int) -> list[str]:
     shown = [text(report.question)]
     shown += [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
     shown += sentences((*report.missing, *report.leading))
-    others = sentences((*report.answers[len(report.leading) :], *report.failed, *report.notes))
+    others = sentences((*report.others, *report.failed, *report.notes))
     if report.table is not None:
         of = "host" if report.table.id == "hosts" else "cell"
         shown += ["", *table(report.table, width, of=of), ""]

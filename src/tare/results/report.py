@@ -492,7 +492,18 @@ class Report(Envelope, frozen=True, kw_only=True):
     @property
     def leading(self) -> tuple[Said, ...]:
         """The answers that stand above everything else, the first first."""
-        return self.answers[:_LEADING]
+        return self._ungated[:_LEADING]
+
+    @property
+    def others(self) -> tuple[Said, ...]:
+        """The answers that follow them."""
+        return self._ungated[_LEADING:]
+
+    @property
+    def _ungated(self) -> tuple[Said, ...]:
+        # The line of a gate, which stands first, has its reason already.
+        reason = None if self.gate is None else self.gate.reason
+        return tuple(one for one in self.answers if one != reason)
 
     @property
     def also(self) -> tuple[Said, ...]:
@@ -501,7 +512,7 @@ class Report(Envelope, frozen=True, kw_only=True):
         heads = [said for one in findings for said in one.head]
         heads += [line.brief for one in findings for line in one.waiting]
         notes = () if self.unanswered else self.notes
-        return (*(said for said in self.answers[_LEADING:] if said not in heads), *notes)
+        return (*(said for said in self.others if said not in heads), *notes)
 
     @property
     def inconclusive(self) -> list[Finding]:

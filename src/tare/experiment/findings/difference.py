@@ -117,7 +117,8 @@ def _verdict(
 def _judged(d: Difference, gate: float | None) -> Message:
     """Give the verdict, and what would settle it where it is inconclusive."""
     answer = d.answer if gate is None else d.gate_answer(gate)
-    return message("{answer}{% if more %}; {more}{% endif %}", answer=answer, more=d.settle(gate))
+    more = d.settle(gate)
+    return answer if more is None else message("{answer}; {more}", answer=answer, more=more)
 
 
 def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
