@@ -24,7 +24,10 @@ from tare.features.network.measure.client import Ends
 from tare.features.network.measure.identified import identify
 from tare.features.network.measure.options import Options
 from tare.features.network.plan import command as net_plan
+from tare.render.files import encode
+from tare.render.screen import lines, table
 from tare.render.terminal import fitted
+from tare.results.report import Report
 
 
 @pytest.fixture(scope="module")
@@ -165,12 +168,9 @@ def test_an_inconclusive_diff_without_an_inconclusive_figure_says_what_it_is(
     assert templates(diff_command.headline(nothing)) == ["two have no"]
 
 
-def test_plan_fits_a_terminal(
-    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _plan(kept, tmp_path, ["100Mbit"])
-    said = capsys.readouterr().out
-    assert max(map(len, said.splitlines())) <= 80
+def test_plan_fits_a_terminal(kept: Path, tmp_path: Path) -> None:
+    (trials,) = _plan(kept, tmp_path, ["100Mbit"]).further
+    assert max(map(len, table(trials, 80))) <= 80
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -225,21 +225,18 @@ command = ["true"]
 """
 
 
-def _plan(kept: Path, tmp_path: Path, spend: list[str] | None, json: str | None = None) -> None:
+def _plan(kept: Path, tmp_path: Path, spend: list[str] | None) -> Report:
     experiment = tmp_path / "experiment.toml"
     experiment.write_text(EXPERIMENT)
-    net_plan.plan(kept, experiment, spend, None, json)
+    return net_plan.plan(kept, experiment, spend, None, None)
 
 
-def test_plan_says_what_to_write_into_the_file(
-    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _plan(kept, tmp_path, ["100Mbit"])
-    said = capsys.readouterr().out
+def test_plan_says_what_to_write_into_the_file(kept: Path, tmp_path: Path) -> None:
+    made = _plan(kept, tmp_path, ["100Mbit"])
+    said = "\n".join(line.text for line in lines(made, 100))
     assert "between trials" in said
     assert 'rest = "1 s"' in said
-    _plan(kept, tmp_path, ["send=100Mbit"], "-")
-    assert json.loads(capsys.readouterr().out)["verdict"] == "rests"
+    assert json.loads(encode(_plan(kept, tmp_path, ["send=100Mbit"])))["verdict"] == "rests"
 
 
 def test_plan_needs_to_know_what_is_spent(kept: Path, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_bucket_in_words_with_the_next_command(tmp_path: Path) -> None:
     rows = [f"{s:g},{b / 1e9:.4f}" for s, b in zip(trace.start_s, trace.bits, strict=True)]
     file.write_text("\n".join(["second,bandwidth_gbps", *rows]) + "\n")
     text = called(str(file), "--pattern", "120-200")
-    assert text.startswith("A token bucket.")
+    assert text.startswith("Answer  A token bucket.")
     assert "depleted after" in text
     assert "· idle" in text
     assert "emulate 'bucket high=" in text
@@ -135,7 +135,7 @@ def test_gaps_are_blank_and_what_cannot_be_replayed_is_not_offered(tmp_path: Pat
     rows = [f"{s},{'' if s in (4, 5) else 2}" for s in range(30) if not 10 <= s < 20]
     file.write_text("\n".join(["second,bandwidth_gbps", *rows]) + "\n")
     text = called(str(file))
-    line = next(line for line in text.splitlines() if "█" in line)[15:]
+    line = next(line for line in text.splitlines() if "█" in line)[23:]
     assert line == "█" * 8 + " " * 4 + "█" * 8 + " " * 20 + "█" * 20
     assert "blank: not known" in text
     assert "· idle" not in text

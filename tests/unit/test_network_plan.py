@@ -15,6 +15,7 @@ from tare.experiment.specification import Cell
 from tare.features.network.fingerprint import search
 from tare.features.network.plan import command, rests, spending
 from tare.features.network.plan.rests import Bucket, TrialTraffic
+from tare.render.tables import lay
 from tare.results.columns import Columns
 from tare.results.message import message
 from tare.workloads.specification import WorkloadSpec
@@ -81,15 +82,15 @@ def test_cells_of_the_same_values_are_one_row_and_columns_without_values_are_lef
     some = spends(10, 10, 20)
     names = ("a, workers 1", "a, workers 2", "b")
     some = [structs.replace(one, cell=cell) for one, cell in zip(some, names, strict=True)]
-    without = command._table(rests.plan(None, some, n=10, seen_bits=200e9))
-    assert without[1:] == [("a (2 cells)", "10 Gbit", "given"), ("b", "20 Gbit", "given")]
-    (head, *rows) = command._table(rests.plan(BUCKET, some, n=10))
-    assert len(head) == 6
-    assert [row[1:4] for row in rows] == [
+    without = lay(command._table(rests.plan(None, some, n=10, seen_bits=200e9)))
+    assert list(without.rows) == [("a (2 cells)", "10 Gbit", "given"), ("b", "20 Gbit", "given")]
+    laid = lay(command._table(rests.plan(BUCKET, some, n=10)))
+    assert len(laid.heads) == 6
+    assert [row[1:4] for row in laid.rows] == [
         ("10 Gbit", "9 Gbit", "yes"),
         ("20 Gbit", "18 Gbit", "yes"),
     ]
-    (_, all_cells) = command._table(rests.plan(BUCKET, some[:2], n=10))
+    (all_cells,) = lay(command._table(rests.plan(BUCKET, some[:2], n=10))).rows
     assert all_cells[0] == "all 2 cells"
 
 

@@ -3,3 +3,4 @@
 CHART_PARTS = "{parts | join('; ')}"
 NAMED = "{name}: {said}"
 FINGERPRINT_FIGURE = "{name}: {value}"
+SENTENCE = "{said | sentence}"

@@ -6,7 +6,6 @@ from typing import Literal
 
 import msgspec
 
-from tare.networks.recording.starved import Lack
 from tare.render.words import sentences
 from tare.results import phrases
 from tare.results.message import Message, Said, message
@@ -117,14 +116,3 @@ class TypeSummary(msgspec.Struct, frozen=True, kw_only=True):
     budget_gbit: Quartiles | None
     refill_gbps: Quartiles | None
     time_to_empty_s: Quartiles | None
-
-
-class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer."""
-
-    version: int = 1
-    series: tuple[Identification, ...]
-    #: Of each series, the ends that had no CPU.
-    lacks: tuple[tuple[Lack, ...], ...] = ()
-    #: Empty where no type has two series.
-    types: tuple[TypeSummary, ...] = ()

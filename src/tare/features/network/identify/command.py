@@ -12,6 +12,7 @@ import typer
 
 from tare.cli import console, options
 from tare.errors import InputError
+from tare.results.report import Report
 
 if TYPE_CHECKING:
     from tare.features.network.identify.reading import Pattern
@@ -53,7 +54,7 @@ def identify(
     ] = None,
     report: options.Report = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Identify what shapes a network's bandwidth.
 
     Nothing, noise, steps, a token bucket, a cap, or outages.
@@ -62,10 +63,9 @@ def identify(
     """
     from tare import units
     from tare.cli.quantities import read as typed
-    from tare.experiment.fingerprints.network.identified import Document
     from tare.features.network.identify.identifying import identify as find
     from tare.features.network.identify.reading import Asked, read
-    from tare.features.network.identify.screen import show
+    from tare.features.network.identify.report import make
     from tare.features.network.identify.types import summarize
     from tare.render import files
 
@@ -88,21 +88,14 @@ def identify(
     # Where each file is of one instance, the only column names the type.
     columns = asked.series if len(asked.series) == 1 < len(sources) else asked.series[:-1]
     types = summarize([one for _, one in found], columns)
-    if json is not None:
-        document = Document(
-            series=tuple(one.stored() for _, one in found),
-            lacks=tuple(one.lacks for one, _ in found),
-            types=types,
-        )
-        console.write_json(document, json)
-    if json != "-":
-        show(found, types, sources, as_is=not (time or value or group or unit))
-    if report is not None:
-        from tare.features.network.identify import page
-
-        made = page.make(found, types, shlex.join(["tare", *sys.argv[1:]]))
-        for path in files.write(made, report):
-            console.out.print(f"Report: {path}", soft_wrap=True)
+    return make(
+        found,
+        types,
+        shlex.join(["tare", *sys.argv[1:]]),
+        # A file that says by itself how to read it can be replayed.
+        sources[0] if len(found) == len(sources) and not (time or value or group or unit) else None,
+        charts=report is not None,
+    )
 
 
 def _unit(text: str) -> Unit:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import structs
-from rich.text import Text
 
+import tare
 from tare import units
 from tare.cli import console, options, quantities
 from tare.errors import ExperimentError
-from tare.render.words import sentence, sentences, text
+from tare.features.network import phrases
+from tare.render.words import text
+from tare.results.finding import Cell, Table
 from tare.results.message import Amount, Chosen, Duration, Message, message
-from tare.units import chosen
+from tare.results.report import Entry, Origin, Report
 
 if TYPE_CHECKING:
     from tare.experiment.fingerprints.network.document import NetworkFingerprint
@@ -62,7 +64,7 @@ def plan(
     ] = None,
     trials: options.Trials = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Plan the idle periods that a token bucket needs between trials.
 
     Trials that deplete a token bucket slow those after them. --spend measured counts the traffic of
@@ -84,10 +86,35 @@ def plan(
         rests.bucket_of(found), spendings, asked, None if searched is None else searched.bits
     )
     made = structs.replace(made, doubts=(*made.doubts, *doubts))
-    if json is not None:
-        console.write_json(made.stored(), json)
-    if json != "-":
-        _show(made, prepared, fingerprint, found)
+    said = headline(made, None if searched is None else searched.bits)
+    return Report(
+        command="net plan",
+        # Version is the report's; doubts are notes.
+        figures={
+            name: value
+            for name, value in structs.asdict(made.stored()).items()
+            if name not in ("version", "doubts")
+        },
+        name="net plan",
+        question=message("How long must idle periods between trials be?"),
+        entries=(
+            Entry("Answer", message(phrases.SENTENCE, said=said), "strong"),
+            *(
+                Entry(label, message(phrases.SENTENCE, said=said))
+                for label, said in _account(made).items()
+            ),
+            *(
+                Entry("Note", message(phrases.SENTENCE, said=doubt))
+                for doubt in (*made.doubts, *_doubts(prepared))
+            ),
+            *_lines(made, prepared),
+        ),
+        next=(_settle(made, fingerprint, found),) if made.verdict == "beyond" else (),
+        strip=(),
+        further=(_table(made),),
+        sections=(),
+        origin=Origin(commands=(), versions=(tare.__version__,)),
+    )
 
 
 def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[TrialTraffic], list[Message]]:
@@ -118,31 +145,6 @@ def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[TrialTraffic]
         name, _, amount = word.rpartition("=")
         amounts[name] = float(quantities.read(units.bits, "--spend", amount))
     return spending.given(prepared.cells, amounts), []
-
-
-def _show(made: RestPlan, prepared: Prepared, fingerprint: Path, found: NetworkFingerprint) -> None:
-    from tare.render.terminal import fitted
-
-    out = console.out
-    searched = found.searched
-    said = headline(made, None if searched is None else searched.bits)
-    out.print(sentence(said), style="bold")
-    out.print()
-    for line in fitted(_table(made), out.width):
-        out.print(Text(line), soft_wrap=True)
-    out.print()
-    for label, said in _account(made).items():
-        out.print(f"{label:<8}{sentence(said)}")
-    for doubt in sentences((*made.doubts, *_doubts(prepared))):
-        out.print(f"Note    {doubt}", style="yellow")
-    lines = _lines(made, prepared)
-    if lines:
-        out.print()
-        out.print("Write into the experiment file:")
-        for line in lines:
-            out.print(f"    {line}")
-    if made.verdict == "beyond":
-        out.print(f"Next    {text(_settle(made, fingerprint, found))}", soft_wrap=True)
 
 
 def _settle(made: RestPlan, fingerprint: Path, found: NetworkFingerprint) -> Message:
@@ -193,22 +195,27 @@ def headline(made: RestPlan, seen_bits: float | None) -> Message:
     return message(_PLAN_TEXTS[made.verdict])
 
 
-def _table(made: RestPlan) -> list[tuple[str, ...]]:
+def _table(made: RestPlan) -> Table:
     """Return a row for all cells of the same values, with the columns that have any."""
-    bucket = ("draws from the bucket", "full bucket suffices", "refills in")
-    header = ("cells", "each trial sends", *(() if made.bucket is None else bucket), "source")
-    cells: dict[tuple[str, ...], list[str]] = {}
+    cells: dict[tuple[Cell, ...], list[str]] = {}
     for one in made.trials:
         cells.setdefault(_values(one), []).append(one.cell)
-    return [header, *((_together(some, made), *values) for values, some in cells.items())]
+    return Table.of(
+        message("What trials send"),
+        ("cells", "each trial sends", "draws from the bucket", "full bucket suffices", "refills in",
+         "source"),
+        [(_together(some, made), *values) for values, some in cells.items()],
+    )  # fmt: skip
 
 
-def _values(one: TrialPlan) -> tuple[str, ...]:
-    sends, source = chosen(one.spends_bits, "bits"), text(one.source)
+def _values(one: TrialPlan) -> tuple[Cell, ...]:
+    sends, source = Chosen(one.spends_bits, "bits"), text(one.source)
     if one.draws_bits is None:
-        return sends, source
-    draws = chosen(one.draws_bits, "bits")
-    return sends, draws, "yes" if one.suffices else "no", console.seconds(ceil(one.rest_s)), source
+        return sends, None, None, None, source
+    suffices = "yes" if one.suffices else "no"
+    return (
+        sends, Chosen(one.draws_bits, "bits"), suffices, Duration(ceil(one.rest_s)), source
+    )  # fmt: skip
 
 
 def _together(cells: list[str], made: RestPlan) -> str:
@@ -291,10 +298,14 @@ def _doubts(prepared: Prepared) -> list[Message]:
     return said
 
 
-def _lines(made: RestPlan, prepared: Prepared) -> list[str]:
+def _lines(made: RestPlan, prepared: Prepared) -> tuple[Entry, ...]:
+    """State what to write into the experiment file, if anything."""
     lines = []
     if made.rest_s > prepared.experiment.rest_s:
         lines.append(f'rest = "{made.rest_s:.0f} s"')
     if prepared.experiment.order != "blocks":
         lines.append('order = "blocks"')
-    return ["[experiment]", *lines] if lines else []
+    if not lines:
+        return ()
+    said = message("write into the experiment file:")
+    return (Entry("File", message(phrases.SENTENCE, said=said), None, ("[experiment]", *lines)),)

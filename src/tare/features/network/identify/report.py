@@ -1,0 +1,220 @@
+"""Makes the report of ``tare net identify``: kinds, estimates, reasons, what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+
+import tare
+from tare.experiment.fingerprints.network.identified import (
+    Estimate,
+    Identification,
+    TypeSummary,
+    kind_of,
+)
+from tare.features.network import phrases
+from tare.features.network.charts import identified
+from tare.features.network.identify.picture import drawn
+from tare.features.network.identify.reading import Reading
+from tare.features.network.identify.types import answers, section, table
+from tare.networks.recording.starved import no_cpu
+from tare.render.words import sentence, text
+from tare.results import phrases as results_phrases
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Amount, Message, Said, each, message
+from tare.results.report import Entry, Origin, Report, Section
+
+#: Series that are drawn, each in a chart of its own.
+_MOST_DRAWN = 12
+#: Series whose reasons are all printed, and which are the columns of the table.
+_FEW = 3
+#: Notes on the reading that a terminal prints.
+_MOST_NOTES = 5
+#: Estimates: title, field, unit as stored.
+_ESTIMATES = (
+    ("high", "high_gbps", "bits/s"),
+    ("low", "low_gbps", "bits/s"),
+    ("depleted after", "time_to_empty_s", "ns"),
+    ("budget", "budget_gbit", "bits"),
+    ("refill", "refill_gbps", "bits/s"),
+    ("left at the end", "left_gbit", "bits"),
+    ("idle until full", "full_after_s", "ns"),
+)
+#: Those that a drop, or a bucket, has, or that are not identifiable.
+_OF_BUCKETS = ("low", "depleted after", "budget", "refill")
+
+Found = Sequence[tuple[Reading, Identification]]
+
+
+def make(
+    found: Found, types: Sequence[TypeSummary], command: str, source: Path | None, *, charts: bool
+) -> Report:
+    """Make the report of identified series.
+
+    Parameters
+    ----------
+    found : sequence of (Reading, Identification)
+    types : sequence of TypeSummary
+    command : str
+        As typed.
+    source : Path or None
+        File that can be replayed as it is.
+    charts : bool
+        Whether to draw the charts of a page.
+    """
+    some = [one for _, one in found]
+    sections = (section(types),) if types and charts else ()
+    if charts:
+        sections = (*sections, _series(found))
+    question = message("What shapes each network?")
+    notes = tuple({text(note): note for reading, _ in found for note in reading.notes}.values())
+    return Report(
+        command="net identify",
+        figures={
+            "series": [one.stored() for one in some],
+            "lacks": [reading.lacks for reading, _ in found],
+            "types": types,
+        },
+        name="net identify",
+        question=sections[0].finding.question if sections else question,
+        answers=each(sections[0].finding.answer) if sections else (),
+        entries=(
+            *_entries(found, types),
+            *(Entry("Note", _sentence(note)) for note in notes[:_MOST_NOTES]),
+        ),
+        next=tuple(_next(some, source)),
+        strip=((str(len(found)), "series"), (str(len(types)), "types")),
+        further=(*_tables(some), *([table(types)] if types else [])),
+        sections=sections,
+        doubts=notes,
+        origin=Origin(
+            commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"
+        ),
+        doubtful="Notes",
+        calm="No notes.",
+        badges=False,
+        unfolded=24,
+    )
+
+
+def _entries(found: Found, types: Sequence[TypeSummary]) -> Iterator[Entry]:
+    """State the kinds, then the reasons: of many series, those of the first of each kind."""
+    few = len(found) <= _FEW
+    first = {one.kind: (reading, one) for reading, one in reversed(found)}
+    kinds = list(dict.fromkeys(one.kind for _, one in found))
+    if few:
+        answer = [_of(one, kind_of(one)) for _, one in found]
+    else:
+        answer = [
+            message(
+                "{n} × {kind}",
+                n=sum(one.kind == kind for _, one in found),
+                kind=message(results_phrases.NET_KIND_TEXTS[kind]),
+            )
+            for kind in kinds
+        ]
+    for i, said in enumerate((*answer, *answers(types))):
+        yield Entry("" if i else "Answer", _sentence(said), "strong")
+    for reading, one in found if few else (first[kind] for kind in kinds):
+        for i, reason in enumerate(one.reasons):
+            named = _of(one, reason) if i == 0 and len(found) > 1 else reason
+            yield Entry("" if i else "Reason", _sentence(named))
+        if few and (lines := drawn(reading.trace, one)):
+            said = message("bandwidth over time{% if name %} of {name}{% endif %}", name=_name(one))
+            yield Entry("Trace", said, picture=tuple(lines))
+        if few:
+            yield from (Entry("Note", _sentence(_of(one, no_cpu(lack)))) for lack in reading.lacks)
+
+
+def _sentence(said: Said) -> Message:
+    return message(phrases.SENTENCE, said=said)
+
+
+def _of(one: Identification, said: Said) -> Said:
+    return message(phrases.NAMED, name=_name(one), said=said) if one.key else said
+
+
+def _series(found: Found) -> Section:
+    figures = [
+        identified.figure(f"series-{i}", _name(one) or "Bandwidth over time", reading.trace, one)
+        for i, (reading, one) in enumerate(found[:_MOST_DRAWN])
+    ]
+    kinds = [message(phrases.NAMED, name=_name(one), said=kind_of(one)) for _, one in found]
+    return Section(
+        Finding(
+            name="series",
+            question=sentence(message("What shapes each network?")),
+            answer=tuple(kinds[:3]),
+            verdict="none",
+        ),
+        tuple(figure for figure in figures if figure is not None),
+    )
+
+
+def _tables(some: Sequence[Identification]) -> Iterator[Table]:
+    """Lay out the estimates: a column for each of few series, a row for each of many."""
+    values = [[_amount(getattr(one, field), unit) for _, field, unit in _ESTIMATES]
+              for one in some]  # fmt: skip
+    note = message("–: not identifiable, for the reason given")
+    if len(some) > _FEW:
+        heads = ["series", "kind", *(title for title, *_ in _ESTIMATES), "outages"]
+        rows = [
+            (_name(one), one.kind, *cells, one.outages)
+            for one, cells in zip(some, values, strict=True)
+        ]
+        yield Table.of(message("Estimates of each series"), heads, rows, note)
+        return
+    shaped = any(one.kind in ("drop", "bucket") for one in some)
+    rows = [
+        (title, *cells)
+        for (title, *_), cells in zip(_ESTIMATES, zip_longest(*values), strict=True)
+        if any(cells) or (shaped and title in _OF_BUCKETS)
+    ]
+    if any(any(cells) for _, *cells in rows):
+        columns = [Column(key=f"series_{i}", title=_name(one) or "value")
+                   for i, one in enumerate(some)]  # fmt: skip
+        yield Table.of(message("Estimates with 95 % intervals"), ["estimate", *columns], rows, note)
+
+
+def _amount(known: Estimate | None, unit: str) -> Amount | None:
+    if known is None:
+        return None
+    low, high = known.ci
+    return Amount(1e9 * known.value, unit, 1e9 * low, 1e9 * high)
+
+
+def _name(one: Identification) -> str:
+    return " ".join(one.key.values())
+
+
+def _next(some: Sequence[Identification], source: Path | None) -> Iterator[Message]:
+    """Yield the next command worth typing; ``source``: what can be replayed."""
+    bucket = next((one for one in some if one.kind == "bucket" and one.budget_gbit), None)
+    if bucket is not None and bucket.low_gbps and bucket.high_gbps and bucket.budget_gbit:
+        refill = bucket.refill_gbps or bucket.low_gbps
+        spec = (
+            f"bucket high={bucket.high_gbps.value:.4g}Gbit low={bucket.low_gbps.value:.4g}Gbit "
+            f"budget={bucket.budget_gbit.value:.4g}Gbit refill={refill.value:.4g}Gbit"
+        )
+        yield message(
+            "tare net emulate {specification} -- COMMAND   (your program in this network)",
+            specification=shlex.quote(spec),
+        )
+        return
+    if any(one.next_rest_s is not None or one.kind == "drop" for one in some):
+        yield message("tare net measure HOST --identify   (alternates sending and idle periods)")
+        return
+    silent = all(one.high_gbps is None and one.kind in ("interrupted", "noisy") for one in some)
+    if source is not None and not silent:
+        yield message(
+            "tare net emulate {specification} -- COMMAND   (replays it)",
+            specification=shlex.quote(f"replay:{source}"),
+        )
+        return
+    rate = next((one.high_gbps.value for one in some if one.high_gbps is not None), 0.0)
+    if rate > 0:
+        yield message(
+            "tare net emulate rate {rate}Gbit -- COMMAND   (the same rate)", rate=f"{rate:.4g}"
+        )
