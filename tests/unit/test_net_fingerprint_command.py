@@ -52,14 +52,13 @@ def test_screen_says_bucket_figures_and_both_ends(
         assert word in said
 
 
-def test_diff_answers_by_its_exit_code(
-    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_diff_answers_by_its_exit_code(kept: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     file.write(measured(Network(high=200e6), search.Bounds(seconds=60)), other)
-    assert diff_command.diff(kept, kept, None) in (0, 2)
-    assert diff_command.diff(kept, other, None) == 1
-    assert "bucket: high rate" in capsys.readouterr().out
+    assert diff_command.diff(kept, kept).exit_code in (0, 2)
+    made = diff_command.diff(kept, other)
+    assert made.exit_code == 1
+    assert "bucket: high rate" in "\n".join(line.text for line in lines(made, 100))
     found = compare(file.read(kept), file.read(other))
     assert args(diff_command.headline(found), "{of | counted('figure')} differ") == {
         "n": len(found.differing),
@@ -67,8 +66,7 @@ def test_diff_answers_by_its_exit_code(
     }
     assert found.differing
     assert diff_command.settle(found) == []
-    assert diff_command.diff(kept, other, str(tmp_path / "diff.json")) == 1
-    assert json.loads((tmp_path / "diff.json").read_text())["verdict"] == "differs"
+    assert json.loads(encode(made))["verdict"] == "differs"
 
 
 def test_diff_tells_facts_apart_from_how_it_was_measured(
@@ -83,11 +81,11 @@ def test_diff_tells_facts_apart_from_how_it_was_measured(
         ("Fact", {"name": "here kernel", "before": bucket.here["kernel"], "after": "9.9"}),
     ]
     (only,) = diff_command.of_one(found).values()
-    assert only.args == {"names": ["here only_here"], "more": 0, "where": "--json -"}
+    assert only.args == {"facts": True, "names": ["here only_here"], "more": 0}
 
 
 def test_diff_fits_a_terminal_and_cuts_nothing_silently(
-    kept: Path, tmp_path: Path, bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
+    bucket: NetworkFingerprint, kept: Path, tmp_path: Path
 ) -> None:
     changed = {
         name: msgspec.structs.replace(
@@ -99,8 +97,7 @@ def test_diff_fits_a_terminal_and_cuts_nothing_silently(
     less = msgspec.structs.replace(bucket, figures=changed, writes=())
     other = tmp_path / "other.json"
     file.write(less, other)
-    diff_command.diff(kept, other, None)
-    said = capsys.readouterr().out
+    said = "\n".join(table(diff_command.diff(kept, other).further[0], 80))
     assert max(map(len, said.splitlines())) <= 80
     assert re.search(r"^unpaced latency, p50 +inconclusive\n +before", said, re.MULTILINE)
     found = compare(bucket, less)
@@ -189,7 +186,7 @@ def test_rows_stand_in_a_table_or_below_each_other(width: int) -> None:
 
 def test_diff_of_what_is_no_fingerprint(kept: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read"):
-        diff_command.diff(kept, tmp_path / "none.json", None)
+        diff_command.diff(kept, tmp_path / "none.json")
 
 
 def test_trials_on_another_machine_are_not_counted_here(kept: Path, tmp_path: Path) -> None:
@@ -343,7 +340,7 @@ def test_a_fingerprint_of_an_older_tare_is_to_be_taken_again(
     path = tmp_path / "old.json"
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(bucket, version=1)))
     with pytest.raises(StoreError, match="version 1 of the file, this one reads 2") as caught:
-        diff_command.diff(path, path, None)
+        diff_command.diff(path, path)
     assert "--json FILE   (takes it again)" in (caught.value.hint or "")
 
 

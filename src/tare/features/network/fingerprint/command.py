@@ -11,6 +11,7 @@ import typer
 from tare.cli import console, options
 from tare.cli.commands import Commands, Group
 from tare.errors import IncompleteError, InterruptError, StoreError, TrialError, UsageError
+from tare.results.report import Report
 
 if TYPE_CHECKING:
     from tare.experiment.fingerprints.network.document import NetworkFingerprint
@@ -89,7 +90,7 @@ def diff(
     before: Annotated[Path, typer.Argument(help="File of --json.", metavar="A")],
     after: Annotated[Path, typer.Argument(help="The same, later or elsewhere.", metavar="B")],
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Compare two fingerprints of networks.
 
     Exit code 0: the same; 1: different; 2: inconclusive.
@@ -98,7 +99,8 @@ def diff(
     """
     from tare.features.network.fingerprint import diff_command
 
-    raise typer.Exit(diff_command.diff(before, after, json))
+    console.check_writable(json)
+    return diff_command.diff(before, after)
 
 
 def _wanted(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.text import Text
+import msgspec
 
-from tare.cli import console
+import tare
 from tare.experiment.fingerprints.network.difference import SETTINGS, waking_ns
 from tare.experiment.fingerprints.network.messages import name_told
-from tare.render.terminal import fitted
-from tare.render.words import sentence, text
-from tare.results.message import Amount, Chosen, Message, Ratio, message
-from tare.units import chosen, quantity
+from tare.features.network import phrases
+from tare.render.screen import MOST_ROWS
+from tare.results.finding import Cell, Column, Table
+from tare.results.message import Amount, Chosen, Deviation, Message, Ratio, message
+from tare.results.message import Change as ChangeValue
+from tare.results.report import Entry, Origin, Report
 
 if TYPE_CHECKING:
     from tare.experiment.fingerprints.network.difference import Change, Difference
@@ -22,13 +25,13 @@ if TYPE_CHECKING:
 #: Exit codes: of what is known, and of what is not.
 SAME, DIFFERS, UNDECIDED = 0, 1, 2
 _CODES = {"same": SAME, "differs": DIFFERS, "inconclusive": UNDECIDED}
-#: Inconclusive figures that are shown, and facts.
-_MOST, _MOST_FACTS = 12, 6
+#: Facts that are shown.
+_MOST_FACTS = 6
 _LONGEST = 80
 
 
-def diff(before: Path, after: Path, json: str | None) -> int:
-    """Tell what differs between two fingerprints, and return the exit code.
+def diff(before: Path, after: Path) -> Report:
+    """Compare two fingerprints, and return the report with the exit code.
 
     Raises
     ------
@@ -38,64 +41,50 @@ def diff(before: Path, after: Path, json: str | None) -> int:
     from tare.experiment.fingerprints.network import file
     from tare.experiment.fingerprints.network.difference import compare
 
-    console.check_writable(json)
     found = compare(file.read(before), file.read(after))
-    if json is not None:
-        console.write_json(found, json)
-    if json != "-":
-        _show(found, json or "--json -")
-    return _CODES[found.verdict]
+    shown = [*found.differing, *found.undecided][:MOST_ROWS]
+    return Report(
+        command="net fingerprint diff",
+        exit_code=_CODES[found.verdict],
+        # The version is that of the report.
+        figures={k: v for k, v in msgspec.structs.asdict(found).items() if k != "version"},
+        name=f"{before.name} and {after.name}",
+        question=message("Is it still the same network?"),
+        entries=tuple(_entries(found, len(shown))),
+        strip=(),
+        further=(_table(shown),) if shown else (),
+        sections=(),
+        origin=Origin(commands=(), versions=(tare.__version__,)),
+    )
 
 
-def _show(found: Difference, where: str) -> None:
-    out = console.out
-    out.print(sentence(headline(found)), style="bold")
+def _entries(found: Difference, shown: int) -> Iterator[Entry]:
+    """State the answer, then what the table does not have; ``shown``: its rows."""
+    yield Entry("Answer", message(phrases.SENTENCE, said=headline(found)), "strong")
+    more = len(found.differing) + len(found.undecided) - shown
+    if more > 0:
+        yield Entry("", message("… and {n} more figures (--json has all)", n=more))
     for said in settle(found):
-        out.print(f"Settle   {sentence(said)}")
-    shown = [*found.differing, *found.undecided[:_MOST]]
-    if shown:
-        rows: list[tuple[str, ...]] = [("figure", "before", "after", "change", "margin", "")]
-        rows += [_row(one) for one in shown]
-        for line in fitted(rows, out.width):
-            out.print(Text(line), soft_wrap=True)
-    if len(found.undecided) > _MOST:
-        out.print(
-            text(
-                message(
-                    "… and {n} more inconclusive ({where} has all)",
-                    n=len(found.undecided) - _MOST,
-                    where=where,
-                )
-            )
-        )
+        yield Entry("Settle", message(phrases.SENTENCE, said=said))
     same = sum(one.verdict == "same" for one in found.changes)
     if same:
         said = message(
             "{n} of {of | counted('figure')}, within their margins", n=same, of=len(found.changes)
         )
-        out.print(f"Same     {sentence(said)}")
-    for label, fact in facts(found, where):
-        out.print(f"{label:<8} {text(fact)}")
+        yield Entry("Same", message(phrases.SENTENCE, said=said))
+    yield from (Entry(label, fact) for label, fact in facts(found))
     if found.throttled:
         sizes = [Chosen(size, "bytes") for size in found.throttled]
         without = message(
             "writes of {sizes | join(', ')}, which met an empty bucket in one of the two",
             sizes=sizes,
         )
-        out.print(f"Without  {text(without)}")
-    for what, only in of_one(found, where).items():
-        out.print(f"{what}: {text(only)}")
+        yield Entry("Without", without)
+    yield from (Entry(label, only) for label, only in of_one(found).items())
 
 
-def facts(found: Difference, where: str = "--json -") -> list[tuple[str, Message]]:
-    """Return the facts that differ, each with its label: a setting is no fact of the network.
-
-    Parameters
-    ----------
-    found : Difference
-    where : str
-        That has all of them.
-    """
+def facts(found: Difference) -> list[tuple[str, Message]]:
+    """Return the facts that differ, each with its label: a setting is no fact of the network."""
     both = [(name, was, now) for name, (was, now) in found.facts.items()
             if was is not None and now is not None]  # fmt: skip
     said = []
@@ -106,27 +95,26 @@ def facts(found: Difference, where: str = "--json -") -> list[tuple[str, Message
         said.append((label, fact))
     if len(both) > _MOST_FACTS:
         more = message(
-            "… and {n} more facts that differ ({where} has all)",
-            n=len(both) - _MOST_FACTS,
-            where=where,
+            "… and {n} more facts that differ (--json has all)", n=len(both) - _MOST_FACTS
         )
         said.append(("", more))
     return said
 
 
-def of_one(found: Difference, where: str = "--json -") -> dict[str, Message]:
+def of_one(found: Difference) -> dict[str, Message]:
     """Return what only one of the two reports, by label: that is no change."""
     named = {
-        "Facts of only one of the two": [n for n, values in found.facts.items() if None in values],
-        "Figures of only the first": [*map(name_told, found.only_before)],
-        "Figures of only the second": [*map(name_told, found.only_after)],
+        "One only": [n for n, values in found.facts.items() if None in values],
+        "A only": [*map(name_told, found.only_before)],
+        "B only": [*map(name_told, found.only_after)],
     }
     return {
         what: message(
-            "{names | join(', ')}{% if more %}, … and {more} more ({where} has all){% endif %}",
+            "{% if facts %}facts{% else %}figures{% endif %}: {names | join(', ')}{% if more %}, "
+            "… and {more} more (--json has all){% endif %}",
+            facts=what == "One only",
             names=names[:_MOST_FACTS],
             more=len(names[_MOST_FACTS:]),
-            where=where,
         )
         for what, names in named.items()
         if names
@@ -228,27 +216,32 @@ def _slept(one: Change) -> Message:
     )
 
 
-def _row(one: Change) -> tuple[str, ...]:
-    from tare.units import change, change_interval, percent
+def _table(some: Sequence[Change]) -> Table:
+    return Table.of(
+        message("Figures that differ, or may"),
+        ("figure", "before", "after", "change", "margin", Column(key="verdict", title="")),
+        map(_row, some),
+    )
 
-    if one.change is None:
-        told = "–"
-    elif one.unit == "1":
-        told = f"{100 * one.change:+.3g} %"
-    elif one.low is None:
-        told = change(one.change)
-    else:
-        told = change_interval(one.change, one.low, one.high)
+
+def _row(one: Change) -> tuple[Cell, ...]:
+    is_share = one.unit == "1"
+    change: Cell = None
+    if one.change is not None and is_share:
+        change = Deviation(one.change, "share")
+    elif one.change is not None and one.low is None:
+        change = ChangeValue(one.change)
+    elif one.change is not None:
+        change = Ratio(one.change, one.low, one.high)
     # As a ratio it is as far up as down, which in per cent it is not.
-    down = one.margin if one.unit == "1" else 1 - 1 / (1 + one.margin)
-    margin = f"−{percent(down)} to +{chosen(one.margin)}"
+    down = one.margin if is_share else 1 - 1 / (1 + one.margin)
     return (
         name_told(one.figure),
-        quantity(one.before, one.unit),
-        quantity(one.after, one.unit),
-        told,
-        margin,
-        text(_because(one)) if one.cause in ("cpu", "waking") else one.verdict,
+        Amount(one.before, one.unit),
+        Amount(one.after, one.unit),
+        change,
+        message("−{down} to +{up}", down=Amount(down, "share"), up=Chosen(one.margin)),
+        _because(one) if one.cause in ("cpu", "waking") else one.verdict,
     )
 
 
