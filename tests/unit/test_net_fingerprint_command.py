@@ -17,7 +17,7 @@ from tare.experiment.fingerprints.network import cache, file
 from tare.experiment.fingerprints.network.difference import compare
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint, Starved
 from tare.features.network.fingerprint import command as net_fingerprint
-from tare.features.network.fingerprint import diff_command, screen, search
+from tare.features.network.fingerprint import diff_command, search
 from tare.features.network.fingerprint import page as network_fingerprint_page
 from tare.features.network.fingerprint.session import Wanted, take
 from tare.features.network.measure.client import Ends
@@ -42,12 +42,10 @@ def kept(bucket: NetworkFingerprint, tmp_path: Path) -> Path:
     return path
 
 
-def test_screen_says_bucket_figures_and_both_ends(
-    bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
-) -> None:
-    screen.show(bucket)
-    said = capsys.readouterr().out
-    assert said.startswith("Token bucket: high")
+def test_screen_says_bucket_figures_and_both_ends(bucket: NetworkFingerprint) -> None:
+    made = network_fingerprint_page.make(bucket, "tare net fingerprint 192.0.2.1")
+    said = "\n".join(line.text for line in lines(made, 100))
+    assert said.startswith("Answer  Token bucket: high")
     for word in ("unpaced latency, p50", "throttled latency", "128 KiB", "mtu 1500", "refill"):
         assert word in said
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 from tare.cli import console, options
 from tare.cli.commands import Commands, Group
 from tare.errors import IncompleteError, InterruptError, StoreError, TrialError, UsageError
+from tare.results.message import Message, message
 from tare.results.report import Report
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def take(
             metavar="NAME", hidden=True, help=f"Congestion control; {_KERNEL}: its own choice."
         ),
     ] = "cubic",
-) -> None:
+) -> int:
     """Measure a network's reference figures.
 
     Unpaced latency, base bandwidth, loaded latency, the effect of write sizes, and the token bucket
@@ -82,7 +84,7 @@ def take(
         duration=duration, max_bytes=max_bytes,
         streams=streams, direction=direction, congestion=congestion,
     )  # fmt: skip
-    _take(wanted, json, report, remember=store)
+    return _take(wanted, json, report, remember=store)
 
 
 @app.command()
@@ -154,10 +156,11 @@ def _bits(text: str) -> float:
     return bits
 
 
-def _take(wanted: Wanted, json: str | None, report: Path | None, *, remember: bool) -> None:
+def _take(wanted: Wanted, json: str | None, page: Path | None, *, remember: bool) -> int:
+    from tare.cli.delivery import deliver
+    from tare.features.network.fingerprint import page as reports
     from tare.features.network.fingerprint import session
     from tare.features.network.fingerprint.progress import Bar
-    from tare.features.network.fingerprint.screen import show
 
     if wanted.bucket is not None:
         longest = console.seconds(wanted.bucket.seconds)
@@ -167,10 +170,12 @@ def _take(wanted: Wanted, json: str | None, report: Path | None, *, remember: bo
     with Bar() as bar:
         found, cut = session.take(wanted, bar)
     unwritten = _keep(found, json, remember=remember and cut is None)
-    if json != "-":
-        show(found)
-    written = _report(found, report)
     out = None if json == "-" else json
+    complete = unwritten is None and cut is None and bool(found.figures)
+    following = (_next(wanted.end, out, reported=page is not None),) if complete else ()
+    made = reports.make(found, shlex.join(["tare", *sys.argv[1:]]), following)
+    # The file of --json is the fingerprint, which other commands read.
+    code = deliver(made, {"report": page, "export_json": json})
     if unwritten is not None:
         raise unwritten
     if cut is not None:
@@ -180,8 +185,7 @@ def _take(wanted: Wanted, json: str | None, report: Path | None, *, remember: bo
         raise IncompleteError(f"not complete: {cut.message}{kept}", cut.hint)
     if not found.figures:
         raise TrialError("nothing could be measured", "tare net measure HOST --key FILE")
-    if json != "-":
-        console.out.print(_next(wanted.end, out, written), soft_wrap=True)
+    return code
 
 
 def _keep(found: NetworkFingerprint, json: str | None, *, remember: bool) -> StoreError | None:
@@ -209,24 +213,14 @@ def _keep(found: NetworkFingerprint, json: str | None, *, remember: bool) -> Sto
     return failed[0] if failed else None
 
 
-def _report(found: NetworkFingerprint, destination: Path | None) -> bool:
-    if destination is None:
-        return False
-    import shlex
-
-    from tare.features.network.fingerprint import page
-    from tare.render import files
-
-    command = shlex.join(["tare", *sys.argv[1:]])
-    for path in files.write(page.make(found, command), destination):
-        console.err.print(f"Wrote   {path}")
-    return True
-
-
-def _next(host: str, out: str | None, reported: bool) -> str:
+def _next(host: str, out: str | None, *, reported: bool) -> Message:
     """Return the next command worth typing."""
     if out is None:
-        return f"Next    tare net fingerprint {host} … --json network.json   (keeps it)"
+        return message("tare net fingerprint {host} … --json network.json   (keeps it)", host=host)
     if not reported:
-        return f"Next    tare net plan {out} EXPERIMENT.toml   (idle periods between trials)"
-    return f"Next    tare net fingerprint diff {out} LATER.json   (is it still the same network?)"
+        return message(
+            "tare net plan {file} EXPERIMENT.toml   (idle periods between trials)", file=out
+        )
+    return message(
+        "tare net fingerprint diff {file} LATER.json   (is it still the same network?)", file=out
+    )

@@ -1,27 +1,43 @@
-"""The page of a network's fingerprint: what is to be published of it, with pictures."""
+"""Makes the report of a network's fingerprint: what is to be published of it, with pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tare.experiment.fingerprints.network.difference import DECIDING
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint, Write
-from tare.experiment.fingerprints.network.messages import doubts, name_told, shaping_of
+from tare.experiment.fingerprints.network.messages import doubts, name_told, shaping_of, took
 from tare.features.network import phrases as network_phrases
 from tare.features.network.fingerprint import page_figures as charts
 from tare.features.network.fingerprint import phrases as fingerprint_phrases
 from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Said, message
+from tare.results.report import Entry, Origin, Report, Section
 from tare.results.report import Figure as Chart
-from tare.results.report import Origin, Report, Section
 from tare.units import chosen, duration, quantity
 
 #: Bandwidths closer than this are called the same: a shaper's burst alone makes some tenths of it.
 _SAME_SHARE = 0.01
+#: Facts of both ends that a terminal prints, in order; the file and the page have all.
+_FACTS = (
+    "instance_type", "region", "zone", "kernel", "interface", "driver", "mtu", "qdisc", "tso",
+    "gro", "congestion", "cpus",
+)  # fmt: skip
+#: Characters of a fact.
+_LONGEST = 60
 
 
-def make(found: NetworkFingerprint, command: str) -> Report:
-    """Lay the page of a fingerprint out."""
+def make(found: NetworkFingerprint, command: str, following: tuple[Message, ...] = ()) -> Report:
+    """Make the report of a fingerprint.
+
+    Parameters
+    ----------
+    found : NetworkFingerprint
+    command : str
+        As typed.
+    following : tuple of Message
+        Commands to type next.
+    """
     headline = [
         message(
             network_phrases.FINGERPRINT_FIGURE,
@@ -32,9 +48,15 @@ def make(found: NetworkFingerprint, command: str) -> Report:
         if name in found.figures
     ]
     return Report(
+        command="net fingerprint",
         name=f"network to {found.end}",
         question=message("What does this network do?"),
         answers=(shaping_of(found), *headline),
+        entries=tuple(_entries(found)),
+        next=following,
+        further=tuple(
+            one for one in (_leading(found), writes(found) if found.writes else None) if one
+        ),
         strip=_strip(found),
         sections=(_figures(found), *_shaping(found), *_latency(found), *_writes(found)),
         doubts=(
@@ -53,6 +75,43 @@ def make(found: NetworkFingerprint, command: str) -> Report:
         badges=False,
         unfolded=48,
     )
+
+
+def _entries(found: NetworkFingerprint) -> Iterator[Entry]:
+    """State what shapes the network, both ends, and what is doubtful."""
+    yield Entry("Answer", message(network_phrases.SENTENCE, said=shaping_of(found)), "strong")
+    said: list[Said] = []
+    if found.shaping is not None and found.shaping.kind in ("bucket", "drop"):
+        said += found.shaping.reasons
+    if found.searched is not None:
+        said.append(message(fingerprint_phrases.FINGERPRINT_STOPPED, why=found.searched.ended))
+    for i, one in enumerate(said):
+        yield Entry("" if i else "Reason", message(network_phrases.SENTENCE, said=one))
+    for label, facts in (("Here", found.here), ("There", found.there)):
+        some = [f"{name} {facts[name][:_LONGEST]}" for name in _FACTS if name in facts]
+        yield Entry(
+            label,
+            message(
+                "{% if facts %}{facts | join(', ')}{% else %}nothing was reported{% endif %}",
+                facts=some,
+            ),
+        )
+    for problem in found.problems:
+        yield Entry("Missing", message("{what}: {why}", what=problem.what, why=problem.why))
+    for doubt in doubts(found):
+        yield Entry("Doubt", message(network_phrases.SENTENCE, said=doubt))
+    spent = took(found.seconds, found.spent_bits)
+    yield Entry("Took", message(network_phrases.SENTENCE, said=spent))
+
+
+def _leading(found: NetworkFingerprint) -> Table | None:
+    """Lay out the figures that a terminal has: of latencies the median and the 99th percentile."""
+    some = {
+        name: figure
+        for name, figure in found.figures.items()
+        if not name.startswith("latency.") or name.endswith((".p50", ".p99"))
+    }
+    return _table(message("Leading figures"), some) if some else None
 
 
 def _strip(found: NetworkFingerprint) -> tuple[tuple[str, str], ...]:
@@ -82,8 +141,12 @@ def _section(
 
 def figures(found: NetworkFingerprint) -> Table:
     """Lay every figure out."""
-    rows = ((name_told(name), f.amount, f.n) for name, f in found.figures.items())
-    return Table.of("Every figure", ("figure", "value [95 %]", "parts"), rows)
+    return _table(message("Every figure"), found.figures)
+
+
+def _table(title: Message, some: Mapping[str, Figure]) -> Table:
+    rows = ((name_told(name), f.amount, f.n) for name, f in some.items())
+    return Table.of(title, ("figure", "value [95 %]", "parts"), rows)
 
 
 def _figures(found: NetworkFingerprint) -> Section:
@@ -155,7 +218,7 @@ def writes(found: NetworkFingerprint) -> Table:
         for one in found.writes
     )
     heads = ("size", "bandwidth [95 %]", "round trip", "retransmitted")
-    return Table.of("By size", heads, rows)
+    return Table.of(message("By size of writes"), heads, rows)
 
 
 def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
