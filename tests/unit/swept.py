@@ -7,6 +7,7 @@ import numpy as np
 from tare.experiment.sweep.document import Calibration, Fit, Interval, Machine, Point
 from tare.features.calibration.charts.sweep import Sweep, asked
 from tare.features.calibration.fit_file import fit_of
+from tare.results.report import Origin, Report
 from tare.statistics.scaling import scaling
 
 CPUS = tuple(round(0.1 * n, 1) for n in range(1, 21))
@@ -68,3 +69,7 @@ def _point(cpus: float, rates: tuple[float, ...]) -> Point:
         rates=rates,
         deliveries=(cpus,) * len(rates),
     )
+
+
+#: The page of a folder that holds nothing.
+EMPTY = Report(name="", question="", strip=(), sections=(), origin=Origin(commands=(), versions=()))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from printed import lines as lines_of
 from test_calibration_mapping import jumping, swept
 from typer.testing import CliRunner
 
@@ -33,16 +34,19 @@ def written(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / f"{name}.json" for name in made}
 
 
-def printed(capsys: pytest.CaptureFixture[str], *given: Any) -> list[str]:
-    command.compare(*given)
-    return capsys.readouterr().out.splitlines()
+def printed(*given: Any) -> list[str]:
+    return lines_of(command.compare(*given))
 
 
-def test_the_answer_comes_first(
-    written: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = printed(capsys, written["laptop"], written["server"], None, None)
-    assert lines[0].startswith("1 CPU on laptop = 1.6")
+def compare(written: dict[str, Path], *words: str) -> None:
+    both = [str(written["laptop"]), str(written["server"])]
+    done = CliRunner().invoke(command_line(), ["calibrate", "compare", *both, *words])
+    assert done.exit_code == 0, done.output
+
+
+def test_the_answer_comes_first(written: dict[str, Path]) -> None:
+    lines = printed(written["laptop"], written["server"], None, None)
+    assert lines[0].startswith("Answer   1 CPU on laptop = 1.6")
     assert any(line.endswith("--cpus=0.66") for line in lines)
     assert any("1.3 to 2" in line and "34.0 GFLOPS" in line for line in lines)
     note = sentence(
@@ -51,32 +55,28 @@ def test_the_answer_comes_first(
             "sessions is not included"
         )
     )
-    assert f"Note    {note}" in lines
+    assert f"Note     {note}" in lines
     assert "compare --cpus 0.7 " in lines[-1]
 
 
-def test_one_value_is_asked_for(
-    written: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = printed(capsys, written["laptop"], written["server"], "0.7", None)
-    assert lines[0].startswith("0.7 CPUs on laptop = 1.15")
+def test_one_value_is_asked_for(written: dict[str, Path]) -> None:
+    lines = printed(written["laptop"], written["server"], "0.7", None)
+    assert lines[0].startswith("Answer   0.7 CPUs on laptop = 1.15")
     assert "docker run --cpus=1.15 IMAGE" in lines[-1]
     assert "server" in lines[-1]
     assert not any("•" in line for line in lines)
 
 
-def test_many_steps_are_thinned_and_other_equals_told(
-    written: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = printed(capsys, written["h90"], written["laptop"], None, None)
+def test_many_steps_are_thinned_and_other_equals_told(written: dict[str, Path]) -> None:
+    lines = printed(written["h90"], written["laptop"], None, None)
     assert sum("--cpus=" in line for line in lines) <= 12
-    back = printed(capsys, written["laptop"], written["h90"], None, None)
+    back = printed(written["laptop"], written["h90"], None, None)
     assert sum("  also " in line for line in back) >= 3
 
 
 def test_it_is_written_as_json(written: dict[str, Path], tmp_path: Path) -> None:
     destination = tmp_path / "mapping.json"
-    command.compare(written["laptop"], written["server"], "0.7,1.9", str(destination))
+    compare(written, "--cpus", "0.7,1.9", "--json", str(destination))
     found = json.loads(destination.read_text())
     assert [one["flag"] for one in found["equals"]] == ["--cpus=1.15", None]
     assert abs(found["equals"][0]["flag_error"]) < 0.005
@@ -85,7 +85,7 @@ def test_it_is_written_as_json(written: dict[str, Path], tmp_path: Path) -> None
 
 def test_a_page_is_written(written: dict[str, Path], tmp_path: Path) -> None:
     page = tmp_path / "two.html"
-    command.compare(written["laptop"], written["server"], None, None, page)
+    compare(written, "--report", str(page))
     assert "laptop = 1.6" in " ".join(page.read_text().replace("\xa0", " ").split())
     with pytest.raises(StoreError):
         command.compare(written["laptop"], written["server"], None, None, tmp_path / "two.pdf")
@@ -105,17 +105,15 @@ def test_the_page_asked_for_says_how_to_make_it_again(
     assert "0.7 CPUs on laptop = 1.15" in page.read_text()
 
 
-def test_what_is_outside_of_both_has_the_unit_of_the_machines(
-    written: dict[str, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_outside_of_both_has_the_unit_of_the_machines(written: dict[str, Path]) -> None:
     (a,), (b,) = (file.load(written[name]) for name in ("laptop", "server"))
     table = equals(mapping(a, b, places=[50.0]))
     assert [column.unit for column in table.columns if column.key == "rate"] == ["GFLOPS"]
-    lines = printed(capsys, written["laptop"], written["server"], "1,50", None)
-    assert any(line.startswith("50 CPUs: outside the range of laptop") for line in lines)
+    lines = printed(written["laptop"], written["server"], "1,50", None)
+    assert any(line.startswith("Outside  50 CPUs: outside the range of laptop") for line in lines)
     assert not any("kFLOPS" in line for line in lines)
     with pytest.raises(ExperimentError, match=r"50 CPUs: outside the range of laptop") as raised:
-        printed(capsys, written["laptop"], written["server"], "50", None)
+        printed(written["laptop"], written["server"], "50", None)
     assert "compare --cpus 0.1 " in str(raised.value.hint)
 
 

@@ -73,7 +73,7 @@ def test_half_a_cpu_here_is_so_many_mb_there(sides: dict[str, Path], tmp_path: P
     assert there["value"] == pytest.approx(truth, rel=0.02)
     assert there["low"] < truth < there["high"]
     assert equal["flag"] is None
-    first = " ".join(told.split("\n")[0].split())
+    first = " ".join(told.split("\n")[0].split()).removeprefix("Answer ")
     assert re.match(r"0\.5 CPUs on laptop = 1,4\d\d(\.\d)? MB \[.*\] on lambda", first)
     assert "interval of laptop alone" in first
     assert "linpack (size 1000) on laptop and Intel's LINPACK on lambda" in first
@@ -137,7 +137,7 @@ def test_a_table_brings_its_own_error(sides: dict[str, Path], tmp_path: Path) ->
     assert one["flag"].startswith("--cpus=0.7")
     assert "alone" not in told
     assert "another implementation of LINPACK on table" in told
-    assert "--memory" in told.splitlines()[-1]
+    assert any(line.startswith("Next") and "--memory" in line for line in told.splitlines())
     assert "1,769" in page.read_text()
 
 
@@ -242,7 +242,7 @@ def test_a_table_by_memory_is_printed_and_drawn_in_mb(
 ) -> None:
     page = tmp_path / "fit.md"
     told = tare("fit", tmp_path / "memory.csv", "--quota", "memory_mb", "--report", page)
-    assert "20.5 [" in told
+    assert re.search(r"20\.[45]\d* \[", told)
     for text in (told, page.read_text()):
         assert "GFLOPS per GB" in text
         assert "MB" in text

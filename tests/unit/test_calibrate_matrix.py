@@ -12,6 +12,7 @@ import pytest
 from swept import calibration
 from trees import grow
 
+from tare.cli import delivery
 from tare.errors import InterruptError, PlatformError, StoreError, TrialError
 from tare.experiment.specification import Experiment
 from tare.features.calibration import fairness, matrix, matrix_command, sweep
@@ -58,12 +59,16 @@ def asked() -> Experiment:
 
 def begin(words: str, folder: Path, kernel: KernelFiles) -> matrix.Matrix:
     values = matrix_command.asked([words])
-    matrix_command.begin(asked(), values, folder, None, 8.0, SUPPLIES, as_root=False, kernel=kernel)
+    report = matrix_command.begin(
+        asked(), values, folder, 8.0, SUPPLIES, as_root=False, kernel=kernel
+    )
+    delivery.deliver(report, {"out": folder})
     return matrix.read(folder, matrix_command.known())
 
 
 def resumed(folder: Path, kernel: KernelFiles) -> matrix.Matrix:
-    matrix_command.resume(folder, None, SUPPLIES, as_root=False, kernel=kernel)
+    report = matrix_command.resume(folder, SUPPLIES, as_root=False, kernel=kernel)
+    delivery.deliver(report, {"out": folder})
     return matrix.read(folder, matrix_command.known())
 
 

@@ -6,20 +6,21 @@ import re
 from pathlib import Path
 
 import msgspec
+import printed
 import pytest
 import sweeps
 from sweeps import Sweep
+from swept import EMPTY
 
 from tare.experiment.specification import SizeSpec
 from tare.experiment.sweep import analysis, cache, messages
 from tare.experiment.sweep.document import Calibration
-from tare.features.calibration import file
+from tare.features.calibration import entries, file
 from tare.features.calibration.charts.messages import tell_sweep
 from tare.features.calibration.charts.sweep import asked
 from tare.features.calibration.findings.calibration import UNIT
 from tare.features.calibration.mapping import mapping
-from tare.features.calibration.screen import show
-from tare.features.calibration.session import Told
+from tare.features.calibration.session import Conclusion
 from tare.render.words import paragraph, sentence
 
 MB = (128, 256, 512, 1024, 1769, 2048, 3008, 3538)
@@ -79,16 +80,19 @@ def test_later_experiments_are_told_in_cpus(monkeypatch: pytest.MonkeyPatch) -> 
     assert one.slope == pytest.approx(28e9, rel=0.02)
 
 
-def test_every_medium_has_mb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_medium_has_mb(tmp_path: Path) -> None:
     found = by_memory()
-    show(Told(calibrations=(found,), folder=tmp_path, page=tmp_path / "p", ended="trials"), None)
-    screen = capsys.readouterr().out
+    screen = printed.text(
+        entries.report(
+            Conclusion(calibrations=(found,), folder=tmp_path, report=EMPTY, ended="trials"), None
+        )
+    )
     alternative = paragraph(tell_sweep(asked(found)))
     for text in (screen, alternative):
         assert "MB" in text
         assert "per CPU" not in text
     assert "GFLOPS per GB" in screen
-    assert re.search(r"memory in MB +3,538", screen)
+    assert re.search(r"memory in MB +3,?538", screen)
     finding = UNIT.find(results())
     assert finding is not None
     units = {one.name: one.unit for one in finding.estimates}

@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import printed
 import pytest
 import sweeps
 import swept
 from said import args, template, templates
-from swept import fit_of_others
+from swept import EMPTY, fit_of_others
 
 from tare.experiment.sweep import messages
 from tare.experiment.sweep.analysis import calibration
 from tare.experiment.sweep.document import Calibration
-from tare.features.calibration import fairness, page
+from tare.features.calibration import entries, fairness, page
 from tare.features.calibration.mapping import mapping
 from tare.features.calibration.matrix import Matrix, combinations
+from tare.features.calibration.session import Conclusion
 from tare.render import files, words
 from tare.render.words import sentence
-from tare.results.message import message
+from tare.results.message import Amount, message
 from tare.units import significant
 
 WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
@@ -121,21 +123,19 @@ def test_somebody_else_s_sweep(tmp_path):
     assert sentence(laid.answers[0])[:40] in written[0].read_text()
 
 
-def test_sizes_of_linpack_stand_side_by_side(tmp_path, capsys):
-    from tare.features.calibration.screen import show
-    from tare.features.calibration.session import Told
-
+def test_sizes_of_linpack_are_compared(tmp_path):
     large, small = swept.calibration(40e9, n=3), swept.calibration(30e9, n=3, seed=2)
     names = ("linpack (size 10000, leading_dimension 25000)", "linpack (size 1000)")
     both = tuple(
         msgspec.structs.replace(one, workload=name)
         for one, name in zip((large, small), names, strict=True)
     )
-    show(Told(calibrations=both, folder=tmp_path, page=tmp_path / "p", ended="trials"), None)
-    lines = capsys.readouterr().out.splitlines()
+    concluded = Conclusion(calibrations=both, folder=tmp_path, report=EMPTY, ended="trials")
+    lines = printed.lines(entries.report(concluded, None))
     for one, name in zip(both, names, strict=True):
-        (row,) = (line for line in lines if line.startswith(f"{name} "))
+        (row,) = (line for line in lines if f" {name}: mean" in line)
         fastest = max(one.points, key=lambda p: p.rate.value)
-        assert f" {significant(fastest.rate.value / 1e9)} [" in row
-        assert row.rstrip().endswith(significant(max(fastest.rates) / 1e9))
-    assert f"All else on this screen is about {names[0]}." in lines
+        rate = fastest.rate
+        mean = words.text(message("{rate}", rate=Amount(rate.value, "flop/s", rate.low, rate.high)))
+        assert f": mean {mean}, max {significant(max(fastest.rates) / 1e9)} GFLOPS, at " in row
+    assert any(line.endswith(f"All other entries are about {names[0]}.") for line in lines)

@@ -42,7 +42,8 @@ _PAGE_ONLY = {"median_low", "median_high", "response_mean_ns", "littles_law_ns"}
 _CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.
 _DISPENSABLE = (
-    {"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"}, {"par2_low", "par2_high"},
+    {"n"}, {"error"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"},
+    {"par2_low", "par2_high"},
     {"solved_low", "solved_high"}, {"median_2"}, {"median_1"}, {"solved"},
     {"median_0"}, {"par2"},
 )  # fmt: skip
@@ -86,13 +87,18 @@ def _labelled(report: Report, width: int) -> Iterator[Line]:
     entries += [Entry("" if i else "Next", said, "quiet") for i, said in enumerate(report.next)]
     head = [] if report.gate is None else [Entry("Gate", report.gate.said, "strong")]
     head += [Entry("Caveat", said) for said in report.caveats]
-    while entries and entries[0].emphasis == "strong" and report.below:
+    while entries and _leads(entries[0], head) and report.below:
         head.append(entries.pop(0))
     indent = max([_LABELS, *(len(one.label) + 1 for one in [*head, *entries])])
     yield from _entries(head, indent)
     for of in (cells, *report.below):
         yield from map(Line, [] if of is None else table(of, width, intervals=True))
     yield from _entries(entries, indent)
+
+
+def _leads(entry: Entry, before: Sequence[Entry]) -> bool:
+    """Whether an entry stands above the tables: strong ones, and what continues them."""
+    return entry.emphasis == "strong" or (not entry.label and bool(before))
 
 
 def _entries(entries: Iterable[Entry], indent: int) -> Iterator[Line]:

@@ -410,7 +410,7 @@ class Report(Envelope, frozen=True, kw_only=True):
     shows_cells : bool
         Whether a terminal has that table, too: of two commands, the entries say it.
     further : tuple of Table
-        Tables below that of all cells, where there are no sections.
+        Tables below that of all cells, in place of the same ones in their sections.
     stops : Table or None
         How far each cell got; None for what tare did not measure itself.
     doubts : tuple of Said
@@ -482,7 +482,7 @@ class Report(Envelope, frozen=True, kw_only=True):
         if self.table is None or not self.sections:
             return self.further
         tables = (table for one in self.sections for table in one.finding.tables)
-        return tuple(table for table in tables if table.id in _BELOW)
+        return tuple(table for table in tables if table.id in _BELOW) or self.further
 
     @property
     def led(self) -> Section | None:

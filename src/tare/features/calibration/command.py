@@ -10,6 +10,7 @@ import typer
 
 from tare.cli import console, options
 from tare.cli.commands import Commands, Group
+from tare.results.report import Report
 
 _SETTING = re.compile(r"[a-z_]+=\S+")
 
@@ -113,7 +114,7 @@ def sweep(
         bool, typer.Option("--fingerprint", help="Probe the machine before and after (5 s each).")
     ] = False,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Measure how speed scales with CPU time.
 
     Is half of the CPU half of the speed here? LINPACK at quotas from 0.1 to all CPUs: one line or
@@ -131,7 +132,12 @@ def sweep(
         settings=tuple(settings or ()), seed=seed, fingerprint=fingerprint,
         command=tuple(command or ()),
     )  # fmt: skip
-    sweep_command.sweep(asked, out, json, ctx.obj, resume=resume, as_root=as_root, strict=strict)
+    folder = sweep_command.folder_for(asked, out, resume=resume)
+    # The page is written to the same folder.
+    ctx.params["out"] = folder
+    return sweep_command.sweep(
+        asked, folder, json, ctx.obj, resume=resume, as_root=as_root, strict=strict
+    )
 
 
 @app.command()
@@ -148,7 +154,7 @@ def compare(
     ] = None,
     report: options.Report = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Convert CPU time on one machine to CPU time or memory on another.
 
     For each quota on A, the quota on B with the same speed, for `docker run --cpus`. What
@@ -158,7 +164,7 @@ def compare(
     """
     from tare.features.calibration import compare_command
 
-    compare_command.compare(first, second, cpus, json, report, memory)
+    return compare_command.compare(first, second, cpus, json, report, memory)
 
 
 @app.command()
@@ -207,7 +213,7 @@ def fit(
     ] = None,
     report: options.Report = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Fit lines to a measured sweep, or keep a published line.
 
     One line, several, or a ceiling, with slope, intercept, R² and p as in CALIBRATE. With --json,
@@ -221,4 +227,4 @@ def fit(
     line = Published(
         slope=slope, intercept=intercept, range=range, r_squared=r_squared, maximum=maximum
     )
-    fit_command.fit(file, json, report, quota, value, workload, line)
+    return fit_command.fit(file, json, report, quota, value, workload, line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,9 @@ from tare.errors import ExperimentError
 from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import Calibration, Fit
 from tare.features.calibration import phrases
-from tare.features.calibration.page_tables import equals
-from tare.render.screen import MOST_ROWS, table
-from tare.render.words import sentence, text
-from tare.results.message import Amount, Message, message
+from tare.render.words import sentence
+from tare.results.message import Amount, Chosen, Message, message
+from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.features.calibration.mapping import Mapping, Side
@@ -38,8 +37,8 @@ def compare(
     json: str | None,
     report: Path | None = None,
     memory: str | None = None,
-) -> None:
-    """Say which CPU on the second machine is as fast as which on the first.
+) -> Report:
+    """Report which CPU on the second machine is as fast as which on the first.
 
     Parameters
     ----------
@@ -48,9 +47,9 @@ def compare(
     cpus : str, optional
         CPUs on the first that are asked for, by commas.
     json : str, optional
-        Where to write it as data, too.
+        Where it is written as data, too.
     report : Path, optional
-        Where to write it as a page, too.
+        Where it is written as a page, too.
     memory : str, optional
         MB on the first instead of CPUs, by commas.
 
@@ -87,17 +86,22 @@ def compare(
                 ]
             ),
         )
-    if report is not None:
-        only = [] if cpus is None else ["--cpus", cpus]
-        only += [] if memory is None else ["--memory", memory]
-        words = ["tare", "calibrate", "compare", *only, str(first), str(second)]
-        words += ["--report", str(report)]
-        files.write(page.of_two(found, a, b, shlex.join(words)), report)
-        console.err.print(f"Wrote {report}.", soft_wrap=True)
-    if json is not None:
-        console.write_json(found, json)
-    if json != "-":
-        show(found, (first, second))
+    only = [] if cpus is None else ["--cpus", cpus]
+    only += [] if memory is None else ["--memory", memory]
+    words = ["tare", "calibrate", "compare", *only, str(first), str(second)]
+    words += [] if report is None else ["--report", str(report)]
+    made = page.of_two(found, a, b, shlex.join(words))
+    figures = msgspec.structs.asdict(found)
+    # Those of the report.
+    del figures["caveats"]
+    return msgspec.structs.replace(
+        made,
+        command="calibrate compare",
+        figures=figures,
+        entries=(*_entries(found),),
+        next=(_next(found, (first, second)),),
+        sections=made.sections if report is not None else (),
+    )
 
 
 def _asked(
@@ -159,42 +163,34 @@ def names(first: Path, second: Path) -> tuple[str, str]:
     return "A", "B"
 
 
-def show(found: Mapping, paths: tuple[Path, Path]) -> None:
-    """Print a mapping for a person."""
-    out = console.out
-    out.print(found.sentence, style="bold", soft_wrap=True)
-    out.print()
-    there = [one for one in found.equals if one.on]
-    # From where one CPU stays in: the numbers that are read are whole.
-    stride = -(-len(there) // MOST_ROWS) or 1
-    shown = msgspec.structs.replace(found, equals=tuple(there[stride - 1 :: stride]))
-    for line in table(equals(shown), out.width, of="row") if there else ():
-        out.print(line, soft_wrap=True)
+def _entries(found: Mapping) -> Iterator[Entry]:
+    """Return what a terminal shows besides the table."""
+    yield Entry("Answer", found.sentence, "strong")
     unit = AXES[found.a.axis].unit
     # The sentence has that of a single place.
     several = found.equals if len(found.equals) > 1 else ()
     for why, some in itertools.groupby(several, key=lambda one: one.why):
         if why is not None:
-            first, *_, last = [units.chosen(one.at, "1") for one in some] * 2
-            places = f"{first} to {last}" if first != last else first
-            out.print(f"{places} {unit}: {why}", soft_wrap=True)
-    out.print()
-    for side in (found.a, found.b):
-        out.print(text(_side(side)), soft_wrap=True)
-    errors = [abs(one.flag_error) for one in found.equals if one.flag_error is not None]
-    notes = [*found.caveats[:_MOST_NOTES]]
-    if errors and max(errors) > 0:
-        worst = Amount(max(errors), "share")
-        notes.append(
-            sentence(
+            first, *_, last = [Chosen(one.at, "1") for one in some] * 2
+            yield Entry(
+                "Outside",
                 message(
-                    "flags are rounded, which changes the speed by at most {error}", error=worst
-                )
+                    "{first}{% if first != last %} to {last}{% endif %} {unit}: {why}",
+                    first=first,
+                    last=last,
+                    unit=unit,
+                    why=why,
+                ),
             )
+    yield from (Entry("Machine", _side(side)) for side in (found.a, found.b))
+    yield from (Entry("Note", note) for note in found.caveats[:_MOST_NOTES])
+    errors = [abs(one.flag_error) for one in found.equals if one.flag_error is not None]
+    if errors and max(errors) > 0:
+        rounded = message(
+            "flags are rounded, which changes the speed by at most {error}",
+            error=Amount(max(errors), "share"),
         )
-    for note in notes:
-        out.print(f"Note    {note}", style="yellow", soft_wrap=True)
-    out.print(f"Next    {_next(found, paths)}", soft_wrap=True)
+        yield Entry("Note", sentence(rounded))
 
 
 def _side(side: Side) -> Message:
@@ -210,14 +206,19 @@ def _side(side: Side) -> Message:
     )
 
 
-def _next(found: Mapping, paths: tuple[Path, Path]) -> str:
+def _next(found: Mapping, paths: tuple[Path, Path]) -> Message:
     """Return the next command worth typing."""
     some = [one for one in found.equals if one.on]
     flag = some[0].flag if some else None
     a, b = (shlex.quote(str(path)) for path in paths)
     if len(found.equals) > 1 and some:
-        option = _OPTIONS[found.a.axis]
-        return f"tare calibrate compare {option} {some[len(some) // 2].at:g} {a} {b}   (one value)"
+        return message(
+            "tare calibrate compare {option} {place} {a} {b}   (one value)",
+            option=_OPTIONS[found.a.axis],
+            place=f"{some[len(some) // 2].at:g}",
+            a=a,
+            b=b,
+        )
     if flag is not None:
-        return f"docker run {flag} IMAGE   (on {found.b.name})"
-    return f"tare calibrate compare {a} {b}   (all of them)"
+        return message("docker run {flag} IMAGE   (on {machine})", flag=flag, machine=found.b.name)
+    return message("tare calibrate compare {a} {b}   (all of them)", a=a, b=b)

@@ -17,6 +17,7 @@ from tare.experiment import store
 from tare.experiment.sweep import analysis
 from tare.experiment.sweep.document import VERSION, Calibration, Fit, Interval, Point
 from tare.features.calibration import fit_file
+from tare.results.report import FORMAT
 from tare.statistics.scaling import Scaling
 
 #: A file larger than this is no calibration: 1,000 steps of 1,000 trials take half of it.
@@ -29,11 +30,22 @@ _MAKES_ONE = "tare calibrate --json FILE   (makes one)"
 _SANE = 1e100
 
 
+class _Kept(msgspec.Struct):
+    version: int
+
+
 class _Versioned(msgspec.Struct):
     version: int
     #: Keys that only files of ``tare calibrate fit`` have.
     unit: str | None = None
     sentence: str | None = None
+    #: That of a report, and what it has of ``tare calibrate``.
+    format: str | None = None
+    calibrations: tuple[_Kept, ...] = ()
+
+
+class _Report(msgspec.Struct):
+    calibrations: tuple[Calibration, ...]
 
 
 def load(path: Path) -> tuple[Calibration | Fit, ...]:
@@ -92,9 +104,9 @@ def read(path: Path) -> tuple[Calibration | Fit, ...]:
                 raise DecodeError(
                     "an earlier `tare calibrate fit` wrote it, without its points; fit it again"
                 )
-            _check_version(one.version, path)
-        decoded = decode(data, Calibration | list[Calibration])
-        found = tuple(decoded) if isinstance(decoded, list) else (decoded,)
+            for kept in one.calibrations if one.format == FORMAT else (one,):
+                _check_version(kept.version, path)
+        found = _calibrations(data, is_report=any(one.format == FORMAT for one in several))
         if not found:
             raise DecodeError("it holds none")
         for calibration in found:
@@ -102,6 +114,13 @@ def read(path: Path) -> tuple[Calibration | Fit, ...]:
     except DecodeError as error:
         raise StoreError(f"{path} is no calibration: {error}", _MAKES_ONE) from error
     return found
+
+
+def _calibrations(data: bytes, *, is_report: bool) -> tuple[Calibration, ...]:
+    if is_report:
+        return decode(data, _Report).calibrations
+    decoded = decode(data, Calibration | list[Calibration])
+    return tuple(decoded) if isinstance(decoded, list) else (decoded,)
 
 
 def _read_fit(data: bytes) -> Fit:

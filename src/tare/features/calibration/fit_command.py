@@ -7,22 +7,20 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from tare.cli import console
 from tare.errors import ExperimentError
 from tare.experiment.sweep import messages, numbers
 from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import Fit
-from tare.experiment.sweep.numbers import span
 from tare.features.calibration import fit_file, page, sweep_file
 from tare.features.calibration.charts.sweep import asked
-from tare.features.calibration.findings.tables import part_of
 from tare.features.calibration.picture import picture
-from tare.features.calibration.screen import p_of, within
 from tare.render import files
-from tare.render.terminal import aligned
-from tare.render.words import sentence, text
-from tare.results.message import message
-from tare.units import chosen, r_squared, significant
+from tare.render.words import sentence
+from tare.results.message import Message, message
+from tare.results.report import Entry, Report
 
 #: Default name of the workload of a published line.
 WORKLOAD = "another implementation of LINPACK"
@@ -61,7 +59,7 @@ def fit(
     value: str,
     workload: str | None = None,
     line: Published | None = None,
-) -> None:
+) -> Report:
     """Find the verdict of a published sweep from its table, or save its published line.
 
     Parameters
@@ -69,9 +67,9 @@ def fit(
     file : Path, optional
         A table with the points.
     json : str, optional
-        Where to write it as data, too.
+        Where it is written as data, too.
     report : Path, optional
-        Where to write it as a page, too.
+        Where it is written as a page, too.
     quota, value : str
         Columns of the table; of a published line, what it is along and of.
     workload : str, optional
@@ -112,15 +110,22 @@ def fit(
         )
         console.err.print(f"Note    {sentence(note)}", soft_wrap=True)
     words = _words(file, quota, value, workload, line)
-    if report is not None:
-        command = shlex.join([*words, "--report", str(report)])
-        source = "a publication" if file is None else file.name
-        files.write(page.of_fit(found, unit, source, command), report)
-        console.err.print(f"Wrote {report}.", soft_wrap=True)
-    if json is not None:
-        console.write_json(fit_file.to_file(found, unit), json)
-    if json != "-":
-        _show(found, unit, _next(found, shlex.join(words), json))
+    source = "a publication" if file is None else file.name
+    command = shlex.join([*words, *([] if report is None else ["--report", str(report)])])
+    made = page.of_fit(found, unit, source, command)
+    figures = msgspec.structs.asdict(fit_file.to_file(found, unit))
+    # That of the report.
+    del figures["version"]
+    answer = sentence(messages.of_fit(found, unit))
+    drawn = tuple(picture(asked(found, (1.0, unit))))
+    return msgspec.structs.replace(
+        made,
+        command="calibrate fit",
+        figures=figures,
+        entries=(Entry("Answer", answer, "strong", drawn),),
+        next=(_next(found, shlex.join(words), json),),
+        sections=made.sections if report is not None else (),
+    )
 
 
 def _of_line(line: Published, axis: AxisName, workload: str, unit: str) -> Fit:
@@ -185,65 +190,23 @@ def _words(
     return words
 
 
-def _show(found: Fit, unit: str, following: str) -> None:
-    out = console.out
-    out.print(sentence(messages.of_fit(found, unit)), style="bold", soft_wrap=True)
-    for line in picture(asked(found, (1.0, unit))):
-        out.print(line, soft_wrap=True)
-    out.print()
-    for line in _lines(found, unit):
-        out.print(line, soft_wrap=True)
-    out.print()
-    out.print(f"Next    {following}", soft_wrap=True)
-
-
-def _lines(found: Fit, unit: str) -> list[str]:
-    """Return each piece, and CALIBRATE's table: one line through all points."""
-    line, along = found.asked.line, AXES[found.axis]
-    heads = (
-        "", f"slope, {unit} per {along.per}", f"intercept, {unit}", "R²", "p",
-        f"max, {unit}",
-    )  # fmt: skip
-    pieces = [
-        (
-            text(span(s.start, s.end, found.axis)),
-            significant(s.slope * along.places_per),
-            significant(s.intercept),
-            *("", "", ""),
-        )
-        for s in found.asked.segments
-    ]
-    r2 = "–" if line.r2 is None else r_squared(line.r2)
-    if found.published:
-        # As it was typed.
-        slope, *others = (
-            chosen(value, "1")
-            for value in (line.slope * along.places_per, line.intercept, line.maximum)
-        )
-        return aligned([heads, ("published line", slope, others[0], r2, "–", others[1])], left=1)
-    whole = (
-        "least squares, unweighted",
-        within(part_of(line, "slope"), 1 / along.places_per),
-        within(part_of(line, "intercept")),
-        r2,
-        p_of(line),
-        significant(line.maximum),
-    )
-    return aligned([heads, *pieces, whole], left=1)
-
-
-def _next(found: Fit, command: str, json: str | None) -> str:
+def _next(found: Fit, command: str, json: str | None) -> Message:
     """Return the next command worth typing."""
     if json is None:
-        return f"{command} --json fit.json   (which tare calibrate compare reads)"
+        return message(
+            "{command} --json fit.json   (which tare calibrate compare reads)", command=command
+        )
     if (
         found.work == fit_file.UNIT
         and json != "-"
         and found.asked.verdict not in ("inconclusive", "falling")
     ):
-        return (
-            f"tare calibrate compare OTHER {shlex.quote(json)}   (a calibration vs. this platform)"
+        return message(
+            "tare calibrate compare OTHER {file}   (a calibration vs. this platform)",
+            file=shlex.quote(json),
         )
-    if found.asked.verdict == "linear":
-        return "tare calibrate   (measure this machine)"
-    return "tare calibrate   (measure this machine, with the cause of each range)"
+    return message(
+        "tare calibrate   (measure this machine{% if not linear %}, with the cause of each range"
+        "{% endif %})",
+        linear=found.asked.verdict == "linear",
+    )

@@ -10,11 +10,13 @@ from tare.experiment.sweep.axis import AxisName
 from tare.experiment.sweep.document import Fit
 from tare.render.words import sentence, text
 from tare.results.message import message
+from tare.results.report import VERSION
 from tare.statistics.regression import Line
 from tare.statistics.scaling import Reason, Scaling, Segment, Verdict, scaling
 from tare.units import chosen, significant
 
-VERSION = 1
+#: Before fits were in a report, their files were of version 1.
+_VERSIONS = (1, VERSION)
 #: The unit that machines are compared in, and the work that it counts.
 UNIT, WORK, SCALE = "GFLOPS", "flop", 1e9
 
@@ -157,7 +159,7 @@ def from_file(found: FitFile) -> Fit:
     ValueError
         If it cannot be compared with a calibration; the message says why.
     """
-    if found.version != VERSION:
+    if found.version not in _VERSIONS:
         raise ValueError(f"it is of version {found.version}, and this tare reads {VERSION}")
     if found.unit != UNIT:
         raise ValueError(f"its speeds are in {found.unit}, and calibrations are in {UNIT}")

@@ -28,7 +28,6 @@ _EQUAL_TEXTS = {
     "table": "table of others, {workload}",
 }
 
-VERSION = 2
 #: Intervals between the rows for a published line, which has no measured steps.
 _PLACES = 10
 #: Relative error of CPUs that hundredths may bring: well within what intervals are wide.
@@ -88,7 +87,6 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
 class Mapping(msgspec.Struct, frozen=True, kw_only=True):
     """Which CPU on B is as fast as which on A."""
 
-    version: int = VERSION
     #: The answer in one sentence.
     sentence: str
     workload: str

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tare.cli import console
+from tare.cli.delivery import reporting
 from tare.errors import InterruptError, PlatformError, StoreError, TareError, TrialError
 from tare.experiment import plan_file
 from tare.experiment.specification import Experiment
@@ -19,6 +20,7 @@ from tare.features.calibration.session import FILE, measure
 from tare.host import settings
 from tare.host.kernel_files import KernelFiles
 from tare.render.words import paragraph
+from tare.results.report import Report
 
 
 def known() -> list[str]:
@@ -52,14 +54,13 @@ def begin(
     found: Experiment,
     values: dict[str, tuple[str, ...]],
     folder: Path,
-    json: str | None,
     each_s: float,
     supplies: Supplies,
     *,
     as_root: bool,
     kernel: KernelFiles | None = None,
-) -> None:
-    """Measure a sweep under every combination that can be had, and tell which is the fairest."""
+) -> Report:
+    """Measure a sweep under every combination that can be had, and rank them by fairness."""
     there = kernel or KernelFiles()
     some = look(matrix.combinations(values), there)
     made = Matrix(asked=values, experiment=found, each_s=each_s, combinations=some)
@@ -69,23 +70,22 @@ def begin(
         raise StoreError(
             f"cannot write to {folder}: {error.strerror}", "choose another --out"
         ) from error
-    _go_on(made, folder, json, supplies, as_root=as_root, kernel=there)
+    return _go_on(made, folder, supplies, as_root=as_root, kernel=there)
 
 
 def resume(
     folder: Path,
-    json: str | None,
     supplies: Supplies,
     *,
     as_root: bool,
     kernel: KernelFiles | None = None,
-) -> None:
+) -> Report:
     """Go on with what a folder holds: after an interruption, or a start of the machine."""
     there = kernel or KernelFiles()
     made = matrix.read(folder, known())
     some = tuple(_kept(one, folder) for one in made.combinations)
     made = msgspec.structs.replace(made, combinations=look(some, there))
-    _go_on(made, folder, json, supplies, as_root=as_root, kernel=there)
+    return _go_on(made, folder, supplies, as_root=as_root, kernel=there)
 
 
 def _kept(one: Combination, folder: Path) -> Combination:
@@ -120,16 +120,15 @@ def _typed(hint: str | None) -> str | None:
 def _go_on(
     made: Matrix,
     folder: Path,
-    json: str | None,
     supplies: Supplies,
     *,
     as_root: bool,
     kernel: KernelFiles,
-) -> None:
-    from tare.features.calibration import matrix_screen as screen
+) -> Report:
+    from tare.features.calibration import matrix_entries
 
     matrix.write(made, folder)
-    screen.announce(made, folder)
+    matrix_entries.announce(made, folder)
     for number, one in enumerate(made.combinations, 1):
         if one.state == "to do":
             console.err.print(f"\nSettings {one.label} ({number} of {len(made.combinations)})")
@@ -138,16 +137,14 @@ def _go_on(
             matrix.write(made, folder)
     made = judged(made, folder)
     matrix.write(made, folder)
-    page = screen.write_page(made, _measured(made, folder), folder)
-    if json is not None:
-        console.write_json(made, json)
-    if json != "-":
-        screen.show(made, folder, page, kernel)
+    report = matrix_entries.report(made, _measured(made, folder), folder, kernel)
     if not made.standings and not any(c.state == "waiting" for c in made.combinations):
         first = next(c for c in made.combinations if c.state != "measured")
-        raise TrialError(
-            f"no combination could be measured; {first.label}: {first.why}", first.hint
-        )
+        with reporting(report):
+            raise TrialError(
+                f"no combination could be measured; {first.label}: {first.why}", first.hint
+            )
+    return report
 
 
 def _one(

@@ -42,6 +42,7 @@ def of_fit(fit: Fit, unit: str, source: str, command: str) -> Report:
     )
     question = f"Does the speed follow the {along} along one line?"
     answer = messages.of_fit(fit, unit)
+    shown = (line,) if fit.published else (tables.pieces(sweep), line)
     return _page(
         name=f"sweep in {source}",
         question=question,
@@ -51,13 +52,11 @@ def of_fit(fit: Fit, unit: str, source: str, command: str) -> Report:
             ("values", f"{found.line.n:,}" if sweep.steps else "unpublished"),
             *([("steps", f"{len(sweep.steps):,}")] if sweep.steps else []),
         ],
-        sections=[
-            _section("sweep", question, [answer], [figure],
-                     [line] if fit.published else [tables.pieces(sweep), line])
-        ],
+        sections=[_section("sweep", question, [answer], [figure], shown)],
+        further=shown,
         doubts=(),
         command=command,
-    )  # fmt: skip
+    )
 
 
 def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: str) -> Report:
@@ -65,16 +64,16 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
     answer: Said = matrix.answer or message(phrases.SETTINGS_NONE)
     names = [row.label for row in matrix.standings if row.label in calibrations]
     question = "Which settings are the fairest?"
-    sections = [_section("settings", question, answer, [], [])]
+    sections, shown = [], []
     if names:
         sweeps = sweeps_of({name: calibrations[name] for name in names})
         over = _figure(
             "settings", "The sweeps under all settings", overlay(sweeps), tell_overlay(sweeps)
         )
         verdicts = [_of(name, sweeps[name].scaling.sentence) for name in names]
-        each = "How does the speed follow the CPU under each?"
+        each, shown = "How does the speed follow the CPU under each?", [tables.standings(matrix)]
         sections = [
-            _section("settings", question, answer, [over], [tables.standings(matrix)]),
+            _section("settings", question, answer, [over], shown),
             _section("each", each, verdicts, [], []),
         ]
     measured = sum(one.state == "measured" for one in matrix.combinations)
@@ -85,6 +84,7 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
         answers=[answer],
         strip=strip + (_strip(calibrations[names[0]]) if names else []),
         sections=sections,
+        further=shown,
         doubts=[IN_ORDER] * (len(matrix.standings) > 1)
         + [
             message(
@@ -144,6 +144,7 @@ def of_two(found: Between, a: Calibration | Fit, b: Calibration | Fit, command: 
                      [tables.equals(found)]),
             _section("both", "How does each of them scale?", verdicts, both, []),
         ],
+        further=tables.thinned(found),
         doubts=(*found.caveats, *(_of(name, caveat) for name, one in ((first, a), (second, b))
                                   if isinstance(one, Calibration) for caveat in one.caveats)),
         command=command,
@@ -194,6 +195,7 @@ def _page(
     answers: Sequence[Said],
     strip: Sequence[tuple[str, str]],
     sections: Sequence[Section],
+    further: Sequence[Table],
     doubts: Sequence[Said],
     command: str,
 ) -> Report:
@@ -203,6 +205,7 @@ def _page(
         answers=tuple(answers),
         strip=tuple(strip),
         sections=tuple(sections),
+        further=tuple(further),
         doubts=tuple(doubts),
         origin=Origin(
             commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"

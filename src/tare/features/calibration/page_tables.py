@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.rates import unit_for
 from tare.features.calibration import phrases
@@ -12,6 +14,7 @@ from tare.features.calibration.findings.tables import ends, with_ends
 from tare.features.calibration.mapping import Mapping as Between
 from tare.features.calibration.mapping import Side, also, linear, share
 from tare.features.calibration.matrix import Matrix, Standing
+from tare.render.screen import MOST_ROWS
 from tare.render.words import text
 from tare.results.finding import Column, Table
 from tare.results.message import Amount, Chosen, message
@@ -28,7 +31,7 @@ def standings(matrix: Matrix) -> Table:
             Column(key="place", title=""),
             Column(key="verdict", title="verdict"),
             Column(key="r2", title="R²", unit="1"),
-            Column(key="error", title="errs by"),
+            Column(key="largest_error", title="errs by"),
             *with_ends("maximum", "maximum", unit),
             Column(key="maximum_share", title="of best"),
         ),
@@ -47,7 +50,7 @@ def _standing(row: Standing, scale: float) -> dict[str, Any]:
         "place": "fairest" if row.fairest else None,
         "verdict": row.verdict,
         "r2": row.r2,
-        "error": None if error is None else _within(error, row.uncertainty),
+        "largest_error": None if error is None else _within(error, row.uncertainty),
         **ends("maximum", row.maximum, scale),
         "maximum_share": Amount(share.value, "share", *bounds),
     }
@@ -81,6 +84,15 @@ def equals(found: Between) -> Table:
             for one in found.equals
         ),
     )
+
+
+def thinned(found: Between) -> tuple[Table, ...]:
+    """Lay out as many of them, evenly apart, as a terminal shows; none where there are none."""
+    there = [one for one in found.equals if one.on]
+    # From where one CPU stays in: the numbers that are read are whole.
+    stride = -(-len(there) // MOST_ROWS) or 1
+    shown = msgspec.structs.replace(found, equals=tuple(there[stride - 1 :: stride]))
+    return (equals(shown),) if there else ()
 
 
 def sides(found: Between) -> list[tuple[str, str]]:

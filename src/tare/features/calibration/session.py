@@ -18,19 +18,21 @@ if TYPE_CHECKING:
     from tare.experiment.findings.sessions import Caveat
     from tare.experiment.supplies import Supplies
     from tare.experiment.sweep.document import Calibration
+    from tare.results.report import Report
 
 #: The calibration, beside the trials that it was concluded from.
 FILE = "calibration.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """What came of a sweep, and where it is."""
+class Conclusion:
+    """What was concluded from a sweep, and where its results are."""
 
     #: That of the longest period of the quota first, where several were tried.
     calibrations: tuple[Calibration, ...]
     folder: Path
-    page: Path
+    #: The page of its folder.
+    report: Report
     ended: str
     #: Caveats, and the session that levels are taken from; None: all sessions.
     caveats: tuple[Caveat, ...] = ()
@@ -38,12 +40,12 @@ class Told:
 
     @property
     def calibration(self) -> Calibration:
-        """The one that is told as a whole."""
+        """The one that is reported as a whole."""
         return self.calibrations[0]
 
     @property
     def document(self) -> Calibration | tuple[Calibration, ...]:
-        """What is written as JSON."""
+        """What the folder keeps."""
         return self.calibrations if len(self.calibrations) > 1 else self.calibration
 
 
@@ -57,7 +59,7 @@ def measure(
     as_root: bool,
     settings: dict[str, str] | None = None,
     again: Path | None = None,
-) -> Told:
+) -> Conclusion:
     """Measure a sweep into a folder, and conclude from all that it holds.
 
     Parameters
@@ -73,7 +75,8 @@ def measure(
     settings : dict, optional
         What is held meanwhile.
     again : Path, optional
-        What --resume is to be given instead of this folder.
+        What --resume is to be given instead of this folder: of several sweeps, each of which
+        gets a page of its own.
 
     Raises
     ------
@@ -83,10 +86,9 @@ def measure(
         If a result was wrong, or nothing could be measured.
     """
     from tare.experiment import pipeline
-    from tare.experiment.findings import caveats
     from tare.experiment.journal import MachineFact
     from tare.features.calibration.progress import SweepBar
-    from tare.render.words import sentences
+    from tare.render import files
 
     console.err.print(f"Keeping {folder}{' (goes on)' if resume else ''}", soft_wrap=True)
     prepared = pipeline.check(found)
@@ -108,11 +110,11 @@ def measure(
         raise TrialError(
             f"{error.message}; what was measured is kept in {folder}", error.hint or hint
         ) from error
-    told = conclusion(folder, ended, supplies)
-    for caveat in sentences(caveats.sentences(told.caveats, told.levels_of)):
-        console.err.print(f"Caveat  {caveat}", soft_wrap=True)
-    _remember(told.calibration, found)
-    return told
+    concluded = conclusion(folder, ended, supplies)
+    _remember(concluded.calibration, found)
+    if again is not None:
+        files.write(concluded.report, folder / "report.html")
+    return concluded
 
 
 def _remember(found: Calibration, asked: Experiment) -> None:
@@ -130,25 +132,23 @@ def _remember(found: Calibration, asked: Experiment) -> None:
         console.err.print(f"Note    {text(why)}", soft_wrap=True)
 
 
-def conclusion(folder: Path, ended: str, supplies: Supplies) -> Told:
-    """Conclude from what a folder holds, and write the calibration and the page into it."""
-    from tare.experiment import pipeline, report
+def conclusion(folder: Path, ended: str, supplies: Supplies) -> Conclusion:
+    """Conclude from what a folder holds, and write the calibration into it."""
+    from tare.experiment import pipeline
+    from tare.experiment import report as reports
     from tare.experiment.sweep.analysis import required
 
-    with console.err.status("working out the answer") as status:
+    with console.err.status("working out the answer"):
         results = pipeline.results_of(folder)
         answers = pipeline.answers(results, supplies.findings())
-        status.update("drawing the page")
-        page = report.write(folder, supplies, None, answers.findings, results=results)[0]
         several = required(results.of_levels, str(folder))
-        found = tuple(sorted(several, key=lambda one: -one.period_s))
-        told = Told(
-            calibrations=found,
+        made = Conclusion(
+            calibrations=tuple(sorted(several, key=lambda one: -one.period_s)),
             folder=folder,
-            page=page,
+            report=reports.document(folder, supplies, answers.findings, results=results),
             ended=ended,
             caveats=answers.caveats,
             levels_of=answers.levels_of,
         )
-        console.write_json(told.document, str(folder / FILE))
-    return told
+        console.write_json(made.document, str(folder / FILE))
+    return made

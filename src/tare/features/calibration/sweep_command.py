@@ -1,4 +1,4 @@
-"""What ``tare calibrate`` does: plan a sweep, measure it, tell."""
+"""``tare calibrate``: plans a sweep, measures it and reports on it."""
 
 from __future__ import annotations
 
@@ -10,69 +10,90 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare.cli import console
+from tare.cli.delivery import reporting
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import plan_file
 from tare.experiment.session import folder as folders
 from tare.experiment.specification import Experiment, Stopping
+from tare.experiment.sweep.numbers import step
 from tare.features.calibration import matrix
 from tare.features.calibration import options as calibrate_asked
 from tare.features.calibration import sweep as sweeps
 from tare.features.calibration.options import Options
 from tare.features.calibration.session import measure
 from tare.render.words import text
-from tare.results.message import Duration, message
+from tare.results.message import Duration, Message, Value, message
+from tare.results.report import Report
+from tare.workloads.specification import WorkloadSpec
 
 if TYPE_CHECKING:
     from tare.experiment.supplies import Supplies
 
+_PLAN_TEXTS = {
+    "quotas": (
+        "{% if steps == 1 %}1 quota{% else %}{steps} quotas{% endif %} from {first} to "
+        "{last} CPUs{% if periods %} × {periods} periods{% endif %}"
+    ),
+    "whole": (
+        "{steps | counted('step')} from {first} to {last} whole CPUs{% if periods %} × "
+        "{periods} periods{% endif %}"
+    ),
+    "sizes": (
+        "{steps} memory sizes from {first} to {last}{% if periods %} × {periods} periods{% endif %}"
+    ),
+}
+
 
 def sweep(
     options: Options,
-    out: Path | None,
+    folder: Path,
     json: str | None,
     supplies: Supplies,
     *,
     resume: bool,
     as_root: bool,
     strict: bool,
-) -> None:
-    """Do what was asked for.
+) -> Report:
+    """Measure a sweep, or one for every combination of settings, into a folder.
 
     Raises
     ------
     TareError
-        If it cannot be done here, or was interrupted; what was measured is kept.
+        If it cannot be measured here, or was interrupted; what was measured is kept.
     """
     from tare.experiment import pipeline
-    from tare.features.calibration import matrix_command
-    from tare.features.calibration.screen import show
+    from tare.features.calibration import entries, matrix_command
 
     if resume:
-        folder = _resumed(options, out)
         if matrix.is_in(folder):
-            matrix_command.resume(folder, json, supplies, as_root=as_root)
-            return
+            return matrix_command.resume(folder, supplies, as_root=as_root)
         found = stored(folder, options)
     else:
         values = matrix_command.asked(options.settings)
         found = calibrate_asked.experiment(options)
-        folder = out or calibrate_asked.free_folder()
         check_free(folder)
         if values:
             matrix_command.check(values)
     found, each_s = plan_windows(found, options, as_root=as_root, resume=resume)
     if options.settings:
-        matrix_command.begin(found, values, folder, json, each_s, supplies, as_root=as_root)
-        return
-    told = measure(found, folder, each_s, supplies, resume=resume, as_root=as_root)
-    if json is not None:
-        console.write_json(told.document, json)
-    if json != "-":
-        show(told, json)
-    pipeline.check_same(told.caveats, told.levels_of, folder, strict=strict)
+        return matrix_command.begin(found, values, folder, each_s, supplies, as_root=as_root)
+    concluded = measure(found, folder, each_s, supplies, resume=resume, as_root=as_root)
+    report = entries.report(concluded, None if json == "-" else json)
+    with reporting(report):
+        pipeline.check_same(concluded.caveats, concluded.levels_of, folder, strict=strict)
+    return report
 
 
-def _resumed(options: Options, out: Path | None) -> Path:
+def folder_for(options: Options, out: Path | None, *, resume: bool) -> Path:
+    """Return the folder of the results: as asked for, or a free one.
+
+    Raises
+    ------
+    ExperimentError
+        If a sweep is to be resumed whose folder is not named.
+    """
+    if not resume:
+        return out or calibrate_asked.free_folder()
     if out is None:
         raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
     calibrate_asked.check_resumed(options)
@@ -132,7 +153,6 @@ def plan_windows(
     """
     from tare.features.calibration import rights
     from tare.features.calibration.execution_time import execution_s
-    from tare.features.calibration.screen import plan_line
 
     began = time.monotonic()
     right = rights.check(found)
@@ -143,7 +163,7 @@ def plan_windows(
     if budget is not None:
         stopping = within(budget, budget - (time.monotonic() - began), each_s)
         found = msgspec.structs.replace(found, stopping=stopping)
-    console.err.print(plan_line(found, each_s, right, resume=resume), soft_wrap=True)
+    console.err.print(_plan_line(found, each_s, right, resume=resume), soft_wrap=True)
     return found, each_s
 
 
@@ -178,3 +198,45 @@ def within(budget_s: float, left_s: float, each_s: float) -> Stopping:
         )
         console.err.print(f"Note    {text(few)}", soft_wrap=True)
     return Stopping(trials=n, budget_s=left_s)
+
+
+def _plan_line(found: Experiment, each_s: float, right: Message, *, resume: bool) -> str:
+    """Return one line on what is to come: what, how many windows, how long, by which right."""
+    cpus = sweeps.given_cpus(found)
+    periods = len(found.factors.get("period", ()))
+    ends: tuple[Value, Value] = step(min(cpus)), step(max(cpus))
+    kind = {"quota": "quotas", "cpuset": "whole", "memory": "sizes"}[sweeps.by(found)]
+    if kind == "sizes":
+        sizes = [str(name) for name in found.factors["size"]]
+        ends = sizes[0], sizes[-1]
+    steps = message(
+        _PLAN_TEXTS[kind],
+        steps=len(cpus),
+        first=ends[0],
+        last=ends[1],
+        periods=periods if periods > 1 else None,
+    )
+    windows = found.stopping.trials or sweeps.WINDOWS
+    platform = str(found.factors["platform"][0])
+    time = console.seconds(windows * each_s)
+    planned = message(
+        "{workload}{% if platform %} on {platform}{% endif %}, {threads | counted('thread')}"
+        ": {steps} × {windows | counted('window')}, {time}; {right}",
+        workload=", ".join(map(_workload_name, found.workloads)),
+        platform=None if platform == "bare" else platform,
+        threads=sweeps.threads(found),
+        steps=steps,
+        windows=windows,
+        time=message("at most {time}" if resume else "about {time}", time=time),
+        right=right,
+    )
+    return f"Sweep   {text(planned)}"
+
+
+def _workload_name(spec: WorkloadSpec) -> str:
+    """Name a workload with its size."""
+    size = spec.parameters.get("size") if spec.kernel else None
+    if size is None:
+        return spec.name
+    leading = spec.parameters.get("leading_dimension")
+    return f"{spec.kernel} (size {size}{f', LDA {leading}' if leading else ''})"
