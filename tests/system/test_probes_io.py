@@ -109,7 +109,7 @@ class TestLoopback:
     @pytest.mark.parametrize("name", ["round_trip", "bandwidth", "connect"])
     def test_no_loopback_is_told(self, name: str) -> None:
         # In a new namespace it is down.
-        answer = probe({"host": "host {host}"}[name], "unshare", "--net")
+        answer = probe(f"network.{name}", "unshare", "--net")
         assert answer.kinds == {"unavailable"}
         assert not answer.values
         assert any("etwork" in why for why in answer.why), answer.why
@@ -193,7 +193,7 @@ class TestPeer:
             with end(key, "192.0.2.2:8273", *enter[1]) as (address, _):
                 peer = given(address, key)
                 for name in ("round_trip", "bandwidth", "connect"):
-                    answer = probe({"host": "host {host}"}[name], *enter[0], peer=peer)
+                    answer = probe(f"network.{name}", *enter[0], peer=peer)
                     assert answer.why == []
                     assert any(".remote" in metric for metric in answer.values)
             # It is gone: told, and the loopback is measured all the same.

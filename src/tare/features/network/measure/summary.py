@@ -111,7 +111,10 @@ def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[Said]
         "complete": not measured.left_ns(),
         "ended": None if measured.ended is None else msgspec.to_builtins(measured.ended),
         "summaries": [
-            {**msgspec.to_builtins(one), "limit": one.limit and text(one.limit.said)}
+            {
+                **msgspec.to_builtins(msgspec.structs.replace(one, limit=None)),
+                "limit": one.limit and text(one.limit.said),
+            }
             for one in some
         ],
         "ends": measured.facts,
