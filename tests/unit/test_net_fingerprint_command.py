@@ -282,7 +282,7 @@ def test_options_that_cannot_be(tmp_path: Path, more: dict[str, Any], complaint:
 
 
 def test_identify_tells_what_is_left_and_keeps_the_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tare.networks import peering
     from tare.networks.recording.folder import trace
@@ -298,9 +298,9 @@ def test_identify_tells_what_is_left_and_keeps_the_trace(
         host="192.0.2.1", key=key, pattern=(), lasts="40s", streams=None, direction=None,
         congestion=None, interval=None, write_size=None, pings=None, sweep=False,
     )  # fmt: skip
-    identify(options, None, None, tmp_path / "kept", None)
-    said = capsys.readouterr().out
-    assert said.startswith("Token bucket: high")
+    made = identify(options, None, None, tmp_path / "kept")
+    said = "\n".join(line.text for line in lines(made, 100))
+    assert said.startswith("Answer  Token bucket: high")
     assert "Left now" in said
     assert "Full after" in said
     assert len(trace(tmp_path / "kept")) > 30
@@ -312,7 +312,7 @@ def test_identify_decides_itself_what_to_send(tmp_path: Path) -> None:
         direction=None, congestion=None, interval=None, write_size=None, pings=None, sweep=False,
     )  # fmt: skip
     with pytest.raises(ExperimentError, match="--pattern says nothing"):
-        identify(options, None, None, None, None)
+        identify(options, None, None, None)
 
 
 def test_interrupted_fingerprint_is_not_remembered(

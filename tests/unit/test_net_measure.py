@@ -28,7 +28,7 @@ from tare.features.network.measure import options as asking
 from tare.features.network.measure import progress as net_measure_progress
 from tare.features.network.measure.caveats import caveats
 from tare.features.network.measure.progress import MeasureBar
-from tare.features.network.measure.summary import as_json, summaries
+from tare.features.network.measure.summary import figures, summaries
 from tare.networks import peering
 from tare.networks.recording import folder
 from tare.networks.recording import writer as writing
@@ -313,7 +313,7 @@ def test_a_limit_that_is_reached_ends_it_and_is_written_down(tmp_path: Path) -> 
     assert measured.ended == limit
     some = summaries(measured)
     told = caveats(measured, some)
-    document = as_json(measured, some, told)
+    document = figures(measured, some)
     assert (document["complete"], document["ended"]["limit"]) == (False, "bytes")
     assert template(told[0]) == "not complete:"
     assert args(told[0], "its limit of")["allowed"] == Chosen(50_000_000, "bytes")

@@ -50,7 +50,16 @@ _DISPENSABLE = (
 #: Columns of other tables than that of all cells that are never left out.
 _KEPT = {"change", "ratio", "verdict"}
 #: The same of tables that stand below the one of all cells.
-_BELOW = {"service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"})}
+_BELOW = {
+    "service_load": ({"response_p95_ns"}, {"response_max_ns"}, {"response_p50_ns"}),
+    "network_bandwidth": (
+        {"change"}, {"share"}, {"retransmits"}, {"p25"}, {"p75"}, {"n"}, {"sent"},
+    ),
+    "network_latency": (
+        {"segments"}, {"n"}, {"segment_p90"}, {"segment_p99"}, {"segment_p50"}, {"smoothed"},
+        {"p90"}, {"max"},
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -163,7 +172,7 @@ def table(overview: Table, width: int, of: str = "cell", *, intervals: bool = Fa
         gone |= keys
         laid, left = _laid(overview, rows, gone)
     lines = fitted(laid, width, left)
-    if overview.id in _BELOW:
+    if overview.id in _TABLE_LEGEND_TEXTS:
         lines += _legend(overview, laid[0], gone - _PAGE_ONLY, width)
     if rule is not None:
         more = counted(len(overview.rows) - len(rows), f"more {of}")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tare.cli import console
+from tare.cli.delivery import deliver
 
 
 def report(
@@ -19,7 +20,7 @@ def report(
         Path | None,
         typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
     ] = None,
-) -> None:
+) -> int:
     """Write a page of measured networks.
 
     Bandwidth, round trips, retransmissions and totals, also while it still measures.
@@ -38,5 +39,4 @@ def report(
     console.check_writable(destination)
     words = ["tare", "net", "report", *(str(folder) for folder in folders)]
     command = shlex.join([*words, *(["--report", str(report)] if report else [])])
-    page = network_page.make(folders, command)
-    console.show(page, files.write(page, destination))
+    return deliver(network_page.make(folders, command), {"report": destination})

@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import structs
 
 from tare.cli import console, options
-from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
+from tare.cli.delivery import reporting
+from tare.errors import IncompleteError, InterruptError, UsageError
+from tare.results.message import Message, message
+from tare.results.report import Report
 
 #: Seconds before the end within which a gap reaches it.
 _AT_ONCE_S = 0.1
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tare.agent.record import Connect, Ended
-    from tare.features.network.measure.summary import Summary
-    from tare.networks.recording.folder import Measured
     from tare.networks.recording.writer import Asked
-    from tare.results.message import Message
 
 
 def measure(
@@ -99,7 +98,7 @@ def measure(
             help="Concurrent round trips per second. [default: 100]",
         ),
     ] = None,
-) -> None:
+) -> Report:
     """Measure a network's bandwidth, variability and latency.
 
     The other host runs `tare net serve --bind ADDRESS --key FILE`. Every interval reports
@@ -121,8 +120,7 @@ def measure(
 
         if resume:
             raise UsageError("--identify measures anew, and --resume does not", "leave one out")
-        identifying(wanted, max_bytes, precision, out, json)
-        return
+        return identifying(wanted, max_bytes, precision, out)
     if precision or max_bytes:
         raise UsageError(
             "--precision and --max-bytes belong to --identify", "tare net measure --identify HOST"
@@ -135,7 +133,7 @@ def measure(
         found = asking.asked(wanted, kept=out is not None)
     connect = asking.connection(found)
     with _place(out) as folder:
-        _measure(folder, found, connect, json, kept=out, resume=resume)
+        return _measure(folder, found, connect, kept=out, resume=resume)
 
 
 @contextlib.contextmanager
@@ -154,11 +152,10 @@ def _measure(
     folder: Path,
     found: Asked,
     connect: Connect,
-    json: str | None,
     *,
     kept: Path | None,
     resume: bool,
-) -> None:
+) -> Report:
     from tare.features.network.measure.progress import MeasureBar
     from tare.networks.recording import writer as writing
 
@@ -166,29 +163,33 @@ def _measure(
     written = writing.Writer(folder) if resume else writing.create(folder, found)
     with written as writer, MeasureBar(found.interval_ns) as bar:
         ended, interrupted = _carry_out(folder, writer, connect, bar, fresh=fresh)
-    document, again = _tell(folder, json)
     if interrupted:
         # Whoever wants to leave does not wait for a page.
-        raise _interrupted(kept)
+        with reporting(_report(folder, None)):
+            raise _interrupted(kept)
     try:
-        report = None if kept is None else _report(folder)
+        made = _report(folder, kept)
     except KeyboardInterrupt:
         raise _interrupted(kept) from None
-    if json != "-":
-        console.out.print(_next(kept, report, again), soft_wrap=True)
+    with reporting(made):
+        _raise_if_incomplete(made.figures, ended)
+    return made
+
+
+def _raise_if_incomplete(figures: dict[str, Any], ended: Ended | None) -> None:
     if ended is not None:
         from tare.features.network.measure.ended import advise, describe
         from tare.render.words import text
 
         raise IncompleteError(f"not complete: {text(describe(ended))}", advise(ended))
-    gaps = document["gaps"]
-    if gaps and gaps[-1]["end_s"] >= document["seconds"] - _AT_ONCE_S:
+    gaps = figures["gaps"]
+    if gaps and gaps[-1]["end_s"] >= figures["seconds"] - _AT_ONCE_S:
         lost = console.seconds(gaps[-1]["end_s"] - gaps[-1]["start_s"])
         raise IncompleteError(
             f"not complete: nothing was measured in the last {lost}: {gaps[-1]['why']}",
             "on the other host: does tare net serve still run?",
         )
-    if not document["summaries"]:
+    if not figures["summaries"]:
         raise IncompleteError("nothing was measured: in no interval was any data sent")
 
 
@@ -211,58 +212,22 @@ def _carry_out(
         raise
 
 
-def _tell(folder: Path, json: str | None) -> tuple[dict[str, Any], Message | None]:
-    """Print what was measured; return it as ``--json`` writes it, and how to measure it better."""
-    from tare.features.network.measure.caveats import advice, caveats
-    from tare.features.network.measure.summary import as_json, summaries
+def _report(folder: Path, kept: Path | None) -> Report:
+    """Make the report of what was measured; without a folder that stays it has no page."""
+    from tare.features.network.measure import page
+    from tare.features.network.measure.summary import figures, summaries
     from tare.networks.recording.folder import read
 
     measured = read(folder)
-    some = summaries(measured)
-    told = caveats(measured, some)
-    document = as_json(measured, some, told)
-    if json is not None:
-        console.write_json(document, json)
-    if json != "-":
-        _show(measured, some, told)
-    return document, advice(some, measured.asked.streams)
-
-
-def _show(measured: Measured, some: Sequence[Summary], told: Sequence[Message]) -> None:
-    """Print size and place, two tables, and what cannot be concluded."""
-    from tare.features.network.charts.series import grouped
-    from tare.features.network.measure import page, page_tables
-    from tare.features.network.measure.caveats import blamed
-    from tare.render import screen
-    from tare.render.words import sentences
-
-    out, first, groups = console.out, blamed(some), grouped([measured])
-    strip = " · ".join(f"{name} {value}" for name, value in page.strip([measured]))
-    out.print(strip, style="bold", soft_wrap=True)
-    for line in sentences(first):
-        out.print(f"Note    {line}", style="bold yellow", soft_wrap=True)
-    for table in (page_tables.bandwidth, page_tables.latency) if some else ():
-        out.print()
-        for line in screen.table(table(groups), out.width, of="row"):
-            out.print(line, soft_wrap=True)
-    out.print()
-    for line in sentences([one for one in told if one not in first]):
-        out.print(f"Note    {line}", style="yellow", soft_wrap=True)
-    out.print()
-
-
-def _report(folder: Path) -> Path | None:
-    """Write the page; what was measured is not lost where it cannot be."""
-    from tare.features.network.measure import page as network_page
-    from tare.networks.recording.writer import REPORT
-    from tare.render import files
-
-    command = shlex.join(["tare", "net", "report", str(folder)])
-    try:
-        return files.write(network_page.make([folder], command), folder / REPORT)[0]
-    except StoreError as error:
-        console.err.print(f"Note: no page: {error.message}")
-        return None
+    made = page.of([measured], shlex.join(["tare", "net", "report", str(folder)]))
+    return structs.replace(
+        made,
+        command="net measure",
+        figures=figures(measured, summaries(measured)),
+        # What shapes a network is not seen while something else is the limit.
+        next=made.next or (_next(kept),),
+        sections=made.sections if kept is not None else (),
+    )
 
 
 def _interrupted(kept: Path | None) -> InterruptError:
@@ -274,13 +239,7 @@ def _interrupted(kept: Path | None) -> InterruptError:
     )
 
 
-def _next(kept: Path | None, report: Path | None, again: Message | None) -> str:
-    page = f"Wrote   {report}\n" if report is not None else ""
-    if again is not None:
-        from tare.render.words import sentence
-
-        # What shapes a network is not seen while something else is the limit.
-        return f"{page}Next    {sentence(again)}"
+def _next(kept: Path | None) -> Message:
     if kept is None:
-        return "Next    tare net measure … --out DIR   (keeps it, with a page)"
-    return f"{page}Next    tare net identify {kept}   (what shapes it?)"
+        return message("tare net measure … --out DIR   (keeps it, with a page)")
+    return message("tare net identify {folder}   (what shapes it?)", folder=str(kept))

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from tare.cli import console
+import tare
+from tare.cli.delivery import reporting
 from tare.errors import AgentError, IncompleteError, InterruptError, UsageError
+from tare.features.network import phrases
 from tare.features.network.measure import options as asking
-from tare.render.words import sentence, sentences, shown, text
+from tare.render.words import text
+from tare.results.finding import Table
 from tare.results.message import message
+from tare.results.report import Entry, Origin, Report
 
 if TYPE_CHECKING:
     from tare.features.network.fingerprint.search import Bounds, Found
@@ -27,8 +31,7 @@ def identify(
     most: str | None,
     precision: str | None,
     out: Path | None,
-    json: str | None,
-) -> None:
+) -> Report:
     """Measure what it takes to say what shapes a network, say it, and what is left in its bucket.
 
     Raises
@@ -66,17 +69,16 @@ def identify(
             streams=asked.streams,
             keeper=writer,
         )
-    if json is not None:
-        console.write_json(_document(found), json)
-    if json != "-":
-        _show(found, out)
+    made = _report(found, out)
     if found.cut_short:
-        failure = found.failure
-        if failure is None:
-            raise InterruptError("interrupted; the result until then is above")
-        if isinstance(failure, EndedError) and isinstance(failure.ended, BeyondLimit):
-            raise IncompleteError(f"not complete: {failure.message}", failure.hint)
-        raise failure
+        with reporting(made):
+            failure = found.failure
+            if failure is None:
+                raise InterruptError("interrupted; the result until then is above")
+            if isinstance(failure, EndedError) and isinstance(failure.ended, BeyondLimit):
+                raise IncompleteError(f"not complete: {failure.message}", failure.hint)
+            raise failure
+    return made
 
 
 def _bounds(options: asking.Options, most: str | None, precision: str | None) -> Bounds:
@@ -122,42 +124,51 @@ def _kept(out: Path | None, asked: Asked) -> Iterator[Any]:
             raise
 
 
-def _document(found: Found) -> dict[str, Any]:
-    return {
-        "version": 1,
-        "series": [] if found.shaping is None else [found.shaping.stored()],
-        "lacks": found.lacks,
-        "ended": text(found.ended),
-        "spent_bits": found.spent_bits,
-        "seconds": found.seconds,
-    }
+def _report(found: Found, out: Path | None) -> Report:
+    from tare.experiment.fingerprints.network.messages import estimates
+
+    shaping = found.shaping
+    again = message("tare net identify {folder}   (the same, from the kept data)", folder=str(out))
+    known = [] if shaping is None else estimates(shaping)
+    return Report(
+        command="net measure",
+        figures={
+            "series": [] if shaping is None else [shaping.stored()],
+            "lacks": found.lacks,
+            "ended": text(found.ended),
+            "spent_bits": found.spent_bits,
+            "seconds": found.seconds,
+        },
+        name="net measure --identify",
+        question=message("What shapes the network?"),
+        entries=tuple(_entries(found)),
+        next=() if out is None or shaping is None else (again,),
+        strip=(),
+        further=(
+            (Table.of(message("Estimates with 95 % intervals"), ("estimate", "value"), known),)
+            if known
+            else ()
+        ),
+        sections=(),
+        origin=Origin(commands=(), versions=(tare.__version__,)),
+    )
 
 
-def _show(found: Found, out: Path | None) -> None:
+def _entries(found: Found) -> Iterator[Entry]:
     from tare.experiment.fingerprints.network.identified import kind_of
-    from tare.experiment.fingerprints.network.messages import account, bucket_said, estimates, took
+    from tare.experiment.fingerprints.network.messages import account, bucket_said, took
     from tare.networks.recording.starved import no_cpu
 
-    say = console.out
     shaping = found.shaping
     if shaping is None:
-        say.print(sentence(message("nothing was sent, so nothing is known")), style="bold")
+        yield Entry("Answer", message("Nothing was sent, so nothing is known."), "strong")
         return
     said = bucket_said(shaping) if shaping.kind in ("bucket", "drop") else kind_of(shaping)
-    say.print(sentence(said), style="bold", soft_wrap=True)
+    yield Entry("Answer", message(phrases.SENTENCE, said=said), "strong")
     for lack in found.lacks:
-        say.print(f"Note    {sentence(no_cpu(lack))}", style="bold yellow", soft_wrap=True)
-    for name, value in estimates(shaping):
-        say.print(f"{name:<16}{shown(value)}", soft_wrap=True)
-    for line in sentences((*shaping.reasons, *account(shaping))):
-        say.print(line, soft_wrap=True)
-    stopped = message(
-        "stopped: {why} ({took})",
-        why=found.ended,
-        took=took(found.seconds, found.spent_bits),
-    )
-    say.print(sentence(stopped), soft_wrap=True)
-    if out is not None:
-        say.print(
-            f"Next    tare net identify {out}   (the same, from the kept data)", soft_wrap=True
-        )
+        yield Entry("Note", message(phrases.SENTENCE, said=no_cpu(lack)), "strong")
+    for i, reason in enumerate((*shaping.reasons, *account(shaping))):
+        yield Entry("" if i else "Reason", message(phrases.SENTENCE, said=reason))
+    spent = took(found.seconds, found.spent_bits)
+    stopped = message("{why} ({spent})", why=found.ended, spent=spent)
+    yield Entry("Ended", message(phrases.SENTENCE, said=stopped))

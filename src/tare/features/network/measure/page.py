@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from tare.features.network.charts.write_sizes import by_write_size
 from tare.features.network.identify.identifying import identify
 from tare.features.network.identify.reading import of_measured
 from tare.features.network.measure import page_tables as tables
-from tare.features.network.measure.caveats import advice, caveats, late, starved
+from tare.features.network.measure.caveats import advice, blamed, caveats, late, starved
 from tare.features.network.measure.summary import Summary, summaries
 from tare.networks.recording.folder import Measured, groups, rates, read
 from tare.networks.recording.intervals import IntervalTable
@@ -29,7 +29,7 @@ from tare.networks.recording.lines import pattern
 from tare.render.charts.lines import Line
 from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Said, each, message
-from tare.results.report import Figure, Origin, Report, Section
+from tare.results.report import Entry, Figure, Origin, Report, Section
 from tare.statistics.time_of_day import time_of_day
 from tare.units import quantity
 
@@ -89,6 +89,7 @@ def of(some: Sequence[Measured], command: str) -> Report:
     summarised = [one.summary for one in groups]
     settle = advice(summarised, max(one.asked.streams for one in some))
     return Report(
+        command="net report",
         name=", ".join(one.name for one in some),
         question=sections[0].finding.question,
         answers=(
@@ -98,13 +99,12 @@ def of(some: Sequence[Measured], command: str) -> Report:
             *(said for s in sections[1 : 2 if groups else 1] for said in each(s.finding.answer)),
             *late(summarised),
         ),
+        entries=tuple(_entries(some, sections, summarised)),
+        next=() if settle is None else (message(phrases.SENTENCE, said=settle),),
+        further=(tables.bandwidth(groups), tables.latency(groups)) if groups else (),
         strip=strip(some),
         sections=tuple(sections),
-        doubts=tuple(
-            message(phrases.NAMED, name=one.name, said=said) if len(some) > 1 else said
-            for one in some
-            for said in caveats(one, summaries(one))
-        ),
+        doubts=_caveats(some),
         machine=tables.facts(some),
         origin=Origin(
             commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"
@@ -114,6 +114,34 @@ def of(some: Sequence[Measured], command: str) -> Report:
         badges=False,
         unfolded=24,
     )
+
+
+def _entries(
+    some: Sequence[Measured], sections: Sequence[Section], summarised: Sequence[Summary]
+) -> Iterator[Entry]:
+    """State the answer, what was not the network, the shape, what else weakens it, the setup."""
+    yield Entry("Answer", _sentence(each(sections[0].finding.answer)[0]), "strong")
+    first = blamed(summarised)
+    yield from (Entry("Note", _sentence(said), "strong") for said in first)
+    for section in sections:
+        if section.finding.name == "shape":
+            for i, said in enumerate(each(section.finding.answer)):
+                yield Entry("" if i else "Shape", _sentence(said))
+    yield from (Entry("Note", _sentence(said)) for said in _caveats(some) if said not in first)
+    setup = [f"{name} {value}" for name, value in strip(some)]
+    yield Entry("Setup", message("{setup | join(' · ')}", setup=setup), "quiet")
+
+
+def _caveats(some: Sequence[Measured]) -> tuple[Message, ...]:
+    return tuple(
+        message(phrases.NAMED, name=one.name, said=said) if len(some) > 1 else said
+        for one in some
+        for said in caveats(one, summaries(one))
+    )
+
+
+def _sentence(said: Said) -> Message:
+    return message(phrases.SENTENCE, said=said)
 
 
 def _section(

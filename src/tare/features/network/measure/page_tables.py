@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from tare.features.network.charts.series import Group
 from tare.features.network.measure.summary import PERCENTILES
 from tare.networks.recording.folder import Measured
 from tare.results.finding import Column, Table
-from tare.results.message import Amount
+from tare.results.message import Amount, message
 
 
 def bandwidth(groups: Sequence[Group]) -> Table:
@@ -31,7 +33,7 @@ def bandwidth(groups: Sequence[Group]) -> Table:
         for one in groups
         for s in (one.summary,)
     )  # fmt: skip
-    return Table.of("Bandwidth", heads, rows)
+    return replace(Table.of(message("Bandwidth"), heads, rows), id="network_bandwidth")
 
 
 def latency(groups: Sequence[Group]) -> Table:
@@ -68,7 +70,7 @@ def latency(groups: Sequence[Group]) -> Table:
                 s.segment_rtt and s.segment_rtt.n,
             )
         )
-    return Table.of("Round trips", heads, rows)
+    return replace(Table.of(message("Round trips"), heads, rows), id="network_latency")
 
 
 def ends_at_work(groups: Sequence[Group]) -> Table:

@@ -13,10 +13,10 @@ from tare.agent.record import Direction
 from tare.networks.recording.folder import Measured, groups, sending
 from tare.networks.recording.histogram import Floats, Times
 from tare.networks.recording.intervals import IntervalTable
-from tare.networks.recording.lines import VERSION, Phase, pattern
+from tare.networks.recording.lines import Phase, pattern
 from tare.networks.recording.starved import Lack, lacks, late_share, no_cpu, of_course, starved
-from tare.render.words import sentences, text
-from tare.results.message import Amount, Message, Said, message
+from tare.render.words import text
+from tare.results.message import Amount, Message, message
 
 #: Percentiles of the boxes in CLOUDNET's figures.
 PERCENTILES = (1, 25, 50, 75, 99)
@@ -98,11 +98,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     limit: Limit | None
 
 
-def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[Said]) -> dict[str, Any]:
-    """Return a measurement as a document; None: not known."""
+def figures(measured: Measured, some: Sequence[Summary]) -> dict[str, Any]:
+    """Return the numbers of a measurement for scripts; None: not known."""
     asked = measured.asked
     return {
-        "version": VERSION,
         "host": asked.host,
         "begun_ns": measured.begun_ns,
         "seconds": measured.end_s,
@@ -119,7 +118,6 @@ def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[Said]
         ],
         "ends": measured.facts,
         "gaps": [{"start_s": a, "end_s": b, "why": text(why)} for a, b, why in measured.gaps],
-        "caveats": sentences(caveats),
     }
 
 
