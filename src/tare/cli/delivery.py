@@ -14,6 +14,8 @@ from tare.errors import TareError
 from tare.results.report import Failure, Report
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tare.render.large_table import LargeTable
 
 #: Under which an exception carries the report of what was measured before it.
@@ -57,7 +59,11 @@ def failed(report: Report, error: BaseException) -> Report:
 
 
 def deliver(
-    report: Report, options: Mapping[str, Any], large: Mapping[str, LargeTable] | None = None
+    report: Report,
+    options: Mapping[str, Any],
+    large: Mapping[str, LargeTable] | None = None,
+    *,
+    to: Console | None = None,
 ) -> int:
     """Print a report, write it wherever the options of its command ask for it.
 
@@ -68,15 +74,17 @@ def deliver(
         Values of the command's options by name.
     large : mapping, optional
         Tables that only a page has, by the name of their finding.
+    to : Console, optional
+        Where the terminal's view is printed; None: on standard output, unless that has a document.
 
     Returns
     -------
     int
         The exit code.
     """
-    is_shown = all(options.get(name) != "-" for name in _STREAMS)
+    is_shown = to is not None or all(options.get(name) != "-" for name in _STREAMS)
     if is_shown and (report.entries or report.answers or report.cells):
-        console.show(report)
+        console.show(report, to=to or console.out)
     if (json := options.get("json")) is not None:
         from tare.render import files
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tare.cli import console, options
+from tare.cli import console, delivery, options
 from tare.cli.commands import Command
 
 _COMMAND = "tare.command"
@@ -61,7 +61,7 @@ def emulate(
         Path | None, typer.Option(metavar="FILE", help="Write tokens over time as NDJSON.")
     ] = None,
     json: options.Json = None,
-) -> None:
+) -> int:
     """Run a command in an emulated network.
 
     SPEC: none · rate 200Mbit · bucket high=2Gbit low=200Mbit budget=10Gbit [refill=…]
@@ -77,7 +77,7 @@ def emulate(
     """
     from tare.cli.command_line import typed
     from tare.features.network.emulate import options as asking
-    from tare.features.network.emulate.screen import show
+    from tare.features.network.emulate import report
     from tare.features.network.emulate.session import conduct
     from tare.platforms.users import calling_user
 
@@ -90,7 +90,6 @@ def emulate(
         found = asking.asked(wanted)
     user = None if as_root else calling_user()
     conducted = conduct(found, check=check, log=log, user=user, answers=json == "-")
-    show(conducted.emulation, conducted.moments)
-    if json is not None:
-        console.write_json(conducted.emulation.stored(), json)
-    raise typer.Exit(conducted.code)
+    made = report.make(conducted.emulation, conducted.moments, conducted.code)
+    # Standard output is the command's.
+    return delivery.deliver(made, {"json": json}, to=console.err)

@@ -21,13 +21,14 @@ from tare.experiment import remnants
 from tare.features.network.emulate.commands import Commands
 from tare.features.network.emulate.emulation import Emulation, summaries
 from tare.features.network.emulate.options import Asked, placed
-from tare.features.network.emulate.screen import show_checks
+from tare.features.network.emulate.report import checks as table_of
 from tare.features.network.emulate.tokens import EVERY_S, Log, Moment
 from tare.features.network.emulate.verification import TRIES, Check, carries, verify
 from tare.host import lease
 from tare.networks.emulator import Emulator
 from tare.networks.shaping.messages import describe
 from tare.networks.shaping.specification import Replay, Shaping
+from tare.render.screen import table
 from tare.render.words import sentence, text
 from tare.results.message import Amount, Chosen, Duration, Message, message
 
@@ -101,7 +102,8 @@ def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
         )
     )
     checks = verify(emulator, asked.shapes, folder)
-    show_checks(checks)
+    for line in table(table_of(checks), console.err.width, intervals=True):
+        console.err.print(line, soft_wrap=True)
     if bad := [one for one in checks if not one.good]:
         raise _not_delivered(bad[0], carries(emulator, folder))
     return checks
