@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tare.cli.commands import Commands
     from tare.experiment.session import Progress
     from tare.experiment.session.request import Probing, Weigh
+    from tare.results.report import Report
 
 
 def _probing(progress: Progress, probing: Probing) -> Weigh:
@@ -36,10 +37,10 @@ def _reading(
     return value(printed, format, series, quantile)
 
 
-def _on_fleet(*asked: Any, **options: Any) -> None:
+def _on_fleet(*asked: Any, **options: Any) -> Report:
     from tare.features.fleet.command import run
 
-    run(*asked, supplies=SUPPLIES, **options)
+    return run(*asked, supplies=SUPPLIES, **options)
 
 
 #: What every experiment is handed.

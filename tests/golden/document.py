@@ -19,7 +19,9 @@ _MAX_ROWS, _MAX_VALUES = 6, 12
 #: Items kept at the start of a longer list; its last one is kept as well.
 _FIRST = 2
 #: Lists with one entry per question or check: each entry is a separate result.
-_WHOLE = {"findings", "tables", "columns", "checks", "charts", "comparisons"}
+_WHOLE = {"sections", "tables", "columns", "checks", "charts", "comparisons"}
+#: Drawn from the values of tables, which are kept.
+_CHART = "spec"
 #: Key of what replaces the items between.
 _OMITTED = "…"
 #: Significant digits of stored numbers, more than the comparison uses.
@@ -87,6 +89,8 @@ def shortened(value: Any, key: str = "") -> Any:
     """
     if isinstance(value, float) and math.isfinite(value):
         return float(f"{value:.{_DIGITS}g}")
+    if key == _CHART:
+        return _digest([leaf for _, leaf in _leaves(value)])
     if isinstance(value, dict):
         return {name: shortened(one, name) for name, one in value.items()}
     if not isinstance(value, list):

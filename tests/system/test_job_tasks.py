@@ -63,7 +63,7 @@ def run(
 def finding(tmp_path: Path) -> Any:
     file = tmp_path / "found.json"
     cli.run("experiment", "report", str(tmp_path / "out"), "--json", str(file))
-    found = json.loads(file.read_text())["findings"]
+    found = [one["finding"] for one in json.loads(file.read_text())["sections"]]
     return next(one for one in found if one["name"] == "task_stragglers")
 
 

@@ -108,10 +108,11 @@ def test_a_terminal_says_in_fifteen_lines_besides_the_table(reported: str) -> No
 
 def test_json_alone_is_what_programs_get(folder: Path) -> None:
     told = json.loads(report(str(folder), "--json", "-"))
-    assert told["written"] == [str(folder / "report.html")]
+    assert told["command"] == "experiment report"
     assert told["levels_of"] is None
-    assert {f["name"] for f in told["findings"]} >= {"overhead", "stability"}
-    assert told["headline"]
+    findings = [section["finding"] for section in told["sections"]]
+    assert {finding["name"] for finding in findings} >= {"overhead", "stability"}
+    assert told["answers"]
 
 
 def test_a_report_elsewhere_leaves_the_folder_as_it_is(

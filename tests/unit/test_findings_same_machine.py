@@ -34,6 +34,7 @@ from tare.features.calibration import session as calibrate_sweep
 from tare.features.run import report as run_report
 from tare.features.run.summary import summarize
 from tare.measure.comparison.session import Execution, conclude
+from tare.render.html import render as render_page
 from tare.render.words import sentence, text
 from tare.results.columns import Columns
 from tare.results.message import message
@@ -432,4 +433,4 @@ def test_a_calibration_is_of_one_session(tmp_path: Path) -> None:
     [caveat] = told.caveats
     assert caveat.kind == "changed"
     [said, _] = above(told.caveats, told.levels_of)
-    assert sentence(said) in _plain(told.page.read_text())
+    assert sentence(said) in _plain(render_page(told.report))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from swept import EMPTY
 from typer.testing import CliRunner
 
 from tare.errors import IncompleteError, UsageError
@@ -23,10 +24,10 @@ class Tasks:
         self.results = ["correct", "wrong"]
         self.prepared: dict[str, Any] = {}
         self.executed: dict[str, Any] = {}
-        self.shown: tuple[Any, ...] = ()
+        self.reported: tuple[Any, ...] = ()
         monkeypatch.setattr(work, "prepare", self._prepare)
         monkeypatch.setattr(work, "execute", self._execute)
-        monkeypatch.setattr(command, "_show", self._show)
+        monkeypatch.setattr(command, "_report", self._report)
 
     def _prepare(self, file: Path, **options: Any) -> Any:
         self.prepared = {"file": file, **options}
@@ -35,17 +36,20 @@ class Tasks:
     def _execute(self, prepared: Any, folder: Path, bar: Any, **options: Any) -> None:
         self.executed = {"folder": folder, **options}
 
-    def _show(self, *given: Any) -> Any:
-        self.shown = given
+    def _report(self, *given: Any) -> Any:
+        self.reported = given
+        # Where the page is written.
+        given[0][0].mkdir(parents=True)
         table = Columns({"result": self.results, "configuration": [0] * len(self.results)})
-        return Runs(folders=(), configurations=(), tasks=(), table=table)
+        return EMPTY, Runs(folders=(), configurations=(), tasks=(), table=table)
 
     def run(self, *words: str) -> None:
         CliRunner().invoke(command_line(), ["tasks", "run", *words], catch_exceptions=False)
 
 
 @pytest.fixture
-def tasks(monkeypatch: pytest.MonkeyPatch) -> Tasks:
+def tasks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Tasks:
+    monkeypatch.chdir(tmp_path)
     return Tasks(monkeypatch)
 
 
@@ -57,7 +61,8 @@ def test_results_go_to_the_folder_that_is_named_or_to_that_of_the_file(
 ) -> None:
     tasks.run("sets/mine.toml", *words)
     assert tasks.executed["folder"] == Path(folder)
-    assert tasks.shown == ([Path(folder)], "cpu", Path(folder) / "report.html", None)
+    assert tasks.reported == ([Path(folder)], "cpu")
+    assert (Path(folder) / "report.html").is_file()
 
 
 def test_options_are_passed_on(tasks: Tasks) -> None:
@@ -68,7 +73,7 @@ def test_options_are_passed_on(tasks: Tasks) -> None:
         "file": Path("a.toml"), "parallel": 3, "trials": 5, "skip_missing": True, "user": None,
     }  # fmt: skip
     assert tasks.executed == {"folder": Path("a"), "resume": True, "user": None}
-    assert tasks.shown[1] == "wall"
+    assert tasks.reported[1] == "wall"
 
 
 @pytest.mark.parametrize(

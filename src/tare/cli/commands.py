@@ -74,14 +74,13 @@ class Command(TyperCommand):
         try:
             made = super().invoke(ctx)
         except BaseException as error:
-            report = delivery.reported(error)
-            if report is not None:
-                delivery.deliver(delivery.failed(report, error), ctx.params)
+            found = delivery.reported(error)
+            if found is not None:
+                report = delivery.failed(found.report, error)
+                delivery.deliver(found._replace(report=report), ctx.params)
             raise
-        if isinstance(made, Report):
+        if isinstance(made, Report | delivery.Delivered):
             return delivery.deliver(made, ctx.params)
-        if isinstance(made, delivery.Delivered):
-            return delivery.deliver(made.report, ctx.params, made.large)
         return made
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -115,26 +115,18 @@ def check_writable(*files: Path | str | None) -> None:
             raise StoreError(f"cannot write {file}", "choose another file")
 
 
-def show(
-    report: Report,
-    written: Sequence[Path] = (),
-    next_: str | None = None,
-    *,
-    to: Console | None = None,
-) -> None:
-    """Print a report, what to type for more trials where some are wanted, and where files are."""
+def show(report: Report, written: Sequence[Path] = (), *, to: Console | None = None) -> None:
+    """Print a report, and where files are."""
     from tare.render import screen
 
     to = to or out
     is_labelled = report.entries or not report.answers
     is_wide = is_labelled and not to.is_terminal
     for line in screen.lines(report, max(to.width, _FILE_WIDTH) if is_wide else to.width):
-        # A table fits already, and a terminal breaks entries itself.
-        is_whole = bool(is_labelled) or len(line.text) <= to.width
+        # A table fits already, and a terminal breaks entries and commands itself.
+        is_whole = bool(is_labelled or line.emphasis == "quiet") or len(line.text) <= to.width
         style = None if line.emphasis is None else _STYLES[line.emphasis]
         to.print(line.text, style=style, soft_wrap=is_whole)
-    if report.inconclusive and next_ is not None:
-        to.print(f"Next: {next_}", soft_wrap=True)
     for path in written:
         to.print(f"Report: {path}", soft_wrap=True)
 

@@ -32,22 +32,26 @@ class Delivered(NamedTuple):
 
 
 @contextlib.contextmanager
-def reporting(report: Report) -> Iterator[None]:
+def reporting(made: Report | Delivered) -> Iterator[None]:
     """Let whatever is raised inside carry a report, which is delivered before the error."""
     try:
         yield
     except BaseException as error:
-        vars(error).setdefault(_REPORT, report)
+        vars(error).setdefault(_REPORT, _delivered(made))
         raise
 
 
-def reported(error: BaseException | None) -> Report | None:
+def reported(error: BaseException | None) -> Delivered | None:
     """Return the report that an exception, or what caused it, carries."""
     while error is not None:
-        if isinstance(found := vars(error).get(_REPORT), Report):
+        if isinstance(found := vars(error).get(_REPORT), Delivered):
             return found
         error = error.__cause__
     return None
+
+
+def _delivered(made: Report | Delivered) -> Delivered:
+    return made if isinstance(made, Delivered) else Delivered(made, {})
 
 
 def failed(report: Report, error: BaseException) -> Report:
@@ -59,21 +63,15 @@ def failed(report: Report, error: BaseException) -> Report:
 
 
 def deliver(
-    report: Report,
-    options: Mapping[str, Any],
-    large: Mapping[str, LargeTable] | None = None,
-    *,
-    to: Console | None = None,
+    made: Report | Delivered, options: Mapping[str, Any], *, to: Console | None = None
 ) -> int:
     """Print a report, write it wherever the options of its command ask for it.
 
     Parameters
     ----------
-    report : Report
+    made : Report or Delivered
     options : mapping
         Values of the command's options by name.
-    large : mapping, optional
-        Tables that only a page has, by the name of their finding.
     to : Console, optional
         Where the terminal's view is printed; None: on standard output, unless that has a document.
 
@@ -82,6 +80,7 @@ def deliver(
     int
         The exit code.
     """
+    report, large = _delivered(made)
     is_shown = to is not None or all(options.get(name) != "-" for name in _STREAMS)
     if is_shown and (report.entries or report.answers or report.cells):
         console.show(report, to=to or console.out)
@@ -89,7 +88,7 @@ def deliver(
         from tare.render import files
 
         console.write_text(files.encode(report, indent=2), json, "--json")
-    if report.error is not None and not report.entries:
+    if report.error is not None and not (report.entries or report.answers):
         # Nothing was concluded: files for people say the error alone.
         return report.exit_code
     if (junit := options.get("junit")) is not None:
@@ -100,12 +99,19 @@ def deliver(
         from tare.render import comment
 
         console.write_text(comment.render(report), markdown, "--markdown")
-    if (page := _page(report, options)) is not None:
+    to = console.out if is_shown else console.err
+    if (charts := options.get("charts")) is not None:
+        from tare.render import files
+
+        with console.err.status("drawing the charts"):
+            written = files.write_charts(report, charts, Path(options["out"]))
+        for file in written:
+            to.print(f"Chart: {file}", soft_wrap=True)
+    elif (page := _page(report, options)) is not None:
         from tare.render import files
 
         with console.err.status("drawing the page"):
             written = files.write(report, page, large)
-        to = console.out if is_shown else console.err
         to.print(f"Report: {written[0]}", soft_wrap=True)
     return report.exit_code
 

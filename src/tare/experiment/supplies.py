@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from tare.experiment.findings.finding import FindingUnit
     from tare.experiment.session import Progress
     from tare.experiment.session.request import Probing, Weigh
+    from tare.results.report import Report
 
 
 class OnFleet(Protocol):
-    """Runs an experiment on all hosts of a fleet, and writes its report."""
+    """Runs an experiment on all hosts of a fleet, and returns its report."""
 
     def __call__(
         self,
@@ -27,8 +28,7 @@ class OnFleet(Protocol):
         skip_missing: bool,
         as_root: bool,
         resume: bool,
-        json: str | None,
-    ) -> None:
+    ) -> Report:
         """Take what ``tare experiment run`` takes, and the address of the scheduler."""
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
+import msgspec
 import typer
 
 from tare.cli import console, options, quantities
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
+from tare.cli.delivery import reporting
 from tare.errors import IncompleteError, StoreError, TrialError, UsageError
+from tare.results.message import Message, message
+from tare.results.report import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.experiment.specification import Limit
     from tare.experiment.supplies import Supplies
+
+#: The page of an experiment, in its folder.
+PAGE = "report.html"
 
 app = Commands(
     no_args_is_help=True,
@@ -138,7 +145,7 @@ def run(
         ),
     ] = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Run an experiment and write its report.
 
     tare experiment run examples/demo.toml --out demo-results
@@ -149,14 +156,13 @@ def run(
     from tare.experiment import pipeline, plan_file
 
     folder = out or file.with_suffix("")
+    ctx.params["report"] = folder / PAGE
     if fleet is not None:
         if budget is not None:
             raise UsageError("--budget is for one machine", f"the key budget in {file}")
-        supplies.on_fleet(
-            file, fleet, folder,
-            skip_missing=skip_missing, as_root=as_root, resume=resume, json=json,
-        )  # fmt: skip
-        return
+        return supplies.on_fleet(
+            file, fleet, folder, skip_missing=skip_missing, as_root=as_root, resume=resume
+        )
     plan_file.check_no_fleet(folder)
     again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
     prepared = pipeline.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
@@ -171,8 +177,8 @@ def run(
                     prepared, folder, bar, resume=resume, as_root=as_root, supplies=supplies
                 )
         except TrialError as error:
-            raise _explained(error, folder, prepared, supplies) from error
-        _tell(folder, json, supplies, resumed=(str(file), again), strict=strict)
+            _raise_explained(error, folder, prepared, supplies)
+        return _report(folder, supplies, resumed=(str(file), again), strict=strict)
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "experiment", "report", str(folder)])
         raise interrupted(folder, again, shows) from error
@@ -239,7 +245,7 @@ def report(
     ] = None,
     strict: options.Strict = False,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Print the answers of an experiment and write its report.
 
     Also while it still runs.
@@ -247,11 +253,17 @@ def report(
         tare experiment report demo-results --report demo.md
         tare experiment report judge-results --limit '1 s'
     """
+    from tare.render import files
+
     options.check_charts(charts, out, report)
-    _tell(
-        folder, json, ctx.obj, sessions=session or (), charts=charts, out=out or report,
-        limits=_limits(limit or ()), strict=strict,
-    )  # fmt: skip
+    if charts is not None:
+        ctx.params["out"] = out or folder / "charts"
+    else:
+        ctx.params["report"] = report or folder / PAGE
+        files.format_of(ctx.params["report"])
+    return _report(
+        folder, ctx.obj, sessions=session or (), limits=_limits(limit or ()), strict=strict
+    )
 
 
 def _limits(typed: Sequence[str]) -> tuple[Limit, ...]:
@@ -281,19 +293,23 @@ def _resumed(results: Results, folder: Path) -> tuple[str, str]:
     return file, again
 
 
-def _longer(file: str, again: str) -> str:
+def _longer(file: str, again: str) -> Message:
     """Return the hint that says what to change and type for more trials of an experiment."""
-    if not again.startswith("tare "):
-        return f"{again} and more trials or budget"
-    return f"a longer budget or more trials in {file}, then {again}"
+    return message(
+        "{% if typed %}a longer budget or more trials in {file}, then {again}{% else %}{again} "
+        "and more trials or budget{% endif %}",
+        typed=again.startswith("tare "),
+        file=file,
+        again=again,
+    )
 
 
-def _explained(
+def _raise_explained(
     error: TrialError, folder: Path, prepared: Prepared, supplies: Supplies
-) -> TrialError:
-    """Return the error that ended a session; where every trial failed, write a page that says so.
+) -> NoReturn:
+    """Raise the error that ended a session; where every trial failed, with a report that says so.
 
-    The page and the error have what commands wrote at last.
+    The report and the error have what commands wrote at last.
     """
     from tare.cli.command_line import explained
     from tare.experiment import pipeline
@@ -302,81 +318,70 @@ def _explained(
 
     results = pipeline.results_of(folder)
     if set(results.trial_table["status"]) != {"failed"}:
-        return error
-    page = pages.write(folder, supplies, results=results)[0]
-    console.out.print(f"Report: {page}", soft_wrap=True)
+        raise error
     told = explained(error, failures(results), prepared)
-    return TrialError(told.message, told.hint or error.hint)
+    with reporting(pages.document(folder, supplies, results=results)):
+        raise TrialError(told.message, told.hint or error.hint) from error
 
 
-def _tell(
+def _report(
     folder: Path,
-    json: str | None,
     supplies: Supplies,
     *,
     sessions: Sequence[int] = (),
-    charts: str | None = None,
-    out: Path | None = None,
     resumed: tuple[str, str] | None = None,
     limits: tuple[Limit, ...] = (),
     strict: bool = False,
-) -> None:
-    """Print the answers, write the report, say where it is; raise where it is incomplete.
+) -> Report:
+    """Return the report of an experiment; raise with it where it is incomplete.
 
-    ``out`` is a folder for ``charts``, and else a file. ``resumed``: the experiment's file, and
-    what goes on with it. ``limits``: asked about in place of those of the experiment. ``strict``: a
-    machine that changed is an error.
+    ``resumed``: the experiment's file, and what goes on with it. ``limits``: asked about in place
+    of those of the experiment. ``strict``: a machine that changed is an error.
     """
     from tare.experiment import pipeline
     from tare.experiment import report as pages
-    from tare.render import data, files
+    from tare.render.words import text
 
-    if charts is None and out is not None:
-        files.format_of(out)
     with console.err.status("working out the answers") as status:
 
-        def tell(done: int, of: int) -> None:
+        def count(done: int, of: int) -> None:
             status.update(f"working out the answers: {done} of {of}")
 
         results = pipeline.results_of(folder, sessions)
         if limits:
             results = results.judged_by(limits)
         file, again = resumed or _resumed(results, folder)
-        answers = pipeline.answers(results, supplies.findings(), tell)
-        status.update("drawing the page")
-        page = pages.document(folder, supplies, answers.findings, results=results)
-        try:
-            if charts is None:
-                written = files.write(page, out or folder / "report.html")
-            else:
-                written = files.write_charts(page, charts, out or folder / "charts")
-        except StoreError as error:
-            if out is not None:
-                raise
-            raise StoreError(
-                error.message,
-                f"free some room, then: tare experiment report {folder}   "
-                "(the journal holds everything that was measured)",
-            ) from error
-    if json != "-":
-        from tare.experiment import plan
-        from tare.experiment.findings import completeness
-        from tare.experiment.request_quantiles import few_in
+        answers = pipeline.answers(results, supplies.findings(), count)
+        made = pages.document(folder, supplies, answers.findings, results=results)
+    made = msgspec.structs.replace(
+        made,
+        command="experiment report" if resumed is None else "experiment run",
+        figures={
+            "failures": answers.failures,
+            "session_changes": answers.caveats,
+            "levels_of": answers.levels_of,
+        },
+        next=(_longer(file, again),) if _needs_more(made, answers, results) else (),
+    )
+    with reporting(made):
+        if not results.counted:
+            raise TrialError(
+                f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
+                text(_longer(file, again)) if resumed else None,
+            )
+        pipeline.check_same(answers.caveats, results.levels_of, folder, strict=strict)
+        _check_complete(answers, results, file, again)
+    return made
 
-        # A session that is incomplete ends with an error, which has the next step.
-        is_complete = all(f.name != completeness.NAME for f in answers.findings)
-        # More trials do not help where each has too few requests.
-        few = few_in(results, plan.metric(results.experiment))
-        console.show(page, written, _longer(file, again) if is_complete and not few else None)
-    if json is not None:
-        told = {name: getattr(answers, name) for name in answers.__struct_fields__}
-        console.write_json(
-            {**data.builtins(told), "written": [str(path) for path in written]}, json
-        )
-    if not results.counted:
-        raise TrialError(
-            f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
-            _longer(file, again) if resumed else None,
-        )
-    pipeline.check_same(answers.caveats, results.levels_of, folder, strict=strict)
-    _check_complete(answers, results, file, again)
+
+def _needs_more(made: Report, answers: Answers, results: Results) -> bool:
+    """Whether more trials are the next step."""
+    from tare.experiment import plan
+    from tare.experiment.findings import completeness
+    from tare.experiment.request_quantiles import few_in
+
+    # A session that is incomplete ends with an error, which has the next step.
+    is_complete = all(f.name != completeness.NAME for f in answers.findings)
+    # More trials do not help where each has too few requests.
+    few = few_in(results, plan.metric(results.experiment))
+    return bool(made.inconclusive) and is_complete and not few

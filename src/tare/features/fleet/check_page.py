@@ -70,6 +70,9 @@ def make(check: Check, command: str) -> Report:
     worst = sorted(found, key=lambda one: one.verdict != "no")
     there = [host for host in check.hosts if host.why is None]
     return Report(
+        command="fleet check",
+        exit_code=exit_code(check, found),
+        figures={"hosts": check.hosts, "ways": check.ways},
         name="fleet",
         question=message("Are all hosts of this fleet alike?"),
         answers=_once(said for one in worst for said in one.head),

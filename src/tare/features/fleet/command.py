@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from tare import extras
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
+from tare.cli.delivery import reporting
 from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
+from tare.results.report import Report
 
 if TYPE_CHECKING:
     from tare.experiment.supplies import Supplies
@@ -36,6 +37,7 @@ _SHORT = ("lost", "refused", "failed", "interrupted")
 
 @app.command()
 def report(
+    ctx: typer.Context,
     folders: Annotated[
         list[Path],
         typer.Argument(help="Folder of a fleet; or several, of fleets and hosts.", metavar="DIR…"),
@@ -48,7 +50,7 @@ def report(
         ),
     ] = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Compare the hosts of a fleet, and write the report.
 
     Several folders are joined: results of one experiment on hosts of different size show the
@@ -57,8 +59,16 @@ def report(
         tare fleet report mine
         tare fleet report on-16-cores on-112-cores
     """
+    from tare.render import files
+
     default = folders[0] / "report.html" if len(folders) == 1 else Path("hosts.html")
-    _check_whole(_show(folders, report or default, json), folders)
+    # Without the option, the page is written all the same.
+    ctx.params["report"] = report or default
+    files.format_of(ctx.params["report"])
+    made, fleet = _report(folders)
+    with reporting(made):
+        _check_whole(fleet, folders)
+    return made
 
 
 @app.command()
@@ -77,7 +87,7 @@ def check(
     ] = None,
     report: options.Report = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Look at every host of a fleet, and name those unlike the others.
 
     What each is and what it can do; with --network, also what each way between two hosts can.
@@ -89,7 +99,7 @@ def check(
     from tare.cli import quantities
     from tare.features.fleet import check_page, work
     from tare.features.fleet.progress import FleetBar
-    from tare.render import data, files
+    from tare.render import files
 
     console.check_writable(json, report)
     if duration is not None and not network:
@@ -104,16 +114,7 @@ def check(
     search_s = None if duration is None else quantities.wait("--duration", duration)
     with FleetBar() as bar:
         found = work.look(address, bar, ctx.obj, network=network, search_s=search_s)
-        document = check_page.make(found, shlex.join(["tare", *sys.argv[1:]]))
-        written = [] if report is None else files.write(document, report)
-    if json != "-":
-        console.show(document, written)
-    answers = [one.finding for one in document.sections]
-    if json is not None:
-        said = data.builtins(answers)
-        console.write_json({**msgspec.to_builtins(found), "findings": said}, json)
-    if code := check_page.exit_code(found, answers):
-        raise typer.Exit(code)
+    return check_page.make(found, shlex.join(["tare", *sys.argv[1:]]))
 
 
 @app.command(hidden=True)
@@ -138,10 +139,9 @@ def run(
     skip_missing: bool,
     as_root: bool,
     resume: bool,
-    json: str | None,
     supplies: Supplies,
-) -> None:
-    """Run an experiment on all hosts of a fleet and write its report."""
+) -> Report:
+    """Run an experiment on all hosts of a fleet and return its report."""
     extras.need("distributed")
     from tare.features.fleet import work
     from tare.features.fleet.progress import FleetBar
@@ -161,9 +161,11 @@ def run(
             f"interrupted; all blocks that had ended are kept in {folder}",
             f"{again}   (goes on)   or: {shows}",
         ) from error
-    fleet = _show([folder], folder / "report.html", json)
-    _check_complete(record, again)
-    _check_whole(fleet, [folder])
+    made, fleet = _report([folder])
+    with reporting(made):
+        _check_complete(record, again)
+        _check_whole(fleet, [folder])
+    return made
 
 
 def _any_block(folder: Path) -> bool:
@@ -201,36 +203,21 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _show(folders: Sequence[Path], page: Path, json: str | None) -> Fleet:
-    """Print the answers and write the page."""
+def _report(folders: Sequence[Path]) -> tuple[Report, Fleet]:
+    """Return what follows from all hosts, and the fleet; raise where some are damaged."""
     from tare.features.fleet import page as pages
     from tare.features.fleet.progress import FleetBar
     from tare.features.fleet.results import load
-    from tare.render import data, files
 
-    files.format_of(page)
-    command = shlex.join(["tare", "fleet", "report", *map(str, folders)])
     with FleetBar("working out the answers") as bar:
         fleet = load(*folders, watch=bar.count)
-        document = pages.make(fleet, command)
-        written = files.write(document, page)
-    if json != "-":
-        console.show(document, written)
-    if json is not None:
-        console.write_json(
-            {
-                "version": 1,
-                "hosts": data.builtins(list(fleet.record.hosts)),
-                "findings": data.builtins([one.finding for one in document.sections]),
-                "written": [str(path) for path in written],
-            },
-            json,
-        )
+        made = pages.make(fleet, shlex.join(["tare", "fleet", "report", *map(str, folders)]))
     if fleet.damaged:
         name, why = next(iter(fleet.damaged.items()))
-        raise StoreError(
-            f"{len(fleet.damaged)} of {len(fleet.damaged) + len(fleet.hosts)} hosts are left out, "
-            f"as they cannot be read; {name}: {why}",
-            "restore their folders from a copy, or remove them",
-        )
-    return fleet
+        with reporting(made):
+            raise StoreError(
+                f"{len(fleet.damaged)} of {len(fleet.damaged) + len(fleet.hosts)} hosts are left "
+                f"out, as they cannot be read; {name}: {why}",
+                "restore their folders from a copy, or remove them",
+            )
+    return made, fleet

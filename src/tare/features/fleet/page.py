@@ -43,6 +43,8 @@ def make(fleet: Fleet, command: str) -> Report:
     found = findings(fleet)
     question = fleet.record.question
     return Report(
+        command="fleet report",
+        figures={"hosts": fleet.record.hosts},
         name=fleet.record.name,
         question=question,
         answers=tuple(said for one in found for said in one.head) or _none(fleet),

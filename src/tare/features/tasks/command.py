@@ -11,6 +11,7 @@ import typer
 from tare.cli import console, options
 from tare.cli.again import again as typed_again
 from tare.cli.commands import Commands
+from tare.cli.delivery import Delivered, reporting
 from tare.errors import IncompleteError, InterruptError, TrialError, UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ Scored = Annotated[
 
 @app.command()
 def run(
+    ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="File with [tasks] (TOML).", metavar="FILE")],
     parallel: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Runs at a time. [default: of FILE]")
@@ -63,7 +65,7 @@ def run(
     resume: options.Resume = False,
     metric: Scored = "cpu",
     json: options.Json = None,
-) -> None:
+) -> Delivered:
     """Run every task with every program on every platform.
 
     tare tasks run examples/tasks.toml --parallel 2
@@ -75,6 +77,7 @@ def run(
     of = _metric(metric)
     user = None if as_root else users.calling_user()
     folder = out or file.with_suffix("")
+    ctx.params["report"] = folder / PAGE
     again = typed_again("tasks run", {"--out": str(folder), "--resume": None})
     try:
         with TasksBar() as bar:
@@ -90,20 +93,16 @@ def run(
             f"interrupted; all runs that had ended are kept in {folder}",
             f"{again}   (goes on)   or: {shows}",
         ) from error
-    runs = _show([folder], of, folder / PAGE, json)
-    _check_broken(runs, of)
-    for result, what in (("lost", "lost by their platform"), ("unchecked", "not checked")):
-        count = int((runs.table["result"] == result).sum())
-        if count:
-            raise IncompleteError(
-                f"{count} of {len(runs.table)} runs {'was' if count == 1 else 'were'} {what}; "
-                f"the table has the reasons",
-                f"{again}   (does them again)",
-            )
+    made, runs = _report([folder], of)
+    with reporting(made):
+        _check_broken(runs, of)
+        _check_complete(runs, again)
+    return made
 
 
 @app.command()
 def report(
+    ctx: typer.Context,
     folders: Folders,
     metric: Scored = "cpu",
     report: Annotated[
@@ -114,15 +113,20 @@ def report(
         ),
     ] = None,
     json: options.Json = None,
-) -> None:
+) -> Delivered:
     """Compare task sets, one or several, and write the table.
 
     Also while they still run.
 
         tare tasks report monday tuesday --report both.html
     """
+    from tare.render import files
+
     page = folders[0] / (PAGE if len(folders) == 1 else JOINED)
-    _show(folders, _metric(metric), report or page, json)
+    # Without the option, the page is written all the same.
+    ctx.params["report"] = report or page
+    files.format_of(ctx.params["report"])
+    return _report(folders, _metric(metric))[0]
 
 
 @app.command()
@@ -163,6 +167,18 @@ def export(
         console.err.print(f"Wrote {file}.")
 
 
+def _check_complete(runs: Runs, again: str) -> None:
+    """Raise where some runs have no result; ``again`` does them again."""
+    for result, what in (("lost", "lost by their platform"), ("unchecked", "not checked")):
+        count = int((runs.table["result"] == result).sum())
+        if count:
+            raise IncompleteError(
+                f"{count} of {len(runs.table)} runs {'was' if count == 1 else 'were'} {what}; "
+                f"the table has the reasons",
+                f"{again}   (does them again)",
+            )
+
+
 def _check_broken(runs: Runs, metric: Metric) -> None:
     """Raise where every run of a configuration crashed alike, with what to do about it."""
     from tare.features.tasks.caveats import remedy
@@ -187,31 +203,12 @@ def _metric(given: str) -> Metric:
     raise UsageError(f"--metric {given!r} is none of {', '.join(METRICS)}", "--metric wall")
 
 
-def _show(folders: Sequence[Path], metric: Metric, page: Path, json: str | None) -> Runs:
-    """Print the answers and write the page."""
-    from tare.features.tasks import page as pages
+def _report(folders: Sequence[Path], metric: Metric) -> tuple[Delivered, Runs]:
+    """Return what follows from the runs of task sets, and the runs."""
+    from tare.features.tasks import page
     from tare.features.tasks.folder import load
-    from tare.render import data, files
 
-    files.format_of(page)
     command = shlex.join(["tare", "tasks", "report", *map(str, folders), "--metric", metric])
     with console.err.status("working out the answers"):
         runs = load(folders)
-        document, large = pages.make(runs, metric, command)
-        written = files.write(document, page, large)
-    if json != "-":
-        console.show(document, written)
-    if json is not None:
-        console.write_json(
-            {
-                "version": 1,
-                "folders": data.builtins(list(runs.folders)),
-                "configurations": data.builtins(list(runs.configurations)),
-                "tasks": len(runs.tasks),
-                "caveats": data.builtins(list(document.caveats)),
-                "findings": data.builtins([one.finding for one in document.sections]),
-                "written": [str(path) for path in written],
-            },
-            json,
-        )
-    return runs
+        return Delivered(*page.make(runs, metric, command)), runs

@@ -42,6 +42,12 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
     questions = {one.question for one in runs.folders if one.question}
     alone = runs.folders[0] if len(runs.folders) == 1 else None
     report = Report(
+        command="tasks report",
+        figures={
+            "folders": runs.folders,
+            "configurations": runs.configurations,
+            "tasks": len(runs.tasks),
+        },
         name=", ".join(names),
         question=questions.pop() if len(questions) == 1 else found[0].question,
         answers=tuple(said for one in found for said in each(one.summary)),
