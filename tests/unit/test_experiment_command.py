@@ -19,14 +19,16 @@ from tare.applications import image
 from tare.cli import console
 from tare.errors import IncompleteError, UsageError
 from tare.experiment import pipeline, plan, plan_file
+from tare.experiment import report as reports
 from tare.experiment.pilot import Forecast
 from tare.experiment.placement import Machine
 from tare.experiment.specification import Experiment, NetworkSpec, Stopping
 from tare.features.experiment import plan_screen
 from tare.render import screen
-from tare.render.words import sentences
+from tare.render.words import sentences, text
 from tare.results.finding import Column, Table
 from tare.results.message import Duration, Message, message
+from tare.results.report import Report
 from tare.wiring import SUPPLIES, command_line
 from tare.workloads.specification import WorkloadSpec
 
@@ -50,25 +52,25 @@ def reported(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def answers(folder: Path) -> pipeline.Answers:
-    return pipeline.answers(pipeline.results_of(folder), SUPPLIES.findings())
+def document(folder: Path) -> Report:
+    return reports.document(folder, SUPPLIES)
 
 
 def test_a_report_prints_the_answer_and_where_the_page_is(
-    folder: Path, reported: str, answers: pipeline.Answers
+    folder: Path, reported: str, document: Report
 ) -> None:
     said = reported
     one = " ".join(said.split())
-    assert answers.question in one
-    for line in sentences(answers.headline):
+    assert text(document.question) in one
+    for line in sentences((*document.answers, *document.notes)):
         assert " ".join(line.split()) in one
     assert said.splitlines()[-1] == f"Report: {folder / 'report.html'}"
 
 
 def test_every_cell_is_in_the_table_and_the_table_fits_the_terminal(
-    answers: pipeline.Answers,
+    document: Report,
 ) -> None:
-    overview = answers.overview
+    overview = document.cells
     assert overview is not None
     assert len(overview.rows) == 2  # of the fewest workers; the others are a column
     for width in (60, 80, 120, 200):

@@ -61,7 +61,7 @@ def test_results_go_to_the_folder_that_is_named_or_to_that_of_the_file(
 ) -> None:
     tasks.run("sets/mine.toml", *words)
     assert tasks.executed["folder"] == Path(folder)
-    assert tasks.reported == ([Path(folder)], "cpu")
+    assert tasks.reported == ([Path(folder)], "cpu", "tasks run")
     assert (Path(folder) / "report.html").is_file()
 
 

@@ -37,8 +37,7 @@ from tare.host import state
 from tare.platforms import own_files
 from tare.platforms.users import calling_user
 from tare.render.words import sentence
-from tare.results.finding import Table
-from tare.results.message import Said, message
+from tare.results.message import message
 
 if TYPE_CHECKING:
     from tare.experiment.findings.failures import Failure
@@ -103,18 +102,12 @@ class Prepared:
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
-    """What an experiment says, as ``--json`` writes it."""
+    """What follows from the results of an experiment."""
 
-    version: int = 2
-    name: str
-    question: str
-    headline: tuple[Said, ...]
-    #: Every cell, a row each; None where none has values.
-    overview: Table | None = None
     findings: tuple[Finding, ...]
     #: How trials failed, the most frequent reason first.
     failures: tuple[Failure, ...] = ()
-    #: What weakens all of it; stands above the headline.
+    #: What weakens all of it.
     caveats: tuple[Caveat, ...] = ()
     #: Session that levels are taken from, where the machine was not the same in all; None: all.
     levels_of: int | None = None
@@ -567,16 +560,10 @@ def answers(
     """
     from tare.experiment.findings.answers import all_findings
     from tare.experiment.findings.failures import failures
-    from tare.experiment.findings.headline import headline
-    from tare.experiment.findings.overview import overview
     from tare.experiment.findings.sessions import caveats
 
     found = tuple(all_findings(results, questions, tell))
     return Answers(
-        name=results.experiment.name,
-        question=results.experiment.question,
-        headline=tuple(headline(results, found)),
-        overview=overview(results),
         findings=found,
         failures=tuple(failures(results)),
         caveats=caveats(results),

@@ -68,11 +68,6 @@ class Headline:
         )
 
 
-def headline(results: Results, found: Sequence[Finding]) -> list[Said]:
-    """Sum up an experiment in a few sentences; as for :func:`summarize`."""
-    return [*summarize(results, found).lines]
-
-
 def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     """Sum up an experiment.
 

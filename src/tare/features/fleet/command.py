@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from tare import extras
@@ -65,7 +66,7 @@ def report(
     # Without the option, the page is written all the same.
     ctx.params["report"] = report or default
     files.format_of(ctx.params["report"])
-    made, fleet = _report(folders)
+    made, fleet = _report(folders, "fleet report")
     with reporting(made):
         _check_whole(fleet, folders)
     return made
@@ -161,7 +162,7 @@ def run(
             f"interrupted; all blocks that had ended are kept in {folder}",
             f"{again}   (goes on)   or: {shows}",
         ) from error
-    made, fleet = _report([folder])
+    made, fleet = _report([folder], "experiment run")
     with reporting(made):
         _check_complete(record, again)
         _check_whole(fleet, [folder])
@@ -203,7 +204,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _report(folders: Sequence[Path]) -> tuple[Report, Fleet]:
+def _report(folders: Sequence[Path], command: str) -> tuple[Report, Fleet]:
     """Return what follows from all hosts, and the fleet; raise where some are damaged."""
     from tare.features.fleet import page as pages
     from tare.features.fleet.progress import FleetBar
@@ -211,7 +212,8 @@ def _report(folders: Sequence[Path]) -> tuple[Report, Fleet]:
 
     with FleetBar("working out the answers") as bar:
         fleet = load(*folders, watch=bar.count)
-        made = pages.make(fleet, shlex.join(["tare", "fleet", "report", *map(str, folders)]))
+        again = shlex.join(["tare", "fleet", "report", *map(str, folders)])
+        made = msgspec.structs.replace(pages.make(fleet, again), command=command)
     if fleet.damaged:
         name, why = next(iter(fleet.damaged.items()))
         with reporting(made):

@@ -43,7 +43,6 @@ def make(fleet: Fleet, command: str) -> Report:
     found = findings(fleet)
     question = fleet.record.question
     return Report(
-        command="fleet report",
         figures={"hosts": fleet.record.hosts},
         name=fleet.record.name,
         question=question,

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from tare.cli import console, options
@@ -93,7 +94,7 @@ def run(
             f"interrupted; all runs that had ended are kept in {folder}",
             f"{again}   (goes on)   or: {shows}",
         ) from error
-    made, runs = _report([folder], of)
+    made, runs = _report([folder], of, "tasks run")
     with reporting(made):
         _check_broken(runs, of)
         _check_complete(runs, again)
@@ -126,7 +127,7 @@ def report(
     # Without the option, the page is written all the same.
     ctx.params["report"] = report or page
     files.format_of(ctx.params["report"])
-    return _report(folders, _metric(metric))[0]
+    return _report(folders, _metric(metric), "tasks report")[0]
 
 
 @app.command()
@@ -203,12 +204,13 @@ def _metric(given: str) -> Metric:
     raise UsageError(f"--metric {given!r} is none of {', '.join(METRICS)}", "--metric wall")
 
 
-def _report(folders: Sequence[Path], metric: Metric) -> tuple[Delivered, Runs]:
+def _report(folders: Sequence[Path], metric: Metric, command: str) -> tuple[Delivered, Runs]:
     """Return what follows from the runs of task sets, and the runs."""
     from tare.features.tasks import page
     from tare.features.tasks.folder import load
 
-    command = shlex.join(["tare", "tasks", "report", *map(str, folders), "--metric", metric])
+    again = shlex.join(["tare", "tasks", "report", *map(str, folders), "--metric", metric])
     with console.err.status("working out the answers"):
         runs = load(folders)
-        return Delivered(*page.make(runs, metric, command)), runs
+        made, large = page.make(runs, metric, again)
+    return Delivered(msgspec.structs.replace(made, command=command), large), runs

@@ -42,7 +42,6 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
     questions = {one.question for one in runs.folders if one.question}
     alone = runs.folders[0] if len(runs.folders) == 1 else None
     report = Report(
-        command="tasks report",
         figures={
             "folders": runs.folders,
             "configurations": runs.configurations,
