@@ -120,11 +120,10 @@ def show(report: Report, written: Sequence[Path] = (), *, to: Console | None = N
     from tare.render import screen
 
     to = to or out
-    is_labelled = report.entries or not report.answers
-    is_wide = is_labelled and not to.is_terminal
+    is_wide = report.is_labelled and not to.is_terminal
     for line in screen.lines(report, max(to.width, _FILE_WIDTH) if is_wide else to.width):
         # A table fits already, and a terminal breaks entries and commands itself.
-        is_whole = bool(is_labelled or line.emphasis == "quiet") or len(line.text) <= to.width
+        is_whole = report.is_labelled or line.emphasis == "quiet" or len(line.text) <= to.width
         style = None if line.emphasis is None else _STYLES[line.emphasis]
         to.print(line.text, style=style, soft_wrap=is_whole)
     for path in written:

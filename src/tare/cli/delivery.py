@@ -82,13 +82,13 @@ def deliver(
     """
     report, large = _delivered(made)
     is_shown = to is not None or all(options.get(name) != "-" for name in _STREAMS)
-    if is_shown and (report.entries or report.answers or report.cells):
+    if is_shown and (report.entries or report.answers or report.sections or report.cells):
         console.show(report, to=to or console.out)
     if (json := options.get("json")) is not None:
         from tare.render import files
 
         console.write_text(files.encode(report, indent=2), json, "--json")
-    if report.error is not None and not (report.entries or report.answers):
+    if report.error is not None and not (report.entries or report.answers or report.sections):
         # Nothing was concluded: files for people say the error alone.
         return report.exit_code
     if (junit := options.get("junit")) is not None:

@@ -79,7 +79,7 @@ def lines(report: Report, width: int) -> list[Line]:
     width : int
         Of the terminal, in characters.
     """
-    if report.entries or not report.answers:
+    if report.is_labelled:
         return [*_labelled(report, width)]
     question, *others = _answered(report, width)
     following = [Line(f"Next: {text(said)}", "quiet") for said in report.next]

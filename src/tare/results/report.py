@@ -462,6 +462,11 @@ class Report(Envelope, frozen=True, kw_only=True):
         return () if self.sections else self.entries
 
     @property
+    def is_labelled(self) -> bool:
+        """Whether a terminal shows entries; otherwise it shows the answers of the page."""
+        return bool(self.entries) or not (self.answers or self.sections)
+
+    @property
     def charts(self) -> list[Figure]:
         """Every chart of the report, in order."""
         return [*self.overview, *(figure for one in self.sections for figure in one.figures)]
