@@ -16,6 +16,7 @@ from tare.cli import delivery
 from tare.errors import InterruptError, PlatformError, StoreError, TrialError
 from tare.experiment.specification import Experiment
 from tare.features.calibration import fairness, matrix, matrix_command, sweep
+from tare.features.calibration.file import write
 from tare.host import lease
 from tare.host.kernel_files import KernelFiles
 from tare.render.words import sentence
@@ -46,7 +47,7 @@ def held(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Held:
         folder.mkdir(exist_ok=True)
         slow = 1.0 if "powersave" in folder.name else 0.0
         made = calibration(slow_until=slow, seed=len(found))
-        (folder / "calibration.json").write_bytes(msgspec.json.encode(made))
+        write((made,), folder / "calibration.json")
 
     monkeypatch.setattr(matrix_command, "measure", measure)
     return found

@@ -15,6 +15,7 @@ from tare.decoding import DecodeError, decode
 from tare.errors import ExperimentError, StoreError
 from tare.experiment.specification import Experiment
 from tare.experiment.sweep.document import Interval
+from tare.render.data import builtins
 from tare.statistics.scaling import Verdict
 
 VERSION = 1
@@ -150,7 +151,7 @@ def combinations(values: Mapping[str, tuple[str, ...]]) -> tuple[Combination, ..
 
 def write(matrix: Matrix, folder: Path) -> None:
     """Keep what is known in the folder of all combinations."""
-    data = msgspec.json.format(msgspec.json.encode(matrix), indent=1)
+    data = msgspec.json.format(msgspec.json.encode(builtins(matrix)), indent=1)
     files.write(folder / FILE, data, "free some room, or choose another --out")
 
 
