@@ -137,7 +137,9 @@ def write_json(value: Any, destination: str) -> None:
 
 def json_text(value: Any) -> str:
     """Return a value as JSON, indented by two."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+    from tare.render import data
+
+    return msgspec.json.format(msgspec.json.encode(data.builtins(value)), indent=2).decode() + "\n"
 
 
 def write_text(text: str, destination: str, option: str) -> None:

@@ -17,6 +17,7 @@ from tare.experiment import store
 from tare.experiment.sweep import analysis
 from tare.experiment.sweep.document import VERSION, Calibration, Fit, Interval, Point
 from tare.features.calibration import fit_file
+from tare.render.data import builtins
 from tare.results.report import FORMAT
 from tare.statistics.scaling import Scaling
 
@@ -218,7 +219,7 @@ def _sane(*numbers: float) -> bool:
 def encoded(found: tuple[Calibration, ...]) -> bytes:
     """Return the text of a file: one calibration as an object, several as a list of them."""
     whole = found[0] if len(found) == 1 else found
-    return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(builtins(whole)), indent=2) + b"\n"
 
 
 def write(found: tuple[Calibration, ...], path: Path) -> None:
