@@ -15,8 +15,7 @@ from trees import grow
 from tare.cli import delivery
 from tare.errors import InterruptError, PlatformError, StoreError, TrialError
 from tare.experiment.specification import Experiment
-from tare.features.calibration import fairness, matrix, matrix_command, sweep
-from tare.features.calibration.file import write
+from tare.features.calibration import fairness, file, matrix, matrix_command, sweep
 from tare.host import lease
 from tare.host.kernel_files import KernelFiles
 from tare.render.words import sentence
@@ -47,7 +46,7 @@ def held(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Held:
         folder.mkdir(exist_ok=True)
         slow = 1.0 if "powersave" in folder.name else 0.0
         made = calibration(slow_until=slow, seed=len(found))
-        write((made,), folder / "calibration.json")
+        file.write((made,), folder / "calibration.json")
 
     monkeypatch.setattr(matrix_command, "measure", measure)
     return found
