@@ -96,18 +96,13 @@ def _labelled(report: Report, width: int) -> Iterator[Line]:
     entries += [Entry("" if i else "Next", said, "quiet") for i, said in enumerate(report.next)]
     head = [] if report.gate is None else [Entry("Gate", report.gate.said, "strong")]
     head += [Entry("Caveat", said) for said in report.caveats]
-    while entries and _leads(entries[0], head) and report.below:
+    while entries and entries[0].emphasis == "strong" and report.below:
         head.append(entries.pop(0))
     indent = max([_LABELS, *(len(one.label) + 1 for one in [*head, *entries])])
     yield from _entries(head, indent)
     for of in (cells, *report.below):
         yield from map(Line, [] if of is None else table(of, width, intervals=True))
     yield from _entries(entries, indent)
-
-
-def _leads(entry: Entry, before: Sequence[Entry]) -> bool:
-    """Whether an entry stands above the tables: strong ones, and what continues them."""
-    return entry.emphasis == "strong" or (not entry.label and bool(before))
 
 
 def _entries(entries: Iterable[Entry], indent: int) -> Iterator[Line]:

@@ -60,7 +60,7 @@ def _entries(concluded: Conclusion, json: str | None) -> Iterator[Entry]:
     first, *others = sentences(filter(None, (
         messages.comparability(found), messages.verdict(found), why,
     )))  # fmt: skip
-    answers = [Entry("Answer", first, "strong"), *(Entry("", line) for line in others)]
+    answers = [Entry("Answer", first, "strong"), *(Entry("", line, "strong") for line in others)]
     answers[-1] = msgspec.structs.replace(answers[-1], picture=tuple(picture(asked(found))))
     yield from answers
     yield from _maxima(concluded.calibrations)
