@@ -14,7 +14,7 @@ from tare.host.view import View
 from tare.registry import Description
 from tare.results.message import Message, message
 
-#: What a machine can be fit for; ``doctor.purpose`` in the words has what each means.
+#: What a machine can be fit for.
 Purpose = Literal[
     "times", "speed", "memory", "disk", "network", "parallel", "accounting", "strangers"
 ]  # fmt: skip

@@ -28,7 +28,7 @@ NOTABLE = 0.01
 _WAITING = "waiting"
 #: The same of services, which most of a trial's time have nothing to do.
 READY = "ready"
-#: Metric and source to what they count (``disturbance.name``).
+#: Metric and source to the kind of disturbance that they count.
 RECORDED = {
     ("wait_ns", "schedstat"): _WAITING,
     ("steal_ns", "stat"): "stolen",
@@ -56,7 +56,7 @@ class Disturbance:
     Attributes
     ----------
     what : str
-        Of ``disturbance.name``.
+        Kind of disturbance: ``waiting``, ``ready``, ``stolen`` or ``throttling``.
     share : float
         Of the time that is measured; of stolen time, of what all CPUs had.
     measured : dict

@@ -29,7 +29,7 @@ _MISSING_TEXTS = {
     "cgroup": "no control group can be made there",
 }
 
-#: Sources that a machine may not have (``selftest.missing``).
+#: Sources that a machine may not have.
 _MAY_BE_MISSING = ("perf_cpu", "perf_task", "cgroup")
 #: The source with which another is not tried: agents watch their children where CPUs cannot be.
 _INSTEAD_OF = {"perf_task": "perf_cpu"}

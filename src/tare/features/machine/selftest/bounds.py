@@ -110,5 +110,5 @@ def _time(metric: str, source: str, part: float, launch: float) -> Bound:
     return Bound(low, high, why)
 
 
-#: Sources of which it is known why they are off (``selftest.known``).
+#: Sources with a known reason for their error.
 KNOWN = ("around", "reaped", "perf_cpu")
