@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tare.experiment.findings.headline import summarize
+from tare.experiment.results import Results
+from tare.results.finding import Finding
 from tare.results.message import Message, Said, each
 
 
@@ -88,3 +91,8 @@ def unwritten(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
 
 def _same(said: Said) -> Said:
     return said
+
+
+def headline(results: Results, found: Sequence[Finding]) -> list[Said]:
+    """Return all sentences that sum up an experiment, in order."""
+    return [*summarize(results, found).lines]

@@ -10,13 +10,12 @@ import columns
 import msgspec
 import numpy as np
 import pytest
-from said import args, template, templates
+from said import args, headline, template, templates
 from scipy import stats
 from synthetic import MS, Behaviour, make
 
 from tare import registry
 from tare.experiment.findings.answers import all_findings
-from tare.experiment.findings.headline import headline
 from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import stop_table
 from tare.experiment.results import Results

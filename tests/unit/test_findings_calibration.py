@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import sweeps
 import synthetic
-from said import Phrase, args, template, templates, unwritten
+from said import Phrase, args, headline, template, templates, unwritten
 from sweeps import Sweep
 
 from tare.experiment.findings.answers import all_findings
-from tare.experiment.findings.headline import headline
 from tare.experiment.sweep import analysis, causes
 from tare.experiment.sweep.numbers import cpus, span, step
 from tare.features.calibration.findings.calibration import UNIT

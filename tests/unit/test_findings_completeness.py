@@ -9,12 +9,11 @@ import columns
 import journals
 import pytest
 import synthetic
-from said import template
+from said import headline, template
 
 from tare.experiment import store
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.completeness import find, over_budget, short_cells
-from tare.experiment.findings.headline import headline
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping

@@ -9,7 +9,7 @@ import columns
 import journals
 import pytest
 import synthetic
-from said import args
+from said import args, headline
 
 from tare.applications.refusal import Refusal
 from tare.errors import TareError
@@ -25,7 +25,7 @@ from tare.experiment.findings.failures import (
     last_lines,
     together,
 )
-from tare.experiment.findings.headline import headline, summarize
+from tare.experiment.findings.headline import summarize
 from tare.experiment.report import page
 from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results

@@ -9,12 +9,11 @@ import msgspec
 import numpy as np
 import pytest
 from networked import RATES, Program, budgets, make
-from said import Phrase, template
+from said import Phrase, headline, template
 from scipy import stats
 
 from tare import registry
 from tare.experiment.findings.answers import all_findings
-from tare.experiment.findings.headline import headline
 from tare.experiment.findings.network_cells import Networks, levels_of, networks_of
 from tare.experiment.results import Results, empty
 from tare.features.network.findings.charts import (

@@ -11,14 +11,13 @@ import msgspec
 import numpy as np
 import pytest
 import served
-from said import Phrase, template
+from said import Phrase, headline, template
 from situations import SIZES, half_a_core_pinned, with_seen
 from synthetic import MS, Behaviour, make
 
 from tare import registry
 from tare.experiment.findings import overhead
 from tare.experiment.findings.answers import all_findings
-from tare.experiment.findings.headline import headline
 from tare.experiment.results import Results
 from tare.experiment.samples import Key
 from tare.experiment.specification import Cell
