@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 
 from tare.experiment.findings.headline import summarize
 from tare.experiment.results import Results
+from tare.render import data
 from tare.results.finding import Finding
 from tare.results.message import Message, Said, each
 
@@ -96,3 +98,10 @@ def _same(said: Said) -> Said:
 def headline(results: Results, found: Sequence[Finding]) -> list[Said]:
     """Return all sentences that sum up an experiment, in order."""
     return [*summarize(results, found).lines]
+
+
+def assert_survives_json(found: object) -> None:
+    """Write what was found and read it back; messages come back as their texts."""
+    written = data.builtins(found)
+    read = msgspec.json.decode(msgspec.json.encode(written), type=type(found))
+    assert data.builtins(read) == written

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import msgspec
 import networked
 import pytest
+from said import assert_survives_json
 from synthetic import Behave, Behaviour, make
 
 from tare.experiment.findings.answers import all_findings
@@ -126,7 +126,7 @@ def test_a_badge_has_the_words_of_its_kind_of_question(
     finding = Finding(name="x", question="?", answer="!", closed=False, **answered)
     assert finding.word == word
     assert finding.sign
-    assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
+    assert_survives_json(finding)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ import functools
 from typing import Any
 
 import columns
-import msgspec
 import numpy as np
 import pytest
-from said import args, headline, template, templates
+from said import args, assert_survives_json, headline, template, templates
 from scipy import stats
 from synthetic import MS, Behaviour, make
 
@@ -448,7 +447,7 @@ def test_findings_are_the_same_when_asked_again_and_survive_the_store() -> None:
     again = tuple(all_findings(results, SUPPLIES.findings()))
     assert one == again
     for finding in one:
-        assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
+        assert_survives_json(finding)
 
 
 @pytest.mark.parametrize("trials", [1, 2, 3, 7])

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from networked import RATES, Program, budgets, make
-from said import Phrase, headline, template
+from said import Phrase, assert_survives_json, headline, template
 from scipy import stats
 
 from tare import registry
@@ -479,7 +479,7 @@ def test_experiments_without_the_factor_are_not_asked() -> None:
 def test_findings_are_data(carried: Results) -> None:
     for name in NAMES:
         found = ask(name, carried)
-        assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
+        assert_survives_json(found)
 
 
 @pytest.mark.parametrize("experiments", [15, pytest.param(40, marks=pytest.mark.slow)])

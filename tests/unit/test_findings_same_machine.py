@@ -34,6 +34,7 @@ from tare.features.calibration import session as calibrate_sweep
 from tare.features.run import report as run_report
 from tare.features.run.summary import summarize
 from tare.measure.comparison.session import Execution, conclude
+from tare.render import data
 from tare.render.html import render as render_page
 from tare.render.words import sentence, text
 from tare.results.columns import Columns
@@ -411,7 +412,7 @@ def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:
     found = summarize(pipeline.results_of(folder), "finished")
     assert found.levels_of == 2
     assert (len(found.good), len(found.of_levels.good)) == (24, 12)
-    told = msgspec.to_builtins(run_report.make(found, "a", None, "bare").figures)
+    told = data.builtins(run_report.make(found, "a", None, "bare").figures)
     assert told["summary"]["levels_of"] == 2
     assert told["summary"]["n"] == 12
     assert [c["kind"] for c in told["session_changes"]] == ["changed"]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from said import args, templates
+from said import args, assert_survives_json, templates
 
 from tare.render.words import sentence
 from tare.results.message import Amount, Chosen, Message, message
@@ -38,7 +37,7 @@ def say(x: np.ndarray, y: np.ndarray, steps: np.ndarray | None = None) -> Scalin
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = scaling(x, y, steps)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Scaling) == found
+    assert_survives_json(found)
     assert isinstance(found.sentence, Message)
     assert sentence(found.sentence).endswith(".")
     assert len(found.segments) == len(found.breaks) + 1 + (
