@@ -162,23 +162,21 @@ def test_what_each_workload_sends_is_counted_with_its_headers(
     assert trials["nothing"]["spends_bits"] < 0.01 * trials["little"]["spends_bits"]
     # All of it is what a bucket would have counted.
     assert sum(t["spends_bits"] for t in trials.values()) == pytest.approx(sent, rel=0.02)
-    assert any("counted on tadva" in doubt for doubt in made["doubts"])
+    notes = [one["said"] for one in made["entries"] if one["label"] == "Note"]
+    assert any("counted on tadva" in str(note) for note in notes)
 
 
 def test_an_interface_by_which_nothing_leaves_is_doubted(enter: list[str], tmp_path: Path) -> None:
     done = plan(enter, tmp_path, "--spend", "measured:lo", "--json", "-")
     assert done.returncode == 0, done.stderr
-    doubts = json.loads(done.stdout)["doubts"]
-    assert (
-        sentence(
-            message(
-                "no trial sent more than the background of {interface}. If trials send by another "
-                "interface: --spend measured:IFACE",
-                interface="lo",
-            )
+    entries = json.loads(done.stdout)["entries"]
+    assert sentence(
+        message(
+            "no trial sent more than the background of {interface}. If trials send by another "
+            "interface: --spend measured:IFACE",
+            interface="lo",
         )
-        in doubts
-    )
+    ) in [one["said"]["text"] for one in entries if one["label"] == "Note"]
 
 
 def test_an_interface_that_is_not_there_is_named_with_those_that_are(

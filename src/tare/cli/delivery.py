@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tare.cli import console
-from tare.errors import TareError
+from tare.errors import StoreError, TareError
 from tare.results.report import Failure, Report
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 _REPORT = "report"
 #: Options whose value may be standard output, which the terminal's view then leaves to them.
 _STREAMS = ("json", "markdown", "export_json")
+
+
+#: Commands whose folder of results `tare experiment report` renders.
+_DRAWN_AGAIN = {"run", "compare", "experiment run", "experiment report"}
 
 
 class Delivered(NamedTuple):
@@ -110,8 +115,14 @@ def deliver(
     elif (page := _page(report, options)) is not None:
         from tare.render import files
 
-        with console.err.status("drawing the page"):
-            written = files.write(report, page, large)
+        try:
+            with console.err.status("drawing the page"):
+                written = files.write(report, page, large)
+        except StoreError as error:
+            if report.command in _DRAWN_AGAIN and (page.parent / "journal").is_dir():
+                again = shlex.join(["tare", "experiment", "report", str(page.parent)])
+                raise StoreError(error.message, f"free some room, then: {again}") from error
+            raise
         to.print(f"Report: {written[0]}", soft_wrap=True)
     return report.exit_code
 
