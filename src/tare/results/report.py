@@ -284,7 +284,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_below_gate(self) -> bool:
-        """Whether a gate passes although there is no verdict on the margin."""
+        """Whether the gate passes and the comparison with the margin is inconclusive."""
         return self.gate == "pass" and not self.conclusive
 
     @property
@@ -376,7 +376,7 @@ class Report(Envelope, frozen=True, kw_only=True):
     Attributes
     ----------
     gate : Gate or None
-        None: nobody asked for one.
+        None: no gate was requested.
     comparisons : tuple of Compared
         What a CI judges; empty where nothing was asked to be compared.
     lost : tuple of Lost

@@ -103,8 +103,8 @@ class Pair:
     ticks: tuple[float | None, float | None] = (None, None)
     #: Whether another tool measured both.
     imported: bool = False
-    #: Trials of both that are worth one independent trial, where there are no common blocks, so
-    #: that rows are all trials of each; None: rows are common blocks.
+    #: Dependence time of the trials where there are no common blocks, so that rows are all trials
+    #: of each side; None: rows are common blocks.
     dependence: float | None = None
 
     @property

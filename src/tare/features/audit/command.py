@@ -120,7 +120,7 @@ def audit(
 
 
 def _agree(files: tuple[Path, Path], others: list[Path] | None, confidence: float) -> Report:
-    """Report how far two raters agree; the exit code is 0, as it is no verdict on numbers."""
+    """Report how far two raters agree; the exit code is always 0."""
     from tare.features.audit import raters
 
     if others:

@@ -150,7 +150,7 @@ class SteadyPart:
     Attributes
     ----------
     series : Series
-        Series of the steady values alone; all values where there is no steady part.
+        The series reduced to its steady values, or the whole series without a steady part.
     begin : int
         Index of the first iteration in each trial, or of the first trial where each is one value.
     refusal : Said or None
@@ -275,7 +275,7 @@ class SeriesAudit:
 
     @property
     def losses(self) -> tuple[Message, ...]:
-        """Notes on failed runs, values beyond limits and joined files that are no reason."""
+        """Notes on failed runs, values above limits and joined files; reasons are not repeated."""
         is_reason = any(one.kind in ("failed", "some_failed") for one in self.trust.grounds)
         return (replace(self.series, failed=None) if is_reason else self.series).losses
 

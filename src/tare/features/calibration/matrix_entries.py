@@ -20,7 +20,7 @@ from tare.results.report import Entry, Report
 
 
 def announce(made: Matrix, folder: Path) -> None:
-    """Tell how many combinations there are, and which cannot be had or have to wait."""
+    """Report the number of combinations, the unavailable ones and those that need a reboot."""
     states = [one.state for one in made.combinations]
     due = states.count("to do")
     windows = made.experiment.stopping.trials or WINDOWS

@@ -53,9 +53,9 @@ def _longer(summary: Summary) -> Message | None:
 
 
 def _longer_limit(summary: Summary) -> Message | None:
-    """Return the command with twice the time limit where that leaves open what was asked.
+    """Return the command with twice the time limit if kills at it left a requested value open.
 
-    None: it does not.
+    None: no requested value is open.
     """
     limits = [w.timeout_s for w in summary.results.experiment.workloads if w.timeout_s is not None]
     if not limits or not any(known.is_open for known in summary.asked):

@@ -67,7 +67,7 @@ _RESOURCE_NAME_TEXTS = {
 
 #: Share of the CPUs from which on other programs explain that a target was not reached.
 NOTABLE_NEIGHBOURS = 0.05
-#: Sources of a wall time with a sentence on what is timed.
+#: Sources of wall time whose start and end are described in the report.
 TIMED = ("self", "switch", "perf_cpu", "perf_task", "around", DRIVER)
 
 

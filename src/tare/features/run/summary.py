@@ -95,7 +95,7 @@ class Summary:
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody who watched it ended it."""
+        """Whether Ctrl-C ended the session."""
         return self.ended == "interrupted"
 
     @property

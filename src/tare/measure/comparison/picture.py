@@ -12,9 +12,9 @@ _WIDTH = 61
 
 
 def picture(d: Difference, width: int = _WIDTH) -> tuple[str, ...]:
-    """Draw the interval beside no change and the margin; empty where there is none.
+    """Draw the interval on an axis with zero change and the margin; empty without an interval.
 
-    An open bound is an arrow at the end of the picture; where both are, there is no picture.
+    An open bound is an arrow at the end; with two open bounds the result is empty.
 
     Returns
     -------

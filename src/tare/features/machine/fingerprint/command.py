@@ -170,7 +170,7 @@ def diff(
 
 
 def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> Report:
-    """Measure one platform, or several beside the first, and return what came of it."""
+    """Measure one platform, or several relative to the first, and return the report."""
     from tare.experiment.catalogue import catalogue
     from tare.experiment.fingerprints.machine.document import Fingerprint
     from tare.features.machine.fingerprint import measure, page, several, weights_page

@@ -106,7 +106,7 @@ class Rounds:
         perform : callable
             Performs a round.
         ended : callable
-            Is told of each round, and how many seconds are left.
+            Called after each round with the seconds that are left.
         began : float
             When the time began, by the monotonic clock.
         """

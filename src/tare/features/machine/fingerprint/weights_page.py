@@ -59,7 +59,7 @@ def _rows(platforms: Sequence[Weighed], *, every: bool) -> list[Row]:
 
 
 def _ratio(one: Weighed, metric: str) -> str | None:
-    """Write a figure as a multiple of the first platform's; in brackets where it is no cost."""
+    """Format the ratio to the first platform; in brackets for emulated platforms."""
     cost = next((cost for cost in one.costs if cost.metric == metric), None)
     if cost is None:
         return None

@@ -38,7 +38,7 @@ _HEAD = {"wall": "wall_ns", "cpu": "cpu_ns", "memory": "memory_bytes"}
 
 
 class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
-    """Every figure beside the truth."""
+    """Errors of all figures relative to programs of known cost."""
 
     date: str
     boot_id: str | None
@@ -50,7 +50,7 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     lines: tuple[Line, ...]
     notes: tuple[Said, ...] = ()
-    #: Of so many programs in a place, by degree of parallelism, so many were never measured.
+    #: Number of cells (program, platform, workers), and how many of them have no trial.
     cells: int = 0
     unmeasured: int = 0
 

@@ -84,7 +84,7 @@ def _entries(found: Difference, shown: int) -> Iterator[Entry]:
 
 
 def facts(found: Difference) -> list[tuple[str, Message]]:
-    """Return the facts that differ, each with its label: a setting is no fact of the network."""
+    """Return the facts that differ, each labelled as a fact of the network or a setting."""
     both = [(name, was, now) for name, (was, now) in found.facts.items()
             if was is not None and now is not None]  # fmt: skip
     said = []

@@ -26,7 +26,7 @@ from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Message, Said, each, message
 from tare.results.report import Entry, Origin, Report, Section
 
-#: Series that are drawn, each in a chart of its own.
+#: Maximum number of series with a chart.
 _MOST_DRAWN = 12
 #: Series whose reasons are all printed, and which are the columns of the table.
 _FEW = 3
