@@ -84,21 +84,6 @@ class TrialError(TareError):
         self.failure_kind = failure_kind
 
 
-class GateError(TrialError):
-    """A gate is answered by a candidate of which every trial failed; its exit code is the answer's.
-
-    Parameters
-    ----------
-    message, hint : str
-    exit_code : int
-        1: the gate fails; 2: it is inconclusive.
-    """
-
-    def __init__(self, message: str, hint: str | None, exit_code: int) -> None:
-        super().__init__(message, hint)
-        self.exit_code = exit_code
-
-
 class BuildError(TareError):
     """A commit that is to be compared does not build, or does not have the program.
 

@@ -8,7 +8,7 @@ import pytest
 
 from tare.cli import bisect
 from tare.cli.app import CRASH, USAGE
-from tare.errors import BuildError, GateError, IncompleteError, InterruptError, TrialError
+from tare.errors import BuildError, IncompleteError, InterruptError, TrialError
 
 
 @pytest.fixture(autouse=True)
@@ -18,28 +18,24 @@ def forgotten() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("code", "failure", "expected"),
+    ("code", "expected"),
     [
-        (0, None, 0),
-        (1, None, 1),
-        (2, None, 125),
-        # Every trial of the candidate failed.
-        (1, GateError.__name__, 125),
-        (TrialError.exit_code, TrialError.__name__, 125),
-        (IncompleteError.exit_code, IncompleteError.__name__, 125),
-        (BuildError.exit_code, BuildError.__name__, 125),
+        (0, 0),
+        (1, 1),
+        (2, 125),
+        (TrialError.exit_code, 125),
+        (IncompleteError.exit_code, 125),
+        (BuildError.exit_code, 125),
         # The base does not build: no commit can be tested.
-        (BuildError.base_exit_code, BuildError.__name__, 149),
-        (USAGE, "Usage", 138),
-        (CRASH, "Fault", 198),
-        (InterruptError.exit_code, InterruptError.__name__, 130),
+        (BuildError.base_exit_code, 149),
+        (USAGE, 138),
+        (CRASH, 198),
+        (InterruptError.exit_code, 130),
     ],
 )
-def test_only_an_answer_calls_a_commit_good_or_bad(
-    code: int, failure: str | None, expected: int
-) -> None:
-    assert bisect.exit_code(code, failure) == code
+def test_only_an_answer_calls_a_commit_good_or_bad(code: int, expected: int) -> None:
+    assert bisect.exit_code(code) == code
     bisect.remember({"bisect": True})
-    assert bisect.exit_code(code, failure) == expected
+    assert bisect.exit_code(code) == expected
     # The codes at which git bisect stops.
     assert expected in (0, 1, 125) or 128 <= expected <= 255

@@ -23,7 +23,7 @@ from tare.experiment import report, store
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.report import page
 from tare.experiment.report.origin import origin
-from tare.render import files, html, markdown, pictures, screen, words
+from tare.render import data, files, html, markdown, pictures, screen, words
 from tare.render.drawing import COLOURS, MOST_MARKS, by_itself
 from tare.wiring import SUPPLIES
 
@@ -502,3 +502,15 @@ def test_a_template_from_a_file_is_refused(made, tmp_path):
         files.load(file)
     with pytest.raises(TypeError):
         msgspec.json.encode(made.answers[0])
+
+
+def test_what_looks_like_a_template_in_a_file_is_data(made, tmp_path):
+    hostile = {"type": "message", "template": "{7 * 7}{''.__class__}", "args": {}, "text": ""}
+    document = json.loads(files.encode(made))
+    saved = {**document, "evil": hostile, "further_values": [{"type": "message", "args": 1}]}
+    file = tmp_path / "saved.json"
+    file.write_text(json.dumps(saved))
+    again = json.loads(files.encode(files.load(file)))
+    assert again["evil"] == hostile
+    assert again["further_values"] == saved["further_values"]
+    assert data.builtins({"spec": {"title": hostile}}) == {"spec": {"title": hostile}}

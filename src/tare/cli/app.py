@@ -94,7 +94,7 @@ def _failed(error: BaseException) -> int:
         if failure.exit_code == INTERRUPTED:
             failure = msgspec.structs.replace(failure, exit_code=terminated.exit_code())
         failed.write(failure)
-    return bisect.exit_code(failure.exit_code, failure.type)
+    return bisect.exit_code(failure.exit_code)
 
 
 def _told(error: BaseException) -> Failure:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tare.errors import BuildError, GateError, IncompleteError, TrialError
+from tare.errors import BuildError, IncompleteError, TrialError
 from tare.results.verdict import GATE_CODES
 
 #: For git bisect: this commit cannot be tested.
@@ -33,18 +33,10 @@ def remember(params: Mapping[str, Any]) -> None:
     _asked[0] = bool(params.get("bisect"))
 
 
-def exit_code(code: int, failure: str | None = None) -> int:
-    """Translate an exit code of tare; others than those for git bisect stay as they are.
-
-    Parameters
-    ----------
-    code : int
-    failure : str, optional
-        Name of the error's class, where one ended the command.
-    """
+def exit_code(code: int) -> int:
+    """Translate an exit code of tare; others than those for git bisect stay as they are."""
     if not _asked[0] or code >= _STOP or code == GATE_CODES["pass"]:
         return code
-    # A candidate of which every trial failed is not shown to be slower.
-    if code in _UNTESTABLE or failure == GateError.__name__:
+    if code in _UNTESTABLE:
         return SKIP
     return code if code == GATE_CODES["fail"] else _STOP + code

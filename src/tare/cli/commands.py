@@ -10,9 +10,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from tare.cli import again, bisect, delivery, failed, limits
+from tare.cli import again, bisect, console, delivery, failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
-from tare.errors import UsageError
+from tare.errors import StoreError, UsageError
 from tare.host import numpy_loading
 from tare.results.report import Report
 
@@ -77,7 +77,11 @@ class Command(TyperCommand):
             found = delivery.reported(error)
             if found is not None:
                 report = delivery.failed(found.report, error)
-                delivery.deliver(found._replace(report=report), ctx.params)
+                try:
+                    delivery.deliver(found._replace(report=report), ctx.params)
+                except StoreError as unwritten:
+                    # What ended the command matters more than a file that cannot be written.
+                    console.err.print(f"Note: {unwritten}", soft_wrap=True)
             raise
         if isinstance(made, Report | delivery.Delivered):
             return delivery.deliver(made, ctx.params)

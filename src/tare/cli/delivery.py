@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Under which an exception carries the report of what was measured before it.
 _REPORT = "report"
 #: Options whose value may be standard output, which the terminal's view then leaves to them.
-_STREAMS = ("json", "markdown", "export_json")
+_STREAMS = ("json", "junit", "markdown", "export_json")
 
 
 #: Commands whose folder of results `tare experiment report` renders.
@@ -87,13 +87,13 @@ def deliver(
     """
     report, large = _delivered(made)
     is_shown = to is not None or all(options.get(name) != "-" for name in _STREAMS)
-    if is_shown and (report.entries or report.answers or report.sections or report.cells):
+    if is_shown and report.concludes:
         console.show(report, to=to or console.out)
     if (json := options.get("json")) is not None:
         from tare.render import files
 
         console.write_text(files.encode(report, indent=2), json, "--json")
-    if report.error is not None and not (report.entries or report.answers or report.sections):
+    if report.error is not None and not report.concludes:
         # Nothing was concluded: files for people say the error alone.
         return report.exit_code
     if (junit := options.get("junit")) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from tare.errors import BuildError
@@ -69,7 +69,7 @@ def _parts(report: Report) -> Iterator[str]:
     cells = report.cells if report.shows_cells else None
     if gate is not None:
         margin = shown(Chosen(gate.margin))
-        yield f"### Gate {margin} {_SIGNS[gate.answer]}: {_words(gate.reason)}\n"
+        yield f"### Gate {margin} {_SIGNS[gate.answer]}: {_words(gate.evidence)}\n"
         for one in compared:
             if one.outcome == "inconclusive" and one.settle is not None:
                 yield f"{_sentence(one.settle)}\n"
@@ -79,19 +79,25 @@ def _parts(report: Report) -> Iterator[str]:
         yield f"> {_words(caveat)}\n"
     for failed in report.failed:
         yield f"⚠️ **failed and left out: {_words(failed)}**\n"
-    if gate is None and cells is not None:
+    if compared and (gate is not None or cells is None):
+        yield from _compared(compared)
+        yield ""
+    if cells is not None:
         yield table(cells)
-        return
-    of = "pairs" if all(one.paired for one in compared) else "sessions"
-    heads = ("compared", "with", *(["gate"] if gate else []), *_HEADS, of)
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{' --- |' * (len(heads) - 3)}{' ---: |' * 3}"
-    for one in compared:
-        yield _row(one)
     yield "\n<details><summary>What it rests on</summary>\n"
     for line in _details(report):
         yield f"- {line}"
     yield "\n</details>"
+
+
+def _compared(compared: Sequence[Compared]) -> Iterator[str]:
+    """Lay out comparisons, a row each."""
+    of = "pairs" if all(one.paired for one in compared) else "sessions"
+    heads = ("compared", "with", *([] if compared[0].gate is None else ["gate"]), *_HEADS, of)
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * (len(heads) - 3)}{' ---: |' * 3}"
+    for one in compared:
+        yield _row(one)
 
 
 def _row(one: Compared) -> str:
@@ -114,16 +120,24 @@ def _details(report: Report) -> Iterator[str]:
         yield f"{_words(one.b)}: {'; '.join(map(_words, (one.counted, *one.evidence)))}"
         if one.settle is not None and report.gate is None:
             yield _words(one.settle)
+    # The verdict of one comparison stands in the heading.
+    shown_ones = [
+        one for one in report.entries if one.label != "Verdict" and one.emphasis != "quiet"
+    ]
+    for entry in shown_ones:
+        label = f"{_words(entry.label)}: " if entry.label else ""
+        yield f"{label}{_words(entry.said)}"
     yield from dict.fromkeys(
         f"{_words(f'{one.metric} ({one.source})')}; {_words(one.method)}, "
         f"{shown(Chosen(one.confidence))}; equivalent: within {shown(Chosen(one.margin))}"
         for one in report.comparisons
     )
-    for note in report.notes:
-        yield _words(note)
+    if not report.entries:
+        yield from map(_words, report.notes)
     for name, value in report.strip:
         yield _words(f"{name}: {value}")
-    yield _words(f"tare {', '.join(report.origin.versions)}, seed {report.origin.seed}")
+    seed = "" if report.origin.seed is None else f", seed {report.origin.seed}"
+    yield _words(f"tare {', '.join(report.origin.versions)}{seed}")
 
 
 def _sentence(words: Said) -> str:

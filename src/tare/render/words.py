@@ -104,9 +104,10 @@ def environment() -> Environment:
     names = ModuleType("jinja2._identifier")
     setattr(names, "pattern", re.compile(r"\w+"))  # noqa: B010
     sys.modules.setdefault(names.__name__, names)
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
 
-    made = Environment(
+    made = SandboxedEnvironment(
         variable_start_string="{",
         variable_end_string="}",
         undefined=StrictUndefined,

@@ -157,13 +157,18 @@ class Gate(msgspec.Struct, frozen=True):
     @property
     def said(self) -> Message:
         """The answer with its evidence, as it follows "Gate"."""
-        margin = Chosen(self.margin)
         return message(
-            "{margin} {word}: {reason}{% if of > 1 %} (the worst of {of}){% endif %}",
-            margin=margin,
+            "{margin} {word}: {evidence}",
+            margin=Chosen(self.margin),
             word=self.word,
-            reason=self.reason,
-            of=self.of,
+            evidence=self.evidence,
+        )
+
+    @property
+    def evidence(self) -> Message:
+        """The reason, and that of how many candidates it is the worst's."""
+        return message(
+            "{reason}{% if of > 1 %} (the worst of {of}){% endif %}", reason=self.reason, of=self.of
         )
 
 
@@ -455,6 +460,11 @@ class Report(Envelope, frozen=True, kw_only=True):
     rest: str = "tare export DIR --table findings --json -"
     badges: bool = True
     unfolded: int = 14
+
+    @property
+    def concludes(self) -> bool:
+        """Whether it has anything to show besides an error."""
+        return bool(self.entries or self.answers or self.sections or self.cells)
 
     @property
     def unanswered(self) -> tuple[Entry, ...]:

@@ -463,6 +463,13 @@ class Difference:
         return "fail" if low > 1 + x else "inconclusive"
 
     @property
+    def gated_estimate(self) -> float:
+        """The ratio that a gate judges; infinite where it is not known."""
+        if self.gated is None:
+            return math.inf if self.comparison.ratio is None else self.comparison.ratio
+        return exp(self.gated.middle)
+
+    @property
     def gated_bounds(self) -> tuple[float | None, float | None]:
         """Bounds of the ratio that a gate judges."""
         if self.gated is None:
@@ -863,9 +870,11 @@ def gate_answer(
 ) -> tuple[GateAnswer, Message]:
     """Answer a gate for all candidates, by the worst of them, with its evidence.
 
-    ``without``: those of which every trial failed.
+    Of several with the same answer, one of which every trial failed (``without``) is worst, then
+    the largest ratio.
     """
     answers = [(one.gate, one.answer) for one in without]
-    answers += [(d.gate(gate), d.gate_answer(gate)) for d in found]
+    by_ratio = sorted(found, key=lambda d: d.gated_estimate, reverse=True)
+    answers += [(d.gate(gate), d.gate_answer(gate)) for d in by_ratio]
     answer = worst([one for one, _ in answers])
     return next(one for one in answers if one[0] == answer)

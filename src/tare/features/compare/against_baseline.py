@@ -11,7 +11,6 @@ from tare.errors import TrialError
 from tare.experiment.findings.side_failures import LostCandidate, Side, SideFailures
 from tare.measure.comparison.session import (
     Execution,
-    answer_gate,
     check_complete,
     conclude,
     cut_short,
@@ -64,9 +63,10 @@ def against(
             ended, failure = measure(prepared, folder, execution)
         except TrialError:
             failed = _failures(before, prepared.cells[0].workload.name, measured())
-            if any(one.ran for one in failed.candidate.failures):
-                answer_gate([LostCandidate(failed)], execution.gate)
-            raise
+            if execution.gate is None or not any(one.ran for one in failed.candidate.failures):
+                raise
+            lost = (LostCandidate(failed),)
+            return conclude((), measured(), "failed", folder, execution, _complete, without=lost)
         if failure is not None:
             raise failure
         if ended == "interrupted":
@@ -82,6 +82,10 @@ def against(
             check_complete, results, execution, ended, is_number_asked=trials is not None
         )
         return conclude((difference,), results, ended, folder, execution, check)
+
+
+def _complete(_: int) -> None:
+    """Raise nothing: where every trial failed, the gate's answer is complete."""
 
 
 def _failures(stored: Side, name: str, results: Results) -> SideFailures:

@@ -83,6 +83,7 @@ def ci(
 
         tare ci --build 'make -j2' --gate 2% -- ./bench --size 3
     """
+    given = locals()
     if bisect and (base is None or base.startswith(("HEAD", "@"))):
         raise UsageError(
             "--bisect needs a good commit that stays the same while git moves HEAD",
@@ -109,7 +110,8 @@ def ci(
         if split and not (shell or setup or prepare):
             revisions.check_program(*both, split[0])
         begin_budget()
-        shared = {name: one for name, one in ctx.params.items() if name not in _OWN}
+        # As parsed: ctx.params has the texts that were typed.
+        shared = {name: given[name] for name in ctx.params if name not in _OWN}
         return compare(
             ctx,
             [words, words],

@@ -142,11 +142,16 @@ def compare(
         if baseline is not None:
             from tare.features.compare.against_baseline import against
 
-            return against(asked.table, baseline, baseline_name, trials, execution)
-        return _interleaved(asked.table, execution, bisect=bisect)
+            made = against(asked.table, baseline, baseline_name, trials, execution)
+        else:
+            made = _interleaved(asked.table, execution)
+        # Failed trials of one side show git bisect no difference in time.
+        by_failures = made.lost or any(one.failing == "failed" for one in made.comparisons)
+        code = GATE_CODES["inconclusive"]
+        return msgspec.structs.replace(made, exit_code=code) if bisect and by_failures else made
 
 
-def _interleaved(table: dict[str, Any], execution: Execution, *, bisect: bool) -> Report:
+def _interleaved(table: dict[str, Any], execution: Execution) -> Report:
     from tare.features.compare import work
 
     prepared = prepare(table, execution.network)
@@ -154,9 +159,5 @@ def _interleaved(table: dict[str, Any], execution: Execution, *, bisect: bool) -
         ended, failure = measure(prepared, folder, execution)
         results = prepared.results(folder)
         found = differences_in(results, folder, execution, ended)
-        # Failed trials of one side alone show git bisect no difference in time.
-        is_skipped = bisect and any(d.failures and d.failures.gate for d in found)
         check = partial(work.check, results, execution, ended, failure)
-        made = conclude(found, results, ended, folder, execution, check)
-        code = GATE_CODES["inconclusive"]
-        return msgspec.structs.replace(made, exit_code=code) if is_skipped else made
+        return conclude(found, results, ended, folder, execution, check)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tare import units
 from tare.cli import console
-from tare.cli.again import FILES, again
+from tare.cli.again import FILES, again, offers
 from tare.experiment.findings import causes
 from tare.experiment.findings.judgement import Difference
 from tare.experiment.results import Results
@@ -40,15 +40,22 @@ def _missing_pairs(d: Difference, gate: float | None) -> int:
     return max(0, FIRST_LOOK - c.n)
 
 
+def _changed_limits(
+    found: Sequence[Difference], results: Results, gate: float | None
+) -> dict[str, str | None]:
+    """Return the options that settle what no number of pairs does."""
+    if limit := _longer_limit(found, results, gate):
+        return {"--timeout": limit}
+    return {"--gate-on": "median"} if any(_needs_median(d, gate) for d in found) else {}
+
+
 def next_step(
     found: Sequence[Difference], results: Results, execution: Execution
 ) -> Message | None:
     """Return what settles what is inconclusive, else what draws the page; None: it is drawn."""
-    command, gate, without = execution.command, execution.gate, ["--out"]
-    if limit := _longer_limit(found, results, gate):
-        return _typed(again(command, {"--timeout": limit}, without))
-    if any(_needs_median(d, gate) for d in found):
-        return _typed(again(command, {"--gate-on": "median"}, without))
+    command, gate = execution.command, execution.gate
+    if changed := _changed_limits(found, results, gate):
+        return _typed(again(command, changed, ["--out"]))
     waiting = [
         d
         for d in found
@@ -79,6 +86,12 @@ def next_step(
         return _typed(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
     if execution.page:
         return None
+    if not found and offers("--capture"):
+        # Every candidate failed: what it wrote says why.
+        return _typed(
+            again(command, {"--capture": None, "--out": "DIR"}, FILES),
+            message("keeps what it wrote"),
+        )
     drawn = message("draws the page")
     return _typed(again(command, {"--report": "report.html"}), drawn)
 

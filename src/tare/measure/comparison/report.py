@@ -57,6 +57,7 @@ def make(
     kept: bool = False,
     next_: Sequence[Message] = (),
     trials: Sequence[Any] | None = None,
+    without: Sequence[LostCandidate] | None = None,
 ) -> Report:
     """Lay out comparisons: verdict and evidence of one, a table of several.
 
@@ -79,8 +80,10 @@ def make(
         Commands to type.
     trials : sequence, optional
         The trials, for scripts.
+    without : sequence of LostCandidate, optional
+        Candidates whose trials all failed, for the gate; by default those of the results.
     """
-    without = lost(results)
+    without = lost(results) if without is None else without
     answer = None if gate is None or not (found or without) else gate_of(found, without, gate)
     also = results.experiment.stopping.also
     laid = is_table or bool(also) or len(found) + len(without) > 1

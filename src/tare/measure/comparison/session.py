@@ -29,7 +29,6 @@ from tare.cli.delivery import reporting
 from tare.errors import (
     CutShortError,
     ExperimentError,
-    GateError,
     IncompleteError,
     InterruptError,
     TerminatedError,
@@ -38,7 +37,6 @@ from tare.errors import (
 from tare.render.words import sentence, text
 from tare.results import phrases
 from tare.results.message import Message, message
-from tare.results.verdict import GATE_CODES
 
 if TYPE_CHECKING:
     from tare.cli.progress import SessionProgress
@@ -222,7 +220,8 @@ def differences_in(
 ) -> tuple[Difference, ...]:
     """Return what results say of the factor that is compared; ``trials``: as for the report.
 
-    Of platforms of which all others are emulated it says nothing: what they take is shown alone.
+    None where all platforms but the reference are emulated, and where every candidate's trials all
+    failed and a gate answers for them.
 
     Raises
     ------
@@ -240,7 +239,7 @@ def differences_in(
     if not isinstance(found, Message):
         return found
     has_values = not isinstance(values_of(results), Message)
-    if has_values and emulated_apart(results) is not None:
+    if (has_values and emulated_apart(results) is not None) or lost(results):
         return ()
     if ended == "interrupted":
         raise cut_short(folder, execution)
@@ -252,7 +251,6 @@ def differences_in(
                 trials=trials,
             )  # fmt: skip
             stack.enter_context(reporting(msgspec.structs.replace(made, entries=())))
-        answer_gate(lost(results), results.experiment.stopping.gate)
         why = "; ".join(map(text, by_level(results, factor=factor)))
         stacks = (
             hiding(failing(results, factor), results.experiment) if factor == "platform" else ()
@@ -270,6 +268,7 @@ def conclude(
     *,
     is_table: bool = False,
     trials: Sequence[Any] | None = None,
+    without: Sequence[LostCandidate] | None = None,
 ) -> Report:
     """Return the report of comparisons, with the page where one is drawn.
 
@@ -289,7 +288,7 @@ def conclude(
     made = report.make(
         results, found, ended=ended, gate=execution.gate, command=execution.command,
         is_table=is_table, kept=execution.out is not None,
-        next_=() if step is None else (step,), trials=trials,
+        next_=() if step is None else (step,), trials=trials, without=without,
     )  # fmt: skip
     with reporting(made):
         made = with_page(made, folder, results, execution)
@@ -300,23 +299,6 @@ def conclude(
         # What a gate judges is protected by blocks.
         check(made.exit_code)
     return made
-
-
-def answer_gate(candidates: Sequence[LostCandidate], gate: float | None) -> None:
-    """Raise the gate's answer where all candidates are lost, so that nothing is compared.
-
-    Raises
-    ------
-    GateError
-        If there is a gate and a candidate that was started.
-    """
-    from tare.measure.comparison.report import gate_of
-
-    if gate is None or not candidates:
-        return
-    failures = [one for c in candidates for one in c.failures.candidate.failures]
-    answer = gate_of((), candidates, gate)
-    raise GateError(f"gate {text(answer.said)}", how_to_see(failures), GATE_CODES[answer.answer])
 
 
 def cut_short(folder: Path, execution: Execution) -> InterruptError:
