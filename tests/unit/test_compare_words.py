@@ -198,7 +198,7 @@ def test_of_several_comparisons_the_worst_answers_the_gate() -> None:
 
 
 def test_the_gate_is_told_in_one_line() -> None:
-    gate = report.gate_of([SAME, SLOWER], (), 0.02)
+    gate = judgement.gate_of([SAME, SLOWER], (), 0.02)
     assert (gate.margin, gate.of, gate.answer) == (0.02, 2, "fail")
     line = gate.said
     assert line.args["margin"] == Chosen(0.02)
@@ -208,7 +208,7 @@ def test_the_gate_is_told_in_one_line() -> None:
     assert (answer["second"], answer["more"], answer["first"]) == ("new", "slower", "old")
     assert (answer["margin"], answer["ratio"]) == (Chosen(0.02), SLOWER.estimate)
     for d, decision in ((SAME, "pass"), (OPEN, "inconclusive")):
-        gate = report.gate_of([d], (), 0.03)
+        gate = judgement.gate_of([d], (), 0.03)
         assert gate.answer == decision
         assert {
             "fail": "{margin}:",

@@ -116,15 +116,15 @@ def _row(one: Compared) -> str:
 
 
 def _details(report: Report) -> Iterator[str]:
-    for one in report.comparisons:
+    # The entries of one comparison are its evidence.
+    for one in report.comparisons if report.shows_cells or not report.entries else ():
         yield f"{_words(one.b)}: {'; '.join(map(_words, (one.counted, *one.evidence)))}"
         if one.settle is not None and report.gate is None:
             yield _words(one.settle)
     # The verdict of one comparison stands in the heading.
-    shown_ones = [
-        one for one in report.entries if one.label != "Verdict" and one.emphasis != "quiet"
-    ]
-    for entry in shown_ones:
+    for entry in report.entries:
+        if entry.label == "Verdict":
+            continue
         label = f"{_words(entry.label)}: " if entry.label else ""
         yield f"{label}{_words(entry.said)}"
     yield from dict.fromkeys(

@@ -81,9 +81,10 @@ def lines(report: Report, width: int) -> list[Line]:
     """
     if report.is_labelled:
         return [*_labelled(report, width)]
+    gate = [] if report.gate is None else [Line(f"Gate {text(report.gate.said)}", "strong")]
     question, *others = _answered(report, width)
     following = [Line(f"Next: {text(said)}", "quiet") for said in report.next]
-    return [Line(question, "strong"), *map(Line, others), *following]
+    return [*gate, Line(question, "strong"), *map(Line, others), *following]
 
 
 def _labelled(report: Report, width: int) -> Iterator[Line]:

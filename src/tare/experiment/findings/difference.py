@@ -22,6 +22,7 @@ from tare.registry import Description
 from tare.render.escaping import on_one_line
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
 from tare.results.message import Chosen, Message, Said, message
+from tare.results.report import BELOW_GATE
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,
@@ -65,7 +66,7 @@ def find(results: Results) -> Finding | None:
             comparison_estimate("ratio", d.comparison, d.levels, d.method, d.trials) for d in found
         ),
         tables=(
-            _table(found),
+            _table(found, gate),
             *(_analyses(d) for d in found if d.looks),
             cell_table(cells.all, cells.varied, cells.basis),
         ),
@@ -134,7 +135,7 @@ def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
         yield d.medians_apart
 
 
-def _table(found: Sequence[Difference]) -> Table:
+def _table(found: Sequence[Difference], gate: float | None) -> Table:
     u = found[0].basis.unit
     columns = (
         Column(key="second", title="compared"),
@@ -152,7 +153,7 @@ def _table(found: Sequence[Difference]) -> Table:
     return Table(
         title=message("Relative to {reference}, {basis}", reference=d.first, basis=str(d.basis)),
         columns=columns,
-        rows=tuple(_row(d) for d in found),
+        rows=tuple(_row(d, gate) for d in found),
         note=message(
             "{method}, each at {confidence}. “Equivalent”: within {margin}. Cliff's delta: "
             "how often a compared value is larger, minus how often it is smaller",
@@ -163,7 +164,7 @@ def _table(found: Sequence[Difference]) -> Table:
     )
 
 
-def _row(d: Difference) -> dict[str, Any]:
+def _row(d: Difference, gate: float | None) -> dict[str, Any]:
     c, (first, second) = d.comparison, d.medians
     return {
         "second": d.second,
@@ -175,7 +176,8 @@ def _row(d: Difference) -> dict[str, Any]:
         "median_ratio": c.median_ratio if 0 < c.median_ratio < math.inf else None,
         "cliffs_delta": c.cliffs_delta,
         **verdict_cells(c.verdict, d.words, chosen(d.margin)),
-        "more": c.more_pairs,
+        **({"verdict": BELOW_GATE} if d.is_below(gate) else {}),
+        "more": c.more_pairs if gate is None else d.more_pairs(gate),
     }
 
 

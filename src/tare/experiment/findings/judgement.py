@@ -28,6 +28,7 @@ from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
 from tare.results import phrases
 from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, message
+from tare.results.report import Gate
 from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
 from tare.statistics.censored import has_killed
 from tare.statistics.comparison import MAX_GROWTH, Comparison, compare, further
@@ -462,6 +463,12 @@ class Difference:
             return "pass"
         return "fail" if low > 1 + x else "inconclusive"
 
+    def is_below(self, gate: float | None) -> bool:
+        """Whether a gate passes although no verdict is reached: the ratio is below it."""
+        if gate is None or self.comparison.verdict.conclusive:
+            return False
+        return self.gate(gate) == "pass"
+
     @property
     def gated_estimate(self) -> float:
         """The ratio that a gate judges; infinite where it is not known."""
@@ -865,9 +872,7 @@ def judged_before(results: Results) -> Message | None:
     )
 
 
-def gate_answer(
-    found: Sequence[Difference], without: Sequence[LostCandidate], gate: float
-) -> tuple[GateAnswer, Message]:
+def gate_of(found: Sequence[Difference], without: Sequence[LostCandidate], gate: float) -> Gate:
     """Answer a gate for all candidates, by the worst of them, with its evidence.
 
     Of several with the same answer, one of which every trial failed (``without``) is worst, then
@@ -877,4 +882,5 @@ def gate_answer(
     by_ratio = sorted(found, key=lambda d: d.gated_estimate, reverse=True)
     answers += [(d.gate(gate), d.gate_answer(gate)) for d in by_ratio]
     answer = worst([one for one, _ in answers])
-    return next(one for one in answers if one[0] == answer)
+    reason = next(said for one, said in answers if one == answer)
+    return Gate(gate, answer, reason, len(answers))

@@ -38,6 +38,7 @@ from tare.render.vocabulary import metric_name
 from tare.results import phrases
 from tare.results.finding import Column, Table, interval_columns
 from tare.results.message import Chosen, Message, message
+from tare.results.report import BELOW_GATE
 from tare.statistics.comparison import Comparison
 from tare.units import chosen
 
@@ -80,8 +81,12 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
         and (not crowded or str(planned.levels().get("workers")) == _fewest(cells))
     ]
     names = _network_names(results)
-    for row in rows if names else ():
-        row["network"] = names[row["network"]]
+    below = _below_gate(results)
+    for row in rows:
+        if _levels_of(row, results) in below:
+            row["verdict"] = BELOW_GATE
+        if names:
+            row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
     others = [one for one in map(partial(_further, results), _described(results)) if one]
     for found in others:
@@ -167,6 +172,15 @@ def _further(results: Results, metric: str) -> _Further | None:
             for row in table.rows
         },
     )
+
+
+def _below_gate(results: Results) -> set[tuple[Any, ...]]:
+    """Return the levels of those that a gate passes although no verdict is reached."""
+    gate = results.experiment.stopping.gate
+    found = () if gate is None else differences(results)
+    if isinstance(found, Message):
+        return set()
+    return {_levels_of(d.levels, results) for d in found if d.is_below(gate)}
 
 
 def _levels_of(row: Mapping[str, Any], results: Results) -> tuple[Any, ...]:

@@ -14,13 +14,14 @@ from tare.experiment.findings.cells import answer_metric
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.disturbance import switch_records
 from tare.experiment.findings.headline import summarize
+from tare.experiment.findings.judgement import differences, gate_of, lost
 from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import doubts, machine_tables, stop_table
 from tare.experiment.results import Results
 from tare.render.words import paragraph
 from tare.results.finding import Finding
-from tare.results.message import message
-from tare.results.report import Figure, Origin, Report, Section
+from tare.results.message import Message, message
+from tare.results.report import Figure, Gate, Origin, Report, Section
 from tare.units import counted, duration
 
 _CHART_TEXTS = {
@@ -75,6 +76,7 @@ def make(
         sections=tuple(section(f, charts, results, findings) for f in findings),
         origin=origin,
         lead=told.lead,
+        gate=_gate(results),
         caveats=(
             *caveats.sentences(sessions.caveats(results), results.levels_of),
             *(said for said in (few, unread) if said is not None),
@@ -88,6 +90,13 @@ def make(
         doubts=doubts(results),
         machine=tuple(machine_tables(results)),
     )
+
+
+def _gate(results: Results) -> Gate | None:
+    if (gate := results.experiment.stopping.gate) is None:
+        return None
+    found = differences(results)
+    return None if isinstance(found, Message) else gate_of(found, lost(results), gate)
 
 
 def section(

@@ -19,7 +19,7 @@ from tare.experiment.findings.failures import by_level, failures
 from tare.experiment.findings.judgement import (
     Difference,
     differences,
-    gate_answer,
+    gate_of,
     judged_before,
     lost,
 )
@@ -34,7 +34,7 @@ from tare.render.vocabulary import SPREADS
 from tare.results import phrases
 from tare.results.finding import Table
 from tare.results.message import Change, Chosen, Duration, Message, message, open_bounds
-from tare.results.report import BELOW_GATE, Compared, Entry, Gate, Lost, Median, Origin, Report
+from tare.results.report import Compared, Entry, Lost, Median, Origin, Report
 from tare.results.verdict import GATE_CODES
 from tare.statistics.intervals import Interval, extremes_interval
 from tare.statistics.spread import SpreadComparison
@@ -92,7 +92,7 @@ def make(
     weak = caveats.sentences(sessions.caveats(results), results.levels_of)
     before = judged_before(results)
     weak += [one for one in (before, *(d.written_apart for d in found)) if one]
-    cells = _table(results, found, gate) if laid else None
+    cells = _table(results) if laid else None
     served = driven(results) if laid else []
     entries = [
         *(_several(found, results, gate) if laid else _one(found[0], gate) if found else ()),
@@ -126,31 +126,16 @@ def make(
     )
 
 
-def gate_of(found: Sequence[Difference], without: Sequence[LostCandidate], gate: float) -> Gate:
-    """Answer the gate for the worst candidate; ``without``: those without a comparison."""
-    answer, reason = gate_answer(found, without, gate)
-    return Gate(gate, answer, reason, len(found) + len(without))
-
-
-def _table(results: Results, found: Sequence[Difference], gate: float | None) -> Table | None:
-    """Return the table of all commands, in which what a gate passes is not inconclusive."""
+def _table(results: Results) -> Table | None:
+    """Return the table of all commands."""
     table = None if isinstance(values_of(results), Message) else overview(results, each_n=True)
     if table is None:
         return None
-    passing = [
-        d.levels
-        for d in found
-        if gate and not d.comparison.verdict.conclusive and d.gate(gate) == "pass"
+    rows = [
+        row | ({"platform": f"{row['platform']} (emulated)"} if is_emulated else {})
+        for row in table.rows
+        for is_emulated in [row.get("platform") in results.emulated]
     ]
-    rows = []
-    for row in table.rows:
-        is_below = {f: row.get(f) for f in results.factors} in passing
-        is_emulated = row.get("platform") in results.emulated
-        rows.append(
-            row
-            | ({"verdict": BELOW_GATE} if is_below else {})
-            | ({"platform": f"{row['platform']} (emulated)"} if is_emulated else {})
-        )
     columns = (
         msgspec.structs.replace(one, title="command") if one.key == "workload" else one
         for one in table.columns
@@ -191,7 +176,7 @@ def _one(d: Difference, gate: float | None) -> Iterator[Entry]:
 
 def _verdict(d: Difference, gate: float | None) -> Message:
     """Return the verdict; where a gate passes without one, how far below the gate the ratio is."""
-    if gate is None or d.comparison.verdict.conclusive or d.gate(gate) != "pass":
+    if gate is None or not d.is_below(gate):
         return d.answer
     return message(
         "{second} vs. {first} {ratio}{% if margin %}, below the gate of {margin}{% else %} "
