@@ -88,3 +88,15 @@ def test_the_ratio_at_the_stop_is_less_inflated_and_inside_its_interval(gate: fl
     assert corrected < 0.6 * bias
     low, high = stats.binom.ppf([0.005, 0.995], replicates, 0.5)
     assert low <= np.sum(np.array(reported) > true) <= high
+
+
+@pytest.mark.parametrize("width", [0.3, 1.0, 5.0])
+def test_analyses_that_nothing_could_have_ended_change_nothing(width: float) -> None:
+    looks = (10, 11, 13, 15, 17, 19, 21, 24, 27, 30, 33, 37)
+    before = [Continued(n, 0.3 - width, 0.3 + width) for n in looks]
+    assert median_unbiased(0.3, 41, 0.12, before) == pytest.approx(0.3, abs=1e-4)
+
+
+def test_ranges_far_from_the_estimate_leave_it() -> None:
+    """A few log-ratios far out widen intervals, not the standard error."""
+    assert median_unbiased(0.3, 41, 0.12, [Continued(20, 2.0, 3.0)]) == 0.3
