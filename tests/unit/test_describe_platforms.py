@@ -11,6 +11,7 @@ from tare.applications import image
 from tare.errors import ExperimentError
 from tare.features.machine.describe import describe
 from tare.registry import Availability
+from tare.render import files, screen
 
 FOUND = {
     "bare": Availability(name="bare", works=True),
@@ -21,6 +22,12 @@ FOUND = {
         name="ssh:me@box/docker", works=False, why="ssh:me@box/docker did not start: no engine"
     ),
 }
+
+
+def described(*words: str) -> list[str]:
+    """Return the lines of a terminal."""
+    kind, *names = words
+    return [line.text for line in screen.lines(describe(kind, names), 120)]
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +42,9 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platforms, "slow", lambda: ("vm/docker",))
 
 
-def test_each_says_whether_it_works_and_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
-    describe("platforms")
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert any(line.startswith("bare") and line.endswith("yes") for line in lines)
+def test_each_says_whether_it_works_and_what_to_type() -> None:
+    lines = [line.rstrip() for text in described("platforms") for line in text.splitlines()]
+    assert ["bare", "yes", "–"] in [line.split() for line in lines]
     assert any(line.startswith("vm") and "emulated" in line for line in lines)
     # Yes is said of what runs commands as well.
     assert any(line.startswith("docker/runc  kernels") and "no image" in line for line in lines)
@@ -47,18 +53,18 @@ def test_each_says_whether_it_works_and_what_to_type(capsys: pytest.CaptureFixtu
     assert any(line.startswith("vm/docker") and "not tried" in line for line in lines)
 
 
-def test_stacks_that_are_named_are_tried_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    describe("platforms", ["ssh:me@box/docker"])
-    said = capsys.readouterr().out
+def test_stacks_that_are_named_are_tried_alone() -> None:
+    said = "\n".join(described("platforms", "ssh:me@box/docker"))
     assert "ssh:me@box/docker" in said
     assert "no engine" in said
     assert "did not start" not in said
     assert "bare" not in said
 
 
-def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    describe("platforms", json="-")
-    told = {one["name"]: one for one in json.loads(capsys.readouterr().out)["platforms"]}
+def test_programs_are_told_the_same() -> None:
+    told = {
+        one["name"]: one for one in json.loads(files.encode(describe("platforms")))["platforms"]
+    }
     assert told["vm"]["emulated"] is True
     assert (told["docker/runc"]["works"], told["docker/runc"]["commands"]) == (True, False)
     assert told["ssh"]["argument"] == "HOST"
@@ -72,12 +78,9 @@ def test_nothing_else_is_stacked() -> None:
     assert (caught.value.hint or "").split() == ["tare", "describe", "platforms", "bare"]
 
 
-def test_an_application_is_described_with_its_parameters(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_application_is_described_with_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "size_bytes", lambda application: None)
-    describe("applications", ["wordpress-open"])
-    told = capsys.readouterr().out
+    told = "\n".join(described("applications", "wordpress-open"))
     assert "requests a second" in told
     assert "cassandra" not in told
     with pytest.raises(ExperimentError) as caught:

@@ -23,7 +23,7 @@ from tare.experiment import report as reports
 from tare.experiment.pilot import Forecast
 from tare.experiment.placement import Machine
 from tare.experiment.specification import Experiment, NetworkSpec, Stopping
-from tare.features.experiment import plan_screen
+from tare.features.experiment import plan_report
 from tare.render import screen
 from tare.render.words import sentences, text
 from tare.results.finding import Column, Table
@@ -158,7 +158,7 @@ def test_what_is_missing_in_a_folder_is_told_from_its_trials(folder: Path, tmp_p
     assert found.done == (12,) * len(stored.cells)
     assert found.left(20) == 8 * len(stored.cells)
     assert found.unknown == {}
-    alone = [*plan_screen.answers(asked(12).experiment, found)]
+    alone = [*plan_report.answers(asked(12).experiment, found)]
     assert [template(one) for one in alone] == ["complete: all of"]
     assert pipeline.remaining(asked(20), tmp_path) is None
 
@@ -180,7 +180,7 @@ def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Me
         factors={},
         stopping=Stopping(trials=trials, budget_s=budget_s),
     )
-    return plan_screen.answers(asked, told)
+    return plan_report.answers(asked, told)
 
 
 def test_a_plan_answers_how_long_it_takes() -> None:
@@ -288,13 +288,13 @@ def test_a_plan_says_what_it_executes_first(monkeypatch: pytest.MonkeyPatch) -> 
     experiment = of_sizes("1c", "2c")
     cells = plan.cells(experiment, TWO_CPUS)
     monkeypatch.setattr(image, "size_bytes", lambda application: None)
-    trials, images, services = plan_screen.announcement(experiment, cells)
+    trials, images, services = plan_report.announcement(experiment, cells)
     assert (trials.args["trials"], trials.args["cells"]) == (2, 4)
     assert trials.args["first"] == 3
     assert (template(images), template(services)) == ("and is kept", "and ends its")
     assert images.args["names"] == services.args["names"] == ["shop"]
     monkeypatch.setattr(image, "size_bytes", lambda application: 1)
-    found = plan_screen.announcement(experiment, cells)
+    found = plan_report.announcement(experiment, cells)
     assert [template(one) for one in found] == [", mostly far", "and ends its"]
     for line in sentences([trials, images, services]):
         assert len(line.split()) <= 25
@@ -312,7 +312,7 @@ def test_a_plan_says_at_which_sizes_drivers_share_cpus(
     sizes: tuple[str, ...], told: list[str]
 ) -> None:
     experiment = of_sizes(*sizes)
-    found = plan_screen.shared_cpus(experiment, plan.cells(experiment, TWO_CPUS), TWO_CPUS)
+    found = plan_report.shared_cpus(experiment, plan.cells(experiment, TWO_CPUS), TWO_CPUS)
     assert [template(one) for one in found] == told
     shared = [one.args["size"] for one in found if template(one) == "the services, so"]
     assert shared == [size for size in sizes if size != "1c"]
@@ -335,13 +335,13 @@ def test_a_plan_says_how_many_sizes_pto_and_pso_need(
     factors = {"platform": ("bare", "docker"), "size": sizes, "pinning": pinnings}
     experiment = Experiment(name="a", question="b?", workloads=(kernel,), factors=factors)
     cells = plan.cells(experiment, TWO_CPUS)
-    (told,) = plan_screen.sizes_for_overheads(experiment, cells, TWO_CPUS)
+    (told,) = plan_report.sizes_for_overheads(experiment, cells, TWO_CPUS)
     assert (told.args["needs"], told.args["fractions"]) == (4, fractions)
     cases = [one.args for one in told.args["cases"]]
     assert {one["pinning"]: one["n"] for one in cases} == counts
     assert [one["few"] for one in cases] == [one["n"] < 4 for one in cases]
     one_size = msgspec.structs.replace(experiment, factors={**factors, "size": ("1c",)})
-    assert plan_screen.sizes_for_overheads(one_size, cells, TWO_CPUS) == []
+    assert plan_report.sizes_for_overheads(one_size, cells, TWO_CPUS) == []
 
 
 def test_a_budget_that_is_typed_takes_the_place_of_the_files(

@@ -1,29 +1,24 @@
-"""What commands say: tables for people, JSON for programs, progress with time left."""
+"""What commands print: reports for people, JSON for programs, progress with time left."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.text import Text
 
 from tare import files, units
 from tare.errors import StoreError
 from tare.render.escaping import ORDERS, harmless
-from tare.render.terminal import Row, fitted
 
 if TYPE_CHECKING:
     from tare.results.report import Report
 
-#: Style of a cell by its text.
-Styles = Mapping[str, str]
-NO_STYLES: Styles = {}
 #: Style of a line by its emphasis.
 _STYLES = {"strong": "bold", "quiet": "dim"}
 #: Characters that a table may take in a file, or in the log of a CI.
@@ -67,28 +62,6 @@ def print_text(text: str) -> None:
 #: printed holds names that people chose.
 out = _Harmless(highlight=False, markup=False)
 err = _Harmless(stderr=True, highlight=False, markup=False)
-
-
-def table(
-    rows: Sequence[Row], left: int = 1, *, to: Console | None = None, styles: Styles = NO_STYLES
-) -> None:
-    """Print rows below their heads, as :func:`tare.render.terminal.fitted` lays them out.
-
-    ``styles``: of cells, by their text.
-    """
-    to = to or out
-    heads, *lines = fitted(rows, to.width if to.is_terminal else max(to.width, _FILE_WIDTH), left)
-    to.print(heads, style="dim", soft_wrap=True)
-    for line in lines:
-        styled = Text(line)
-        for word, style in styles.items():
-            styled.highlight_words([word], style)
-        to.print(styled, soft_wrap=True)
-
-
-def labelled(label: str, words: str, width: int, style: str | None = None) -> None:
-    """Print a line with its label to the left: the terminal breaks it where it is narrower."""
-    out.print(f"{label:<{width}} {words}", style=style, soft_wrap=True)
 
 
 #: Where answers have been written.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,8 +67,21 @@ def failed(report: Report, error: BaseException) -> Report:
     return msgspec.structs.replace(report, exit_code=error.exit_code, error=failure)
 
 
+#: Calls what writes charts or a page, and returns the files.
+Draw = Callable[[Callable[[], list[Path]]], list[Path]]
+
+
+def _at_once(write: Callable[[], list[Path]]) -> list[Path]:
+    with console.err.status("drawing the report"):
+        return write()
+
+
 def deliver(
-    made: Report | Delivered, options: Mapping[str, Any], *, to: Console | None = None
+    made: Report | Delivered,
+    options: Mapping[str, Any],
+    *,
+    to: Console | None = None,
+    draw: Draw = _at_once,
 ) -> int:
     """Print a report, write it wherever the options of its command ask for it.
 
@@ -79,6 +92,8 @@ def deliver(
         Values of the command's options by name.
     to : Console, optional
         Where the terminal's view is printed; None: on standard output, unless that has a document.
+    draw : callable
+        Executes the writing of charts and pages; by default in this process.
 
     Returns
     -------
@@ -108,16 +123,13 @@ def deliver(
     if (charts := options.get("charts")) is not None:
         from tare.render import files
 
-        with console.err.status("drawing the charts"):
-            written = files.write_charts(report, charts, Path(options["out"]))
-        for file in written:
+        for file in draw(lambda: files.write_charts(report, charts, Path(options["out"]))):
             to.print(f"Chart: {file}", soft_wrap=True)
     elif (page := _page(report, options)) is not None:
         from tare.render import files
 
         try:
-            with console.err.status("drawing the page"):
-                written = files.write(report, page, large)
+            written = draw(lambda: files.write(report, page, large))
         except StoreError as error:
             if report.command in _DRAWN_AGAIN and (page.parent / "journal").is_dir():
                 again = shlex.join(["tare", "experiment", "report", str(page.parent)])
@@ -125,6 +137,20 @@ def deliver(
             raise
         to.print(f"Report: {written[0]}", soft_wrap=True)
     return report.exit_code
+
+
+def deliver_saved(report: Report, file: Path, options: Mapping[str, Any], draw: Draw) -> None:
+    """Deliver a report that was read from a file: with what ended its command, and its size."""
+    deliver(report, options, draw=draw)
+    if options.get("markdown") == "-":
+        return
+    if report.error is not None:
+        console.out.print(f"Error: {report.error.message}", soft_wrap=True)
+    if report.strip:
+        strip = " · ".join(f"{name} {value}" for name, value in report.strip)
+        console.out.print(strip, style="dim", soft_wrap=True)
+    if options.get("report") is None and options.get("charts") is None:
+        console.out.print(f"Next: tare report {file} --report report.html", soft_wrap=True)
 
 
 def _page(report: Report, options: Mapping[str, Any]) -> Path | None:

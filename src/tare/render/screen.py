@@ -47,6 +47,8 @@ _DISPENSABLE = (
     {"solved_low", "solved_high"}, {"median_2"}, {"median_1"}, {"solved"},
     {"median_0"}, {"par2"},
 )  # fmt: skip
+#: Tables of words that a terminal shows with all rows: each may be the one that is sought.
+_LISTS = {"units"}
 #: Columns of other tables than that of all cells that are never left out.
 _KEPT = {"change", "ratio", "verdict"}
 #: The same of tables that stand below the one of all cells.
@@ -150,7 +152,8 @@ def table(overview: Table, width: int, of: str = "cell", *, intervals: bool = Fa
 
     ``intervals``: the medians have theirs, where there is room for them.
     """
-    rows, rule = most_telling(overview.rows)
+    is_list = overview.id in _LISTS
+    rows, rule = (overview.rows, None) if is_list else most_telling(overview.rows)
     gone: set[str] = set() if intervals else set(_PAGE_ONLY)
     laid, left = _laid(overview, rows, gone)
     # What matters least stands last, next to what always stays.
@@ -167,7 +170,7 @@ def table(overview: Table, width: int, of: str = "cell", *, intervals: bool = Fa
             break
         gone |= keys
         laid, left = _laid(overview, rows, gone)
-    lines = fitted(laid, width, left)
+    lines = fitted(laid, width, len(laid[0]) if is_list else left)
     if overview.id in _TABLE_LEGEND_TEXTS:
         lines += _legend(overview, laid[0], gone - _PAGE_ONLY, width)
     if rule is not None:

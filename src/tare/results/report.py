@@ -367,8 +367,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         What the commands are there for.
     """
 
-    commands: tuple[str, ...]
-    versions: tuple[str, ...]
+    commands: tuple[str, ...] = ()
+    versions: tuple[str, ...] = (__version__,)
     digests: tuple[tuple[str, str], ...] = ()
     seed: int | None = None
     file: str | None = None
@@ -440,9 +440,9 @@ class Report(Envelope, frozen=True, kw_only=True):
     answers: tuple[Said, ...] = ()
     entries: tuple[Entry, ...] = ()
     next: tuple[Said, ...] = ()
-    strip: tuple[tuple[str, str], ...]
-    sections: tuple[Section, ...]
-    origin: Origin
+    strip: tuple[tuple[str, str], ...] = ()
+    sections: tuple[Section, ...] = ()
+    origin: Origin = Origin()
     lead: str | None = None
     caveats: tuple[Said, ...] = ()
     missing: tuple[Said, ...] = ()

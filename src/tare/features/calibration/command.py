@@ -168,7 +168,7 @@ def compare(
 
 
 @app.command()
-def forget(json: options.Json = None) -> None:
+def forget(json: options.Json = None) -> Report:
     """Remove the stored calibrations of this machine.
 
     Those of this user; `sudo tare` has its own. Folders with results stay.
@@ -177,7 +177,8 @@ def forget(json: options.Json = None) -> None:
     """
     from tare.features.calibration import forget_command
 
-    forget_command.forget(json)
+    console.check_writable(json)
+    return forget_command.forget()
 
 
 @app.command()

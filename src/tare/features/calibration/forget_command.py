@@ -1,4 +1,4 @@
-"""``tare calibrate forget``: remove what this machine remembers of its calibrations."""
+"""``tare calibrate forget``: remove this machine's stored calibrations."""
 
 from __future__ import annotations
 
@@ -6,51 +6,47 @@ import os
 
 import msgspec
 
-from tare.cli import console
 from tare.experiment.sweep import cache
 from tare.host import state
-from tare.render.words import sentence
-from tare.results.message import Message, message
+from tare.results.message import message
+from tare.results.report import Entry, Report
 
 
-def forget(json: str | None) -> None:
-    """Remove it, and say what was removed.
+def forget() -> Report:
+    """Remove them, and report what was removed.
 
     Raises
     ------
     StoreError
-        If it cannot be removed.
+        If the file of calibrations cannot be removed.
     """
-    console.check_writable(json)
     path, removed = cache.forget()
-    if json is not None:
-        console.write_json(
-            {
-                "version": 1,
-                "file": None if path is None else str(path),
-                "removed": msgspec.to_builtins(removed),
-            },
-            json,
+    said = [
+        message(
+            "calibration of {date} by {workload} on {platform}: {verdict}",
+            date=one.measured[:16].replace("T", " "),
+            workload=one.workload,
+            platform=one.platform,
+            verdict=one.verdict,
         )
-        if json == "-":
-            return
-    for one in removed:
-        _say(
-            message(
-                "removed the calibration of {date} by {workload} on {platform}: {verdict}",
-                date=one.measured[:16].replace("T", " "),
-                workload=one.workload,
-                platform=one.platform,
-                verdict=one.verdict,
-            )
-        )
-    if path is None:
-        _say(message("no calibration of this machine is stored"))
-    else:
-        _say(message("removed {file}", file=str(path)))
-    if os.geteuid() != 0 and state.ROOT.exists():
-        _say(message("calibrations that root stored remain: sudo tare calibrate forget"))
-
-
-def _say(said: Message) -> None:
-    console.out.print(sentence(said), soft_wrap=True)
+        for one in removed
+    ]
+    said.append(
+        message("nothing: no calibration of this machine is stored")
+        if path is None
+        else message("{file}", file=str(path))
+    )
+    is_root_left = os.geteuid() != 0 and state.ROOT.exists()
+    return Report(
+        command="calibrate forget",
+        name="calibrate forget",
+        question=message("Which calibrations does this machine have?"),
+        figures={
+            "file": None if path is None else str(path),
+            "removed": msgspec.to_builtins(removed),
+        },
+        entries=tuple(Entry("" if i else "Removed", one) for i, one in enumerate(said)),
+        next=(message("sudo tare calibrate forget   (calibrations that root stored remain)"),)
+        if is_root_left
+        else (),
+    )

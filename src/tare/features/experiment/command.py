@@ -15,7 +15,7 @@ from tare.cli.commands import Commands
 from tare.cli.delivery import reporting
 from tare.errors import IncompleteError, StoreError, TrialError, UsageError
 from tare.results.message import Message, message
-from tare.results.report import Report
+from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def new(
         typer.Option(metavar="NAME", help="Of an application: tare describe applications."),
     ] = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Write an experiment file to start from.
 
     tare experiment new mine.toml --application mpi-prime
@@ -72,10 +72,14 @@ def new(
         raise StoreError(
             f"cannot write {file}: {error.strerror}", "tare experiment new /another/place.toml"
         ) from error
-    if json is not None:
-        console.write_json({"version": 1, "written": [str(file)]}, json)
-    if json != "-":
-        console.out.print(f"Wrote {file}. Next: tare experiment plan {file}")
+    return Report(
+        command="experiment new",
+        name="experiment new",
+        question=message("Which file was written?"),
+        figures={"written": [str(file)]},
+        entries=(Entry("Wrote", message("{file}", file=str(file))),),
+        next=(message("tare experiment plan {file}", file=str(file)),),
+    )
 
 
 @app.command()
@@ -89,7 +93,7 @@ def plan(
         ),
     ] = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Show the cells and how long their trials take.
 
     Estimated from a trial or two of some of them, or from those in DIR.
@@ -99,14 +103,14 @@ def plan(
     from tare.cli.command_line import folder_in_memory
     from tare.cli.progress import Bar
     from tare.experiment import pipeline
-    from tare.features.experiment.plan_screen import announcement, show_plan
+    from tare.features.experiment import plan_report
     from tare.render.words import sentences
 
     prepared = pipeline.prepare(file, skip_missing=skip_missing)
     forecast = None if out is None else pipeline.remaining(prepared, out)
     goes_on = forecast is not None
     if forecast is None:
-        for line in sentences(announcement(prepared.experiment, prepared.cells)):
+        for line in sentences(plan_report.announcement(prepared.experiment, prepared.cells)):
             console.err.print(line)
         with folder_in_memory() as folder, Bar(file=file) as bar:
             forecast = pipeline.forecast(prepared, folder, bar)
@@ -114,9 +118,7 @@ def plan(
     words += ["--skip-missing"] * skip_missing
     words += [] if out is None else ["--out", str(out)]
     again = shlex.join([*words, *["--resume"] * goes_on])
-    show_plan(prepared, forecast, json, again)
-    if json != "-":
-        console.out.print(f"Next: {again}", soft_wrap=True)
+    return plan_report.make(prepared, forecast, again)
 
 
 @app.command()

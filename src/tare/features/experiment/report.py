@@ -8,12 +8,12 @@ import resource
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tare.cli import console, options
-from tare.cli.delivery import deliver
+from tare.cli.delivery import deliver_saved
 from tare.errors import InputError, StoreError
 
 if TYPE_CHECKING:
@@ -53,22 +53,10 @@ def report(
         raise InputError(
             f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
         )
-    written: list[Path] = []
+    given: dict[str, Any] = {"report": report, "junit": junit, "markdown": markdown}
     if charts is not None:
-        written = _drawn(lambda: files.write_charts(saved, charts, out or Path("charts")), file)
-    elif report is not None:
-        written = _drawn(lambda: files.write(saved, report), file)
-    deliver(saved, {"junit": junit, "markdown": markdown})
-    if markdown == "-":
-        return
-    if saved.error is not None:
-        console.out.print(f"Error: {saved.error.message}", soft_wrap=True)
-    for path in written:
-        console.out.print(f"Report: {path}", soft_wrap=True)
-    strip = " · ".join(f"{name} {value}" for name, value in saved.strip)
-    console.out.print(strip, style="dim", soft_wrap=True)
-    if not written:
-        console.out.print(f"Next: tare report {file} --report report.html", soft_wrap=True)
+        given |= {"charts": charts, "out": out or Path("charts")}
+    deliver_saved(saved, file, given, lambda write: _drawn(write, file))
 
 
 def _loaded(file: Path) -> Report:

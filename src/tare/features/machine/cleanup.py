@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from tare.cli import console, options
+from tare.cli import options
+from tare.results.message import message
+from tare.results.report import Entry, Report
 
 
 def cleanup(
@@ -16,7 +18,7 @@ def cleanup(
         bool, typer.Option("--all", help="Also remove leftovers without a session record.")
     ] = False,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """Remove what killed sessions left behind, and restore settings.
 
     That is containers, control groups, files, processes, and what doctor --fix held. Sessions that
@@ -27,13 +29,18 @@ def cleanup(
     from tare.experiment import remnants
 
     removed = remnants.cleanup(all=all)
-    if json is not None:
-        console.write_json({"version": 1, "removed": removed}, json)
-        if json == "-":
-            return
-    for what in removed:
-        console.out.print(f"Removed {what}")
-    if not removed:
-        console.out.print("Nothing was left behind.")
-        if os.geteuid() != 0 and Path("/run/tare").exists():
-            console.out.print("What sudo tare left is not looked for: sudo tare cleanup")
+    is_seen = bool(removed) or os.geteuid() == 0 or not Path("/run/tare").exists()
+    return Report(
+        command="cleanup",
+        name="cleanup",
+        question=message("What did killed sessions leave?"),
+        figures={"removed": removed},
+        entries=tuple(
+            Entry("" if i else "Removed", message("{leftover}", leftover=one))
+            for i, one in enumerate(removed)
+        )
+        or (Entry("Removed", message("nothing: no session left anything behind")),),
+        next=()
+        if is_seen
+        else (message("sudo tare cleanup   (leftovers of root were not searched)"),),
+    )

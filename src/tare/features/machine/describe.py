@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Annotated, Any
 
@@ -13,7 +14,9 @@ from tare.cli import console, options
 from tare.errors import ExperimentError
 from tare.registry import Availability
 from tare.render.words import text
+from tare.results.finding import Column, Table
 from tare.results.message import message
+from tare.results.report import Entry, Report
 from tare.units import quantity
 
 #: Kinds that ``tare describe`` lists; the agent itself lists kernels, metrics and probes.
@@ -34,10 +37,17 @@ KINDS = (
 AT_ONCE = 2
 #: Example command, which every Linux system has.
 COMMAND = "/bin/true"
-#: Columns of the tables; ``--json`` has more.
-PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name", "title"]
-APPLICATION = ["name", "question", "parameters", "needs", "image"]
-PARAMETER = ["parameter", "default", "meaning"]
+#: Titles of columns by their key; ``--json`` has more.
+UNIT = {"name": "name", "title": "title"}
+COLUMNS = {
+    "platforms": {"name": "name", "works": "works", "why": "why"},
+    "metrics": {"name": "name", "meaning": "meaning"},
+    "applications": {
+        "name": "name", "question": "question", "parameters": "parameters", "needs": "needs",
+        "image": "image",
+    },
+}  # fmt: skip
+PARAMETER = {"name": "parameter", "default": "default", "meaning": "meaning"}
 
 
 def describe(
@@ -53,7 +63,7 @@ def describe(
         ),
     ] = None,
     json: options.Json = None,
-) -> None:
+) -> Report:
     """List platforms, kernels, probes, findings and other units.
 
     tare describe platforms --json -
@@ -72,28 +82,40 @@ def describe(
             f"only platforms and applications are named one by one ({' '.join(names)})",
             f"tare describe platforms {' '.join(names)}",
         )
-    told = {name: _units(name, names) for name in ([kind] if kind else KINDS)}
-    if json is not None:
-        console.write_json({"version": 1, **told}, json)
-        if json == "-":
-            return
-    for name, units in told.items():
-        console.out.print(name, style="italic")
-        columns = {
-            "platforms": PLATFORM, "metrics": METRIC, "applications": APPLICATION,
-        }.get(name, UNIT)  # fmt: skip
-        rows = [[_cell(unit, column) for column in columns] for unit in units]
-        console.table([columns, *rows], left=len(columns))
-        if name == "applications" and names:
-            for unit in units:
-                _show_parameters(unit)
+    units = {name: _units(name, names) for name in ([kind] if kind else KINDS)}
+    tables = [_table(name, COLUMNS.get(name, UNIT), rows) for name, rows in units.items()]
+    if kind == "applications" and names:
+        tables += [
+            _table(f"{one['name']} --set", PARAMETER, one["parameters"])
+            for one in units[kind]
+            if one["parameters"]
+        ]
+    return Report(
+        command="describe",
+        name="describe",
+        question=message("Which units are there?"),
+        figures=units,
+        entries=(
+            Entry(
+                "Listed",
+                message(
+                    "{n | counted('unit')}; --json has more of each",
+                    n=sum(map(len, units.values())),
+                ),
+            ),
+        ),
+        further=tuple(tables),
+    )
 
 
-def _show_parameters(application: dict[str, Any]) -> None:
-    rows = [(one["name"], str(one["default"]), one["meaning"]) for one in application["parameters"]]
-    if rows:
-        console.out.print(f"{application['name']} --set", style="italic")
-        console.table([PARAMETER, *rows], left=len(PARAMETER))
+def _table(title: str, columns: Mapping[str, str], units: Sequence[Mapping[str, Any]]) -> Table:
+    """Return units as rows; ``columns`` are titles by key."""
+    return Table(
+        title=message("{title}", title=title),
+        id="units",
+        columns=tuple(Column(key=key, title=title) for key, title in columns.items()),
+        rows=tuple({key: _cell(unit, key) for key in columns} for unit in units),
+    )
 
 
 def _units(kind: str, names: list[str] | None) -> list[dict[str, Any]]:
@@ -201,7 +223,7 @@ def _row(description: registry.Description) -> dict[str, Any]:
     }
 
 
-def _cell(unit: dict[str, Any], column: str) -> str:
+def _cell(unit: Mapping[str, Any], column: str) -> str:
     value = unit.get(column)
     if isinstance(value, list):
         value = " ".join(one["name"] if isinstance(one, dict) else one for one in value)

@@ -9,8 +9,10 @@ from typing import Annotated
 
 import typer
 
-from tare.cli import console, options
+from tare.cli import options
 from tare.errors import UsageError
+from tare.results.message import message
+from tare.results.report import Entry, Report
 
 
 def serve(
@@ -40,7 +42,7 @@ def serve(
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Append the log, also to standard error.")
     ] = None,
-) -> None:
+) -> Report:
     """Serve network measurements to clients with the key.
 
     Make a key with --new-key FILE, copy the file to the other machine, start the server and type
@@ -59,9 +61,15 @@ def serve(
                 "--new-key makes a key and ends", f"tare net serve --new-key {new_key}"
             )
         peering.make_key(new_key)
-        console.out.print(f"Made {new_key}. Copy it to the other machine, then here:")
-        console.out.print(f"    tare net serve --bind ADDRESS --key {new_key}", highlight=False)
-        return
+        return Report(
+            command="net serve",
+            name="net serve",
+            question=message("Which key was made?"),
+            entries=(
+                Entry("Made", message("{file}: copy it to the other machine", file=str(new_key))),
+            ),
+            next=(message("tare net serve --bind ADDRESS --key {file}", file=str(new_key)),),
+        )
     if bind is None or key is None:
         missing = (
             "--bind is missing: the address to listen on"
@@ -77,7 +85,7 @@ def serve(
     if log is not None:
         bounds += ["--log", str(log)]
     # Nothing of the front is needed any more, signals included.
-    os.execv(binary, [binary, "peer", "--bind", where, "--key-file", str(key), *bounds])
+    return os.execv(binary, [binary, "peer", "--bind", where, "--key-file", str(key), *bounds])
 
 
 def _bounds(

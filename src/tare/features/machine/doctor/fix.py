@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from tare.cli import console
+from tare.cli.delivery import deliver
 from tare.errors import ExperimentError, PlatformError
 from tare.host.settings import Held, units
 from tare.host.settings import hold as held_settings
 from tare.host.settings.isolation import inside
 from tare.host.settings.setting import NeedsRootError
-from tare.render.words import sentence, text
+from tare.render.words import sentence
 from tare.results.message import Duration, message
+from tare.results.report import Entry, Report
 
 #: Seconds after which settings are restored where neither a command nor a time is given; a
 #: forgotten setting must not last until the next day.
@@ -34,12 +34,14 @@ END_S = 5.0
 def hold(
     asked: str, command: list[str], *, duration: str | None, as_root: bool, json: str | None
 ) -> int:
-    """Hold what was asked for, tell it, and return the exit code of the command, if there is one.
+    """Hold settings, report them on standard error, and return the command's exit code, or 0.
+
+    Standard output is the command's own.
 
     Raises
     ------
     TareError
-        If a setting that was named cannot be had; of ``all`` what cannot be is told and left out.
+        If a setting that was named cannot be changed; of ``all`` such settings are left out.
     """
     from tare.cli import quantities
 
@@ -54,16 +56,19 @@ def hold(
             first = held.left_out[0]
             kind = NeedsRootError if first.needs_root else PlatformError
             raise kind(first.why, first.hint)
-        _tell(held, json)
         if command:
+            deliver(_report(held, None), {"json": json}, to=console.err)
             with inside(held.name):
                 process = _start(command, as_root=as_root)
             return _wait(process)
-        if not held.changes:
-            return 0
-        _stay(limit_s)
-    if json != "-":
-        console.out.print(sentence(message("put back to what it was")))
+        lasts_s = limit_s if held.changes else None
+        # Ctrl-C is one of the ways to end the lease.
+        with contextlib.suppress(KeyboardInterrupt):
+            deliver(_report(held, lasts_s), {"json": json}, to=console.err)
+            if lasts_s is None:
+                return 0
+            time.sleep(lasts_s)
+    console.err.print(sentence(message("put back to what it was")))
     return 0
 
 
@@ -117,42 +122,42 @@ def _unknown(name: str, asked: str, known: list[str]) -> ExperimentError:
     )
 
 
-def _tell(held: Held, json: str | None) -> None:
-    if json is not None:
-        console.write_json({"version": 1, **msgspec.to_builtins(held)}, json)
-        if json == "-":
-            return
-    for change in held.changes:
-        holding = message(
-            "Holding {setting}: {% if was == now %}{now or 'unknown'} as it was{% else %}"
-            "{was or 'unknown'} → {now or 'unknown'}{% endif %}",
-            setting=change.setting,
-            was=change.was,
-            now=change.now,
+def _report(held: Held, lasts_s: float | None) -> Report:
+    """Return what is held and what is not; ``lasts_s``: for how long at most, without a command."""
+    entries = [
+        Entry(
+            "" if i else "Held",
+            message(
+                "{setting}: {% if was == now %}{now or 'unknown'} as it was{% else %}"
+                "{was or 'unknown'} → {now or 'unknown'}{% endif %}",
+                setting=change.setting,
+                was=change.was,
+                now=change.now,
+            ),
         )
-        console.err.print(text(holding))
+        for i, change in enumerate(held.changes)
+    ] or [Entry("Held", message("nothing: every setting is as it should be"))]
     for left in held.left_out:
-        console.err.print(
-            text(message("Left out {setting}: {why}", setting=left.setting, why=left.why))
+        entries.append(
+            Entry("Left out", message("{setting}: {why}", setting=left.setting, why=left.why))
         )
         if left.hint:
-            console.err.print(f"  try: {left.hint}")
-    if not held.changes:
-        console.err.print(sentence(message("nothing is to be changed")))
-
-
-def _stay(limit_s: float) -> None:
-    try:
-        held = message(
-            "Held for {limit} (--duration), or until Ctrl-C or `kill {pid}`; then everything "
-            "is put back. After `kill -9`: tare cleanup",
-            limit=Duration(limit_s),
+            entries.append(Entry("", message("try: {hint}", hint=left.hint)))
+    if lasts_s is not None:
+        ends = message(
+            "{limit} (--duration), or until Ctrl-C or `kill {pid}`; then everything is put back. "
+            "After `kill -9`: tare cleanup",
+            limit=Duration(lasts_s),
             pid=str(os.getpid()),
         )
-        console.err.print(text(held))
-        time.sleep(limit_s)
-    except KeyboardInterrupt:
-        return  # that is how it was to end
+        entries.append(Entry("Held for", ends))
+    return Report(
+        command="doctor",
+        name="doctor --fix",
+        question=message("Which settings are held?"),
+        figures={"session": held.name, "changes": held.changes, "left_out": held.left_out},
+        entries=tuple(entries),
+    )
 
 
 def _start(command: list[str], *, as_root: bool) -> subprocess.Popen[bytes]:

@@ -8,14 +8,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import tare
 from tare.features.machine.doctor.checks import units
 from tare.features.machine.doctor.examination import Examination
 from tare.host.check import Diagnosis, Purpose, Verdict
 from tare.host.settings import restore
 from tare.render.vocabulary import CHECKS
 from tare.results.message import Atom, Message, message
-from tare.results.report import Emphasis, Entry, Origin, Report
+from tare.results.report import Emphasis, Entry, Report
 
 _REPORT_CHECK = "{titles | join(', ')}{% if value %}: {value}{% endif %}"
 _PURPOSE_TEXTS = {
@@ -68,9 +67,6 @@ def make(found: Examination, wanted: Sequence[Purpose], *, every: bool) -> Repor
             *_checks(found, wanted, every=every),
         ),
         next=() if every else (message("tare doctor --all   (values and reasons of all checks)"),),
-        strip=(),
-        sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,)),
     )
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-import tare
 from tare.cli.delivery import reporting
 from tare.errors import ExperimentError
 from tare.experiment.catalogue import catalogue
@@ -23,7 +22,7 @@ from tare.features.machine.fingerprint.weights import Weights
 from tare.render.vocabulary import RATES, TIMES, VALUES
 from tare.results.finding import Table
 from tare.results.message import Amount, Message, message
-from tare.results.report import Entry, Origin, Report
+from tare.results.report import Entry, Report
 from tare.units import change_interval, chosen, duration
 
 _DIFF_TEXTS = {
@@ -81,10 +80,7 @@ def diff(before: Path, after: Path) -> Report:
             for entry in _entries("" if single else _label(name), one)
         ),
         next=(settle,) if any(_shown(one) and not one.changed for one in compared) else (),
-        strip=(),
         further=tuple(tables),
-        sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,)),
     )
     if not compared:
         # That nothing changed would be more than is known.

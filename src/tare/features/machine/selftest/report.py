@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 
-import tare
 from tare.agent import client
 from tare.experiment import machine_facts
 from tare.features.machine.selftest import phrases
@@ -67,10 +66,8 @@ def make(found: Accuracy | FalseAlarms, seed: int) -> Report:
         question=message("Does tare measure correctly here?"),
         entries=entries,
         next=(next_,),
-        strip=(),
         further=(_table(accuracy),) if accuracy is not None and accuracy.lines else (),
-        sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,), seed=seed),
+        origin=Origin(seed=seed),
     )
 
 

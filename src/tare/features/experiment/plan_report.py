@@ -1,12 +1,10 @@
-"""How ``tare experiment plan`` shows a plan."""
+"""Makes the report of ``tare experiment plan``: the cells, and how long their trials take."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tare import units
-from tare.cli import console
 from tare.experiment import pilot
 from tare.experiment.pilot import Forecast
 from tare.experiment.pipeline import Prepared
@@ -15,9 +13,9 @@ from tare.experiment.specification import Cell, Experiment
 from tare.networks import replay
 from tare.networks.shaping import messages, specification
 from tare.networks.shaping.specification import Bucket, Shaping
-from tare.render import words
-from tare.render.words import paragraph, text
+from tare.results.finding import Column, Table
 from tare.results.message import Chosen, Duration, Message, message
+from tare.results.report import Report
 from tare.statistics.platform_size import FEWEST_SIZES
 
 _NETWORK_BUDGET_TEXTS = {
@@ -25,27 +23,25 @@ _NETWORK_BUDGET_TEXTS = {
     "carry": "each trial starts with what the last one at its level left of the budget",
 }
 
-#: Rows shown; ``--json`` has all.
-ROWS = 12
 #: Levels that a sentence names.
 MOST_LEVELS = 4
 #: Cells whose trials take as long, within this ratio, have no column for it.
 ALIKE = 1.2
 
 
-def show_plan(prepared: Prepared, forecast: Forecast, json: str | None, measure: str) -> None:
-    """Print cells, trials and the time that they take; write them as JSON where asked.
+def make(prepared: Prepared, forecast: Forecast, measure: str) -> Report:
+    """Make the report of a plan: its cells, and the time that their trials take.
 
-    ``measure`` is the command that measures what is not known.
+    ``measure`` is the command that measures them.
     """
     experiment, cells = prepared.experiment, prepared.cells
     stopping = experiment.stopping
-    if json is not None:
-        data = {
-            "version": 2,
-            "name": experiment.name,
-            "question": experiment.question,
-            "cells": [cell.levels() for cell in cells],
+    has_network = experiment.networked and not experiment.network_of_services
+    return Report(
+        command="experiment plan",
+        name=experiment.name,
+        question=experiment.question,
+        figures={
             "trials_per_cell": stopping.trials,
             "budget_s": stopping.budget_s,
             "forecast": {
@@ -63,41 +59,42 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None, measure:
             },
             **({"network": network_json(experiment)} if experiment.networked else {}),
             "left_out": [note.detail for note in prepared.notes if note.detail],
-            "notes": [note.message for note in prepared.notes],
-        }
-        console.write_json(data, json)
-        if json == "-":
-            return
-    console.out.print(experiment.question, style="bold")
-    for line in words.sentences(answers(experiment, forecast)):
-        console.out.print(line, soft_wrap=True)
-    if forecast.unknown:
-        levels = [f"{f} {x}" for f, some in forecast.unknown.items() for x in some]
-        some = levels[:MOST_LEVELS]
-        more = len(levels) - len(some)
-        told = message(
+        },
+        answers=tuple(answers(experiment, forecast)),
+        cells=_cells([cell.levels() for cell in cells], forecast),
+        further=(_network(experiment),) if has_network else (),
+        failed=tuple(
+            message(
+                "failed: {cells | listing}: {reason}", cells=failure.cells, reason=failure.reason
+            )
+            for failure in forecast.failures
+        ),
+        notes=(
+            *_unknown(forecast, measure),
+            *shared_cpus(experiment, cells, prepared.machine),
+            *sizes_for_overheads(experiment, cells, prepared.machine),
+            *(message("{note}", note=note.message) for note in prepared.notes),
+        ),
+        next=(message("{command}", command=measure),),
+    )
+
+
+def _unknown(forecast: Forecast, measure: str) -> list[Message]:
+    """Name the levels of which no trial was executed, and say how to measure them."""
+    levels = [f"{f} {x}" for f, some in forecast.unknown.items() for x in some]
+    if not levels:
+        return []
+    return [
+        message(
             "not known is how long a trial takes with {levels | join(', ')}{% if more %} and "
             "{more | counted('more level')}{% endif %}, of which none was executed: the "
             "others' mean stands for it. To measure a first block: {command} (then Ctrl-C, "
             "and plan with the same --out)",
-            levels=some,
-            more=more,
+            levels=levels[:MOST_LEVELS],
+            more=len(levels[MOST_LEVELS:]),
             command=measure,
         )
-        console.out.print(words.sentence(told), soft_wrap=True)
-    for failure in forecast.failures:
-        told = message(
-            "failed: {cells | listing}: {reason}", cells=failure.cells, reason=failure.reason
-        )
-        console.out.print(words.sentence(told), soft_wrap=True)
-    for note in prepared.notes:
-        console.out.print(f"Note: {note.message}", soft_wrap=True)
-    sizes = sizes_for_overheads(experiment, cells, prepared.machine)
-    for line in words.sentences((*shared_cpus(experiment, cells, prepared.machine), *sizes)):
-        console.out.print(line, soft_wrap=True)
-    _show_cells([cell.levels() for cell in cells], forecast)
-    if experiment.networked and not experiment.network_of_services:
-        show_network(experiment)
+    ]
 
 
 def announcement(experiment: Experiment, cells: Sequence[Cell]) -> list[Message]:
@@ -207,24 +204,17 @@ def sizes_for_overheads(
     ]
 
 
-def _show_cells(levels: Sequence[Mapping[str, str]], forecast: Forecast) -> None:
-    varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
-    rows = [[row.get(factor, "") for factor in varied] for row in levels[:ROWS]]
-    heads = list(varied)
+def _cells(cells: Sequence[Mapping[str, str]], forecast: Forecast) -> Table:
+    """Return the cells by the factors that vary, with the time of a trial where it does."""
+    varied = [f for f in cells[0] if len({str(cell.get(f)) for cell in cells}) > 1] or ["workload"]
+    columns = [Column(key=factor, title=factor) for factor in varied]
     if _differ(forecast):
-        heads.append(words.text(message("one trial")))
-        for row, of, trial_s in zip(rows, levels, forecast.trials_s, strict=False):
-            is_known = all(of.get(f) not in some for f, some in forecast.unknown.items())
-            row.append(f"≈ {units.duration(trial_s)}" if is_known else "unknown")
-    console.table([heads, *rows], left=len(varied))
-    if len(levels) > ROWS:
-        console.out.print(
-            words.text(
-                message(
-                    "… and {n | counted('more cell')} (--json - lists all)", n=len(levels) - ROWS
-                )
-            )
-        )
+        columns.append(Column(key="trial_s", title="one trial ≈", unit="s"))
+    rows: list[dict[str, Any]] = [dict(cell) for cell in cells]
+    for row, trial_s in zip(rows, forecast.trials_s, strict=False):
+        if all(row.get(f) not in some for f, some in forecast.unknown.items()):
+            row["trial_s"] = trial_s
+    return Table(title=message("Cells"), columns=tuple(columns), rows=tuple(rows))
 
 
 def _differ(forecast: Forecast) -> bool:
@@ -368,26 +358,29 @@ def network_json(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def show_network(experiment: Experiment) -> None:
-    """Print the network, how each level shapes it, and the longest idle period."""
+def _network(experiment: Experiment) -> Table:
+    """Return how each level shapes the network, and its longest idle period."""
     network = experiment.network
-    said = (
-        message(
-            "network: {hosts | counted('host')}{% if servers %}, "
-            "{servers | counted('server')} on each but the first{% endif %}",
-            hosts=network.hosts,
-            servers=len(network.serve) or None,
-        ),
-        message(_NETWORK_BUDGET_TEXTS[network.budget]),
+    title = message(
+        "Network: {hosts | counted('host')}{% if servers %}, {servers | counted('server')} on "
+        "each but the first{% endif %}; {budget}",
+        hosts=network.hosts,
+        servers=len(network.serve) or None,
+        budget=message(_NETWORK_BUDGET_TEXTS[network.budget]),
     )
-    console.out.print(paragraph(said), soft_wrap=True)
-    rests = network.rest != "none"
-    rows = [("level", *(["longest idle period"] if rests else []), "shaping of every host")]
-    for level, shaping in _shapings(experiment).items():
-        rest_s = longest_rest_s(experiment, shaping)
-        told = console.seconds(rest_s) if rest_s else "none"
-        rows.append((level, *([told] if rests else []), text(messages.describe(shaping))))
-    console.table(rows)
+    columns = [Column(key="level", title="level")]
+    if network.rest != "none":
+        columns.append(Column(key="rest_s", title="longest idle period", unit="s"))
+    columns.append(Column(key="shaping", title="shaping of every host"))
+    rows = [
+        {
+            "level": level,
+            "rest_s": longest_rest_s(experiment, shaping) or None,
+            "shaping": messages.describe(shaping),
+        }
+        for level, shaping in _shapings(experiment).items()
+    ]
+    return Table(title=title, columns=tuple(columns), rows=tuple(rows))
 
 
 def longest_rest_s(experiment: Experiment, shaping: Shaping) -> float:
