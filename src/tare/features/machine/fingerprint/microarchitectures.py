@@ -18,6 +18,9 @@ Cycles are those of the core's clock. What a source does not tell is None.
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import msgspec
 
 
@@ -61,116 +64,64 @@ class Microarchitecture(msgspec.Struct, frozen=True, kw_only=True):
     server: Memory | None = None
 
 
-def _memory(kind: str, megahertz: float, channels: int, latency_ns: float) -> Memory:
-    return Memory(kind=kind, transfers_hz=megahertz * 1e6, channels=channels, latency_ns=latency_ns)
+#: A row for each core, with a blank in a name written as "_": fields of `Microarchitecture`, a
+#: third cache of its own clock in ns, ``link`` in GB/s, and memory as generation of DDR, millions of
+#: transfers a second, channels and latency in ns.
+_ROWS = """
+core            issue tlb1 tlb2 l1 l2 l3   mispredict rdtsc misses link desktop     server
+Nehalem         4     64   512  4  10 38   17         24    10     -    3-1066×3@65 3-1333×3@65
+Westmere        4     64   512  4  10 42   17         24    10     -    3-1066×3@67 3-1333×3@70
+Sandy_Bridge    4     64   512  4  12 28   15         28    10     -    3-1333×2@60 3-1600×4@75
+Ivy_Bridge      4     64   512  4  12 30   14         27    10     -    3-1600×2@62 3-1866×4@75
+Haswell         4     64   1024 4  12 36   16         24    10     -    3-1600×2@66 4-2133×4@85
+Broadwell       4     64   1536 4  12 38   16         24    10     -    3-1866×2@66 4-2400×4@85
+Skylake         4     64   1536 4  12 42   16         25    12     -    4-2400×2@62 4-2666×2@65
+Skylake-SP      4     64   1536 4  14 68   16         25    12     -    -           4-2666×6@90
+Ice_Lake        5     64   2048 5  13 42   17         24    12     -    4-3200×2@80 -
+Ice_Lake-SP     5     64   2048 5  14 70   17         24    12     -    -           4-3200×8@90
+Tiger_Lake      5     64   2048 5  14 45   17         24    12     -    4-3200×2@80 -
+Alder_Lake      6     96   2048 5  15 67   17         24    16     -    5-4800×2@90 -
+Raptor_Lake     6     96   2048 5  16 70   17         24    16     -    5-5600×2@85 -
+Sapphire_Rapids 6     96   2048 5  16 33ns 17         24    16     -    -           5-4800×8@110
+Emerald_Rapids  6     96   2048 5  16 33ns 17         24    16     -    -           5-5600×8@110
+Granite_Rapids  6     96   2048 5  16 -    17         -     16     -    -           5-6400×12@120
+Zen             6     64   1536 4  17 40   16         36    22     42.6 4-2666×2@85 4-2666×8@95
+Zen+            6     64   1536 4  12 38   16         36    22     46.9 4-2933×2@75 -
+Zen_2           6     64   2048 4  12 39   16         36    22     51.2 4-3200×2@75 4-3200×8@105
+Zen_3           6     64   2048 4  12 46   13         36    24     51.2 4-3200×2@72 4-3200×8@105
+Zen_4           6     72   3072 4  14 50   13         36    24     64   5-5200×2@75 5-4800×12@115
+Zen_5           8     96   4096 4  14 47   15         36    -      64   5-5600×2@77 5-6000×12@115
+Neoverse_N1     4     48   1280 4  11 -    11         -     -      -    -           4-3200×8@95
+Neoverse_V1     8     40   2048 4  13 -    11         -     -      -    -           5-4800×8@115
+Neoverse_N2     5     44   1280 4  13 -    10         -     -      -    -           -
+Neoverse_V2     8     48   2048 4  13 -    10         -     -      -    -           5-5600×12@115
+"""
+_MEMORY = re.compile(r"(.+)-(.+)×(.+)@(.+)")
 
 
-_M = Microarchitecture
+def _memory(written: str) -> dict[str, str | float] | None:
+    if (found := _MEMORY.fullmatch(written)) is None:
+        return None
+    ddr, megahertz, channels, latency_ns = found.groups()
+    return {
+        "kind": f"DDR{ddr}", "transfers_hz": float(megahertz) * 1e6, "channels": channels,
+        "latency_ns": latency_ns,
+    }  # fmt: skip
 
+
+def _microarchitecture(cells: dict[str, str]) -> Microarchitecture:
+    fields: dict[str, Any] = {name: cell for name, cell in cells.items() if cell != "-"}
+    fields["tlb"] = (fields["tlb1"], fields["tlb2"])
+    if fields.get("l3", "").endswith("ns"):
+        fields["l3_ns"] = fields.pop("l3").removesuffix("ns")
+    if "link" in fields:
+        fields["link"] = float(fields["link"]) * 1e9
+    fields |= {name: _memory(cells[name]) for name in ("desktop", "server")}
+    return msgspec.convert(fields, Microarchitecture, strict=False)
+
+
+_HEADS, *_CORES = (row.split() for row in _ROWS.strip().splitlines())
 TABLE: dict[str, Microarchitecture] = {
-    "Nehalem": _M(
-        issue=4, tlb=(64, 512), l1=4, l2=10, l3=38, mispredict=17, rdtsc=24, misses=10,
-        desktop=_memory("DDR3", 1066, 3, 65), server=_memory("DDR3", 1333, 3, 65),
-    ),
-    "Westmere": _M(
-        issue=4, tlb=(64, 512), l1=4, l2=10, l3=42, mispredict=17, rdtsc=24, misses=10,
-        desktop=_memory("DDR3", 1066, 3, 67), server=_memory("DDR3", 1333, 3, 70),
-    ),
-    "Sandy Bridge": _M(
-        issue=4, tlb=(64, 512), l1=4, l2=12, l3=28, mispredict=15, rdtsc=28, misses=10,
-        desktop=_memory("DDR3", 1333, 2, 60), server=_memory("DDR3", 1600, 4, 75),
-    ),
-    "Ivy Bridge": _M(
-        issue=4, tlb=(64, 512), l1=4, l2=12, l3=30, mispredict=14, rdtsc=27, misses=10,
-        desktop=_memory("DDR3", 1600, 2, 62), server=_memory("DDR3", 1866, 4, 75),
-    ),
-    "Haswell": _M(
-        issue=4, tlb=(64, 1024), l1=4, l2=12, l3=36, mispredict=16, rdtsc=24, misses=10,
-        desktop=_memory("DDR3", 1600, 2, 66), server=_memory("DDR4", 2133, 4, 85),
-    ),
-    "Broadwell": _M(
-        issue=4, tlb=(64, 1536), l1=4, l2=12, l3=38, mispredict=16, rdtsc=24, misses=10,
-        desktop=_memory("DDR3", 1866, 2, 66), server=_memory("DDR4", 2400, 4, 85),
-    ),
-    "Skylake": _M(
-        issue=4, tlb=(64, 1536), l1=4, l2=12, l3=42, mispredict=16, rdtsc=25, misses=12,
-        desktop=_memory("DDR4", 2400, 2, 62), server=_memory("DDR4", 2666, 2, 65),
-    ),
-    "Skylake-SP": _M(
-        issue=4, tlb=(64, 1536), l1=4, l2=14, l3=68, mispredict=16, rdtsc=25, misses=12,
-        server=_memory("DDR4", 2666, 6, 90),
-    ),
-    "Ice Lake": _M(
-        issue=5, tlb=(64, 2048), l1=5, l2=13, l3=42, mispredict=17, rdtsc=24, misses=12,
-        desktop=_memory("DDR4", 3200, 2, 80),
-    ),
-    "Ice Lake-SP": _M(
-        issue=5, tlb=(64, 2048), l1=5, l2=14, l3=70, mispredict=17, rdtsc=24, misses=12,
-        server=_memory("DDR4", 3200, 8, 90),
-    ),
-    "Tiger Lake": _M(
-        issue=5, tlb=(64, 2048), l1=5, l2=14, l3=45, mispredict=17, rdtsc=24, misses=12,
-        desktop=_memory("DDR4", 3200, 2, 80),
-    ),
-    "Alder Lake": _M(
-        issue=6, tlb=(96, 2048), l1=5, l2=15, l3=67, mispredict=17, rdtsc=24, misses=16,
-        desktop=_memory("DDR5", 4800, 2, 90),
-    ),
-    "Raptor Lake": _M(
-        issue=6, tlb=(96, 2048), l1=5, l2=16, l3=70, mispredict=17, rdtsc=24, misses=16,
-        desktop=_memory("DDR5", 5600, 2, 85),
-    ),
-    "Sapphire Rapids": _M(
-        issue=6, tlb=(96, 2048), l1=5, l2=16, l3_ns=33, mispredict=17, rdtsc=24, misses=16,
-        server=_memory("DDR5", 4800, 8, 110),
-    ),
-    "Emerald Rapids": _M(
-        issue=6, tlb=(96, 2048), l1=5, l2=16, l3_ns=33, mispredict=17, rdtsc=24, misses=16,
-        server=_memory("DDR5", 5600, 8, 110),
-    ),
-    "Granite Rapids": _M(
-        issue=6, tlb=(96, 2048), l1=5, l2=16, mispredict=17, misses=16,
-        server=_memory("DDR5", 6400, 12, 120),
-    ),
-    "Zen": _M(
-        issue=6, tlb=(64, 1536), l1=4, l2=17, l3=40, mispredict=16, rdtsc=36, misses=22,
-        link=42.6e9,
-        desktop=_memory("DDR4", 2666, 2, 85), server=_memory("DDR4", 2666, 8, 95),
-    ),
-    "Zen+": _M(
-        issue=6, tlb=(64, 1536), l1=4, l2=12, l3=38, mispredict=16, rdtsc=36, misses=22,
-        link=46.9e9,
-        desktop=_memory("DDR4", 2933, 2, 75),
-    ),
-    "Zen 2": _M(
-        issue=6, tlb=(64, 2048), l1=4, l2=12, l3=39, mispredict=16, rdtsc=36, misses=22,
-        link=51.2e9,
-        desktop=_memory("DDR4", 3200, 2, 75), server=_memory("DDR4", 3200, 8, 105),
-    ),
-    "Zen 3": _M(
-        issue=6, tlb=(64, 2048), l1=4, l2=12, l3=46, mispredict=13, rdtsc=36, misses=24,
-        link=51.2e9,
-        desktop=_memory("DDR4", 3200, 2, 72), server=_memory("DDR4", 3200, 8, 105),
-    ),
-    "Zen 4": _M(
-        issue=6, tlb=(72, 3072), l1=4, l2=14, l3=50, mispredict=13, rdtsc=36, misses=24, link=64e9,
-        desktop=_memory("DDR5", 5200, 2, 75), server=_memory("DDR5", 4800, 12, 115),
-    ),
-    "Zen 5": _M(
-        issue=8, tlb=(96, 4096), l1=4, l2=14, l3=47, mispredict=15, rdtsc=36, link=64e9,
-        desktop=_memory("DDR5", 5600, 2, 77), server=_memory("DDR5", 6000, 12, 115),
-    ),
-    "Neoverse N1": _M(
-        issue=4, tlb=(48, 1280), l1=4, l2=11, mispredict=11,
-        server=_memory("DDR4", 3200, 8, 95),
-    ),
-    "Neoverse V1": _M(
-        issue=8, tlb=(40, 2048), l1=4, l2=13, mispredict=11,
-        server=_memory("DDR5", 4800, 8, 115),
-    ),
-    "Neoverse N2": _M(issue=5, tlb=(44, 1280), l1=4, l2=13, mispredict=10),
-    "Neoverse V2": _M(
-        issue=8, tlb=(48, 2048), l1=4, l2=13, mispredict=10,
-        server=_memory("DDR5", 5600, 12, 115),
-    ),
-}  # fmt: skip
+    row[0].replace("_", " "): _microarchitecture(dict(zip(_HEADS, row, strict=True)))
+    for row in _CORES
+}
