@@ -7,7 +7,7 @@ what happens on the machine is in :mod:`tare.platforms` and :mod:`tare.loads`.
 from __future__ import annotations
 
 from tare.experiment.session.files import missing, needed
-from tare.experiment.session.request import Decide, Progress, Request, Values
+from tare.experiment.session.request import Decide, Progress, Request, Silent, Values
 from tare.experiment.session.session import blocks, conduct
 from tare.experiment.session.trial import Outcome
 
@@ -16,6 +16,7 @@ __all__ = [
     "Outcome",
     "Progress",
     "Request",
+    "Silent",
     "Values",
     "blocks",
     "conduct",

@@ -57,6 +57,28 @@ class Progress(Protocol):
         """Tell that a trial is over."""
 
 
+class Silent:
+    """Shows nothing."""
+
+    def stage(self, what: str) -> None:
+        """Show nothing."""
+
+    def note(self, message: str) -> None:
+        """Show nothing."""
+
+    def begins(self, *, serves: bool, application: bool) -> None:
+        """Show nothing."""
+
+    def planned(self, trials: int | None, seconds: float | None) -> None:
+        """Show nothing."""
+
+    def running(self, estimate: str) -> None:
+        """Show nothing."""
+
+    def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
+        """Show nothing."""
+
+
 @dataclass(frozen=True)
 class Probing:
     """How the machine is probed before and after the trials of a session.

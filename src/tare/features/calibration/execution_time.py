@@ -8,8 +8,8 @@ import msgspec
 
 from tare.cli.command_line import folder_in_memory
 from tare.errors import TrialError
-from tare.experiment.session import Outcome
-from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.experiment.session import Silent
+from tare.experiment.specification import Experiment, Stopping
 from tare.features.calibration.sweep import LINPACK, SIZE, linpack_flop
 from tare.workloads.specification import WorkloadSpec
 
@@ -18,27 +18,7 @@ _LARGEST = 2000
 #: Executions of it, of which the fastest counts: the first one wakes the machine up.
 _TRIED = 3
 _METRICS = ("kernel_wall_ns", "wall_ns")
-
-
 _HINT = "tare run -- COMMAND…   (shows the end of its standard error)"
-
-
-class _Silent:
-    """Is told of one execution, and says nothing of it."""
-
-    def stage(self, what: str) -> None: ...
-
-    def note(self, message: str) -> None: ...
-
-    def begins(self, *, serves: bool, application: bool) -> None: ...
-
-    def planned(self, trials: int | None, seconds: float | None) -> None: ...
-
-    def running(self, estimate: str) -> None: ...
-
-    def ended(
-        self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None
-    ) -> None: ...
 
 
 def execution_s(found: Experiment, workload: WorkloadSpec, *, as_root: bool) -> float:
@@ -72,7 +52,7 @@ def execution_s(found: Experiment, workload: WorkloadSpec, *, as_root: bool) -> 
     )
     with folder_in_memory() as folder:
         try:
-            pipeline.execute(pipeline.check(pilot), folder, _Silent(), as_root=as_root)
+            pipeline.execute(pipeline.check(pilot), folder, Silent(), as_root=as_root)
         except TrialError as error:
             # Its own hint names a folder that is gone by now.
             raise TrialError(f"one execution was tried: {error.message}", _HINT) from error

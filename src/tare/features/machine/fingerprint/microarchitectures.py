@@ -65,8 +65,8 @@ class Microarchitecture(msgspec.Struct, frozen=True, kw_only=True):
 
 
 #: A row for each core, with a blank in a name written as "_": fields of `Microarchitecture`, a
-#: third cache of its own clock in ns, ``link`` in GB/s, and memory as generation of DDR, millions of
-#: transfers a second, channels and latency in ns.
+#: third cache of its own clock in ns, ``link`` in GB/s, and memory as generation of DDR, millions
+#: of transfers a second, channels and latency in ns.
 _ROWS = """
 core            issue tlb1 tlb2 l1 l2 l3   mispredict rdtsc misses link desktop     server
 Nehalem         4     64   512  4  10 38   17         24    10     -    3-1066×3@65 3-1333×3@65

@@ -17,7 +17,7 @@ from scipy import stats
 
 from tare.errors import TrialError
 from tare.experiment import machine_facts, pipeline, session
-from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.experiment.specification import Experiment, Stopping
 from tare.host.state import Fact
 from tare.render.vocabulary import TIMES
 from tare.results.message import Message
@@ -136,7 +136,7 @@ def compare(platform: str, seed: int, folder: Path) -> tuple[Verdict, int]:
     from tare.render.words import sentence
 
     prepared = pipeline.check(question(platform, seed))
-    pipeline.execute(prepared, folder, _Silent())
+    pipeline.execute(prepared, folder, session.Silent())
     found = differences(store.load(folder))
     if isinstance(found, Message):
         raise TrialError(sentence(found), f"tare selftest --platform {platform} --workers 1")
@@ -174,27 +174,3 @@ def rate_below(alarms: int, n: int, confidence: float = 0.95) -> float:
     Clopper and Pearson, Biometrika 26, 1934.
     """
     return 1.0 if alarms >= n else float(stats.beta.ppf(confidence, alarms + 1, n - alarms))
-
-
-class _Silent:
-    """Nobody watches a single comparison."""
-
-    def stage(self, what: str) -> None:
-        """Say nothing."""
-
-    def note(self, message: str) -> None:
-        """Say nothing: it would be said of every comparison."""
-
-    def begins(self, *, serves: bool, application: bool) -> None:
-        """Say nothing."""
-
-    def planned(self, trials: int | None, seconds: float | None) -> None:
-        """Say nothing."""
-
-    def running(self, estimate: str) -> None:
-        """Say nothing."""
-
-    def ended(
-        self, cell: Cell, outcome: session.Outcome, done: int, seconds_left: float | None
-    ) -> None:
-        """Say nothing."""
