@@ -69,13 +69,13 @@ def _powers(low: float, high: float) -> list[int]:
 
 
 def upwards(
-    title: str, unit: str, values: Sequence[float], ends: Sequence[float]
+    title: str, unit: str, values: Sequence[float], ends: Sequence[float], *, even: bool = False
 ) -> dict[str, Any]:
     """Describe the axis of values: by decades where they span much, else from zero or near."""
     least, most = min(values), max(values)
     axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": _NUMBER}
     # An interval that reaches far beyond all values is cut off.
-    if _is_wide(values):
+    if not even and _is_wide(values):
         low = max(min((least, *ends)), least / _BEYOND) / 1.3
         high = min(max((most, *ends)), most * _BEYOND) * 1.3
         scale: dict[str, Any] = {"type": "log", "nice": False, "domain": [low, high]}
@@ -84,7 +84,7 @@ def upwards(
         room = max(most - least, 0.1 * abs(most)) / 2
         low, high = max(min((least, *ends)), least - room), min(max((most, *ends)), most + room)
         share = least / most if most > 0 else 0.0
-        low = low if _HIGH < share < _FLAT else min(0.0, low)
+        low = low if not even and _HIGH < share < _FLAT else min(0.0, low)
         scale = {"domain": [low, high if high > low else low + 1], "nice": True}
     return {"title": f"{title} [{unit}]" if unit else title, "scale": scale, "axis": axis}
 

@@ -40,7 +40,7 @@ class Axis:
 
     title: str
     unit: str
-    #: Whether equal steps are equal distances, however much the numbers span.
+    #: Whether equal steps are equal distances, however much the numbers span; values from 0.
     even: bool = False
 
 
@@ -72,6 +72,7 @@ def lines(
     rules: Sequence[Rule] = (),
     *,
     marks: bool = True,
+    apart: bool = False,
 ) -> Chart:
     """Draw lines with their intervals, each with its colour and shape.
 
@@ -85,6 +86,8 @@ def lines(
         Places to mark, with their names above.
     marks : bool
         Whether lines of few points have a mark at each.
+    apart : bool
+        Whether panels stand below each other, each with an axis of values of its own.
 
     Returns
     -------
@@ -94,23 +97,26 @@ def lines(
     names = list(dict.fromkeys(line.name for line in every))
     x_scale, x_unit = (1.0, "") if x.unit == "bytes" else scale_for(_all(every, "x"), x.unit)
     y_scale, y_unit = scale_for(_all(every, "y"), y.unit)
-    columns = 1 if len(panels) == 1 else 2
+    columns = 1 if len(panels) == 1 or apart else 2
     gutter = columns * _GUTTER + (_OVERHANG if columns > 1 else 0)
     width = panel_width(columns, gutter)
-    spread = _Axes(
-        x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit, even=x.even),
-        y=upwards(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
-        series=by_series(names, "s"),
-    )
+    along = across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit, even=x.even)
+    series = by_series(names, "s")
     few = len(set(_all(every, "x"))) <= _FEW
     height = _HEIGHT if columns == 1 and not few else _SMALL_HEIGHT
     drawn = []
     for title, some in panels:
+        shared = some if apart else every
+        values = [v / y_scale for v in _all(shared, "y")]
+        up = upwards(y.title, y_unit, values, _ends(shared, y_scale), even=y.even)
+        spread = _Axes(along, up, series)
         records = [r for line in some for r in _records(line, x_scale, y_scale, x.unit, y.unit)]
         panel = _panel(records, spread, rules, len(every) if marks else 0)
         drawn.append({**panel, "width": width, "height": height, "title": title})
     chart = drawn[0]
-    if columns > 1:
+    if len(drawn) > 1 and apart:
+        chart = {"vconcat": drawn, "spacing": GAP}
+    elif columns > 1:
         spacing = {"row": 44, "column": GAP + 8}
         chart = {"concat": drawn, "columns": columns, "spacing": spacing}
     return styled(chart, columns=columns, gutter=gutter, stack=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tare.experiment.sweep.axis import AXES
@@ -17,50 +15,36 @@ from tare.results.message import Amount, message
 _LINE = 17
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One line of a key; without a number it is a dashed line without marks."""
-
-    words: str
-    number: int | None
-
-
 def key_of(sweep: Sweep) -> Chart:
-    """Draw the key of one sweep: its pieces, and the one line through everything."""
-    entries = [Entry(_words(piece, sweep), i) for i, piece in enumerate(sweep.pieces)]
+    """Draw the key of a sweep, a row for each piece, and one for the line through everything."""
     one = text(
         message(
             "one line through all{% if r2 is not none %}, R² = {r2 | r_squared}{% endif %}",
             r2=sweep.r2,
         )
     )
-    return key([*entries, Entry(one, None)])
-
-
-def key(entries: Sequence[Entry]) -> Chart:
-    """Draw a key, a row for each entry."""
     layers = []
-    for i, entry in enumerate(entries):
+    for i, words in enumerate([*(_words(piece, sweep) for piece in sweep.pieces), one]):
+        is_piece = i < len(sweep.pieces)
         look: dict[str, Any] = {"strokeWidth": 1.6, "color": colour("soft"), "strokeDash": [6, 4]}
-        if entry.number is not None:
-            look = {"strokeWidth": 2, "color": tint(entry.number)}
-        parts = [mark("rule", {"x": {"value": 0}, "x2": {"value": 26}}, **look)]
-        if entry.number is not None:
-            parts.append(
-                mark(
-                    "point",
-                    {"x": {"value": 13}},
-                    shape=shape(entry.number),
-                    filled=True,
-                    size=46,
-                    opacity=1,
-                    color=tint(entry.number),
-                )
-            )
-        parts.append(mark("text", {"x": {"value": 33}, "text": field("told:N")}, align="left"))
+        if is_piece:
+            look = {"strokeWidth": 2, "color": tint(i)}
+        parts = [
+            mark("rule", {"x": {"value": 0}, "x2": {"value": 26}}, **look),
+            mark("text", {"x": {"value": 33}, "text": field("told:N")}, align="left"),
+        ]
+        if is_piece:
+            point: dict[str, Any] = {
+                "shape": shape(i),
+                "filled": True,
+                "size": 46,
+                "opacity": 1,
+                "color": tint(i),
+            }
+            parts.append(mark("point", {"x": {"value": 13}}, **point))
         y = {"value": i * _LINE + _LINE / 2}
-        layers.append(layer(*parts, rows=[{"told": entry.words}], channels={"y": y}))
-    return layer(*layers, height=_LINE * len(entries), view={"stroke": None})
+        layers.append(layer(*parts, rows=[{"told": words}], channels={"y": y}))
+    return layer(*layers, height=_LINE * len(layers), view={"stroke": None})
 
 
 def _words(piece: Piece, sweep: Sweep) -> str:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from tare.experiment.sweep.document import Calibration, Fit
-from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
-from tare.features.calibration.charts.key import Entry, key
 from tare.features.calibration.charts.messages import tell_point
-from tare.features.calibration.charts.rates import highest, shape, tint, told
-from tare.features.calibration.charts.sweep import Step, Sweep, asked, scale_of
-from tare.render.drawing import SERIES, Chart, field, layer, mark, panel_width, styled
+from tare.features.calibration.charts.sweep import Sweep, asked, scale_of
+from tare.render.charts.lines import Axis, Line, lines
+from tare.render.drawing import SERIES, Chart
 from tare.results.message import Message, message
 from tare.units import counted
 
 #: Sweeps that stand in one panel: as many as there are colours.
 MOST = len(SERIES)
-_HEIGHT, _PER_CPU = 300, 150
 
 
 def sweeps_of(calibrations: Mapping[str, Calibration | Fit]) -> dict[str, Sweep]:
@@ -62,50 +58,26 @@ def overlay(sweeps: Mapping[str, Sweep]) -> Chart:
     """
     shown = dict(list(sweeps.items())[:MOST])
     first = next(iter(shown.values()))
-    across = Across(first.x_title, max(s.end for s in shown.values()))
-    top = max(highest(s) for s in shown.values())
-    highest_each = max(s.each(step) for s in shown.values() for step in s.steps)
-    names = list(shown)
-    width = panel_width(1, GUTTER)
     panels = [
-        key([Entry(name, i) for i, name in enumerate(names)]),
-        _panel(shown, across, upwards(first.unit, 0, 1.04 * top)) | {"height": _HEIGHT},
-        _panel(shown, across, upwards(first.unit, 0, 1.08 * highest_each, ticks=4), each=True)
-        | {"height": _PER_CPU, "title": f"For each {first.per}: level is fair"},
+        ("", [_line(name, sweep) for name, sweep in shown.items()]),
+        (
+            f"For each {first.per}: level is fair",
+            [_line(name, sweep, each=True) for name, sweep in shown.items()],
+        ),
     ]
-    chart = {"vconcat": [panel | {"width": width} for panel in panels], "spacing": 12}
-    return styled(chart, gutter=GUTTER)
+    across, upwards = Axis(first.x_title, "1", even=True), Axis("rate", first.unit, even=True)
+    return lines(panels, across, upwards, apart=True)
 
 
-def _panel(
-    sweeps: Mapping[str, Sweep], across: Across, y: dict[str, Any], *, each: bool = False
-) -> Chart:
-    """Draw a line through the means of each sweep, with intervals."""
-    layers = []
-    for number, (name, sweep) in enumerate(sweeps.items()):
-        records = [
-            _record(name, sweep, step, per=step.y / sweep.each(step) if each else 1.0)
-            for step in sweep.steps
-        ]
-        at, color = {"y": field("y:Q", **y)}, tint(number)
-        tips = [field(f"{key}:N") for key in ("sweep", "asked", "rate")]
-        parts = [
-            mark("line", at, strokeWidth=1.4, color=color, opacity=0.75),
-            mark("point", {**at, "tooltip": tips}, shape=shape(number), filled=True, size=30,
-                 opacity=1, color=color),
-        ]  # fmt: skip
-        if any("low" in record for record in records):
-            ends = {"y": field("low:Q", **y), "y2": field("high")}
-            parts.insert(0, mark("rule", ends, strokeWidth=1.6, color=color, opacity=0.8))
-        layers.append(layer(*parts, rows=records, channels={"x": across.channel()}))
-    return layer(*layers)
-
-
-def _record(name: str, sweep: Sweep, step: Step, per: float) -> dict[str, Any]:
-    record: dict[str, Any] = {"sweep": name, "x": rounded(step.x), "y": rounded(step.y / per)}
-    if step.low is not None and step.high is not None:
-        record |= {"low": rounded(step.low / per), "high": rounded(step.high / per)}
-    return record | told(sweep, step)
+def _line(name: str, sweep: Sweep, *, each: bool = False) -> Line:
+    """Return the means of a sweep with their intervals; ``each``: for each CPU, or GB."""
+    per = [step.y / sweep.each(step) if each else 1.0 for step in sweep.steps]
+    ends = [
+        [None if end is None else end / by for end, by in zip(some, per, strict=True)]
+        for some in ([s.low for s in sweep.steps], [s.high for s in sweep.steps])
+    ]
+    means = [step.y / by for step, by in zip(sweep.steps, per, strict=True)]
+    return Line(name, [step.x for step in sweep.steps], means, *ends)
 
 
 def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
