@@ -139,7 +139,7 @@ def test_the_trial_of_median_duration_is_drawn() -> None:
     lanes = tasks["encoding"]["y"]["scale"]["domain"]
     assert lanes == ["host 1", "host 2", "host 3"]
     for panel in (rate, tokens):
-        shown = panel["encoding"]["color"]["scale"]["domain"]
+        shown = panel["layer"][0]["encoding"]["color"]["scale"]["domain"]
         assert shown == ["host 3", "other hosts"]
     assert templates(task_timeline.alternative(results, ())) == [
         "a lane a", "are not drawn", "of the stages",

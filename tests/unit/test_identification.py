@@ -396,7 +396,7 @@ def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
     drawn = identified.figure("shape", "Shape", trace, found)
     assert drawn is not None
     spec = drawn.spec
-    assert len(spec["vconcat"]) == 2
+    assert len(spec["concat"]) == 2
     assert vega_lite.rows(spec)
     kind, numbers = identified.caption(found)
     assert kind == message("a token bucket")
@@ -409,4 +409,4 @@ def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
     steps = identify(noisy(flat(np.repeat([10.0, 4.0, 8.0], 300))), {})
     drawn = identified.figure("shape", "Shape", trace, steps)
     assert drawn is not None
-    assert "vconcat" not in drawn.spec
+    assert "concat" not in drawn.spec

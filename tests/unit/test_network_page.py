@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 
 from tare.agent import record
 from tare.errors import StoreError
-from tare.features.network.charts.thinning import MOST_BINS, thin
 from tare.features.network.measure import page as network_page
 from tare.features.network.measure.caveats import caveats
 from tare.features.network.measure.summary import summaries
 from tare.networks.recording import folder, writer
 from tare.render import html
+from tare.render.charts.thinning import MOST_BINS, thin
 from tare.render.words import paragraph, sentence, shown
 from tare.results.message import Message
 from tare.wiring import command_line

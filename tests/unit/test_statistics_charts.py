@@ -14,10 +14,16 @@ from tare.render import charts
 from tare.render.charts.course import thin
 from tare.render.charts.distribution import bins, quantile_name
 from tare.render.charts.forest import has_factors, ratio_axis
+from tare.render.charts.timelines import Level, Panel, Timeline, timelines
 from tare.statistics.confirm import repetitions
 
 RNG = np.random.default_rng(1)
 VALUES = RNG.lognormal(0, 0.1, 120)
+AT = np.arange(120.0)
+OVER_TIME = Panel(
+    "sent", "bits/s", 120, [Timeline("a", AT, AT + 1, 1e9 * VALUES)], gaps=[(60, 60, "reset")],
+    levels=[Level("high", 1e9, 9e8, 1.1e9)], moments=[(30, "falls")],
+)  # fmt: skip
 ALL: dict[str, Any] = {
     "distribution": charts.distribution(VALUES, unit="s"),
     "course": charts.course({"a": VALUES, "b": VALUES[:30]}),
@@ -25,6 +31,7 @@ ALL: dict[str, Any] = {
     "normal": charts.normal_plot(VALUES),
     "forest": charts.forest(["a", "b"], [1.1, 1.0], [1.05, None], [1.2, None]),
     "shares": charts.share_bars(["platform", "rest"], [0.6, 0.4], [0.5, None]),
+    "timelines": timelines([OVER_TIME, OVER_TIME])[0],
     "intervals": charts.interval_rows(["it's \\ <b>"], [1.0], [None], [None], states=["TRUST"]),
 }
 

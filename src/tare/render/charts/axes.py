@@ -15,8 +15,8 @@ _NUMBER = ",~r"
 #: above it, values that hardly differ are to look flat.
 _HIGH, _FLAT = 0.35, 0.9
 _BEYOND = 3
-#: Room around values, and around sizes, as factors.
-_MARGIN, _ROOM = 1.08, 1.25
+#: Room around sizes, as a factor.
+_ROOM = 1.25
 #: An axis that spans less than this factor has labels in even steps: at most so many.
 _SHORT, _MOST_LABELS = 2.5, 7
 #: A size in bytes as people write it, in Vega's language.
@@ -87,22 +87,6 @@ def upwards(
         low = low if not even and _HIGH < share < _FLAT else min(0.0, low)
         scale = {"domain": [low, high if high > low else low + 1], "nice": True}
     return {"title": f"{title} [{unit}]" if unit else title, "scale": scale, "axis": axis}
-
-
-def logarithmic(values: Iterable[float | None], title: str) -> dict[str, Any]:
-    """Describe a logarithmic axis that is as long as the values need, with a few round labels."""
-    known = [v for v in values if v is not None and v > 0]
-    low, high = min(known) / _MARGIN, max(known) * _MARGIN
-    return {
-        "title": title,
-        "scale": {"type": "log", "domain": [low, high], "nice": False, "clamp": True},
-        # Seven digits hide rounding errors of powers of ten.
-        "axis": {
-            "values": _ticks(low, high),
-            "labelExpr": "format(datum.value, '.7~g')",
-            "labelOverlap": "greedy",
-        },
-    }
 
 
 def sizes_axis(sizes: Iterable[float], title: str, most: float = 1.0) -> dict[str, Any]:

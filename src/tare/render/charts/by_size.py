@@ -37,6 +37,8 @@ def by_size(
     order: Sequence[str] = (),
     logarithmic: bool = False,
     line_at: float | None = None,
+    band: tuple[float, float] | None = None,
+    rules: Sequence[float] = (),
 ) -> Chart:
     """Draw estimates with intervals over sizes.
 
@@ -55,6 +57,10 @@ def by_size(
         Scale of the values; all must be positive. Sizes are always on a logarithmic one.
     line_at : float, optional
         Where a line is drawn through all panels.
+    band : (float, float), optional
+        Values between which all panels are shaded.
+    rules : sequence of float
+        Sizes that are marked; those beyond the axis are left out.
 
     Returns
     -------
@@ -62,7 +68,10 @@ def by_size(
     """
     panels = {str(row["panel"]) for row in rows}
     columns = min(len(panels), _MOST_COLUMNS)
-    drawn = _drawn(rows, title, columns, sizes, order, logarithmic=logarithmic, line_at=line_at)
+    drawn = _drawn(
+        rows, title, columns, sizes, order,
+        logarithmic=logarithmic, line_at=line_at, band=band, rules=rules,
+    )  # fmt: skip
     return styled(drawn, columns=columns, gutter=_GUTTER)
 
 
@@ -97,6 +106,8 @@ def _drawn(
     *,
     logarithmic: bool = False,
     line_at: float | None = None,
+    band: tuple[float, float] | None = None,
+    rules: Sequence[float] = (),
 ) -> Chart:
     given = list(dict.fromkeys((*order, *(str(row["series"]) for row in rows))))
     names = [name for name in given if any(row["series"] == name for row in rows)]
@@ -107,6 +118,15 @@ def _drawn(
     if line_at is not None:
         layers.insert(0, mark("rule", {"y": {"datum": line_at}}, color=colour("quiet"),
                               strokeDash=[4, 3]))  # fmt: skip
+    if band is not None:
+        ends = {"y": {"datum": band[0]}, "y2": {"datum": band[1]}}
+        layers.insert(0, mark("rect", ends, color=colour("band"), opacity=0.9))
+    low, high = x["scale"]["domain"]
+    layers += [
+        mark("rule", {"x": {"datum": at}}, strokeDash=[4, 3], color=colour("mark"))
+        for at in rules
+        if low < at < high
+    ]
     chart = layer(*layers, width=panel_width(columns, _GUTTER), height=_HEIGHT)
     if panels == [""]:
         return {"data": data(records), **chart}

@@ -10,9 +10,7 @@ from tare.features.network.measure.summary import Summary, summaries
 from tare.networks.recording.folder import Measured
 from tare.networks.recording.intervals import IntervalTable
 from tare.results.message import Message, message
-from tare.units import chosen, scale_for
-
-_SPANS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3600.0, 3600.0, "h"), (300.0, 60.0, "min"))
+from tare.units import chosen
 
 
 @dataclass(frozen=True)
@@ -74,13 +72,3 @@ def grouped(some: Sequence[Measured]) -> list[Group]:
 
 def _joined(*parts: str) -> str:
     return " · ".join(part for part in parts if part)
-
-
-def rate_unit(rates_bps: Sequence[float]) -> tuple[float, str]:
-    """Choose the unit in which some rates read best together."""
-    return scale_for([max(rates_bps, default=0.0)], "bits/s")
-
-
-def span_unit(seconds: float) -> tuple[float, str]:
-    """Choose the unit of an axis of time that is so long."""
-    return next(((size, name) for least, size, name in _SPANS if seconds >= least), (1.0, "s"))

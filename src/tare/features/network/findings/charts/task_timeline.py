@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tare.errors import StoreError
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.results import Results
+from tare.features.network.findings.charts.host_lines import host_lines, host_panels
 from tare.features.network.findings.task_cells import TaskCell, tasks_seen
 from tare.features.network.findings.task_stragglers import QUESTION, stragglers
 from tare.registry import Description
+from tare.render.charts.timelines import GUTTER, drawn_panels, short, time_axis
 from tare.render.drawing import (
     MOST_MARKS,
     SERIES,
@@ -22,26 +23,23 @@ from tare.render.drawing import (
     category,
     colour,
     field,
-    layer,
     mark,
     panel_width,
     styled,
 )
 from tare.render.escaping import on_one_line
 from tare.render.words import shown
-from tare.results.columns import Columns, objects
+from tare.results.columns import Columns
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
 
 #: Cells; each has one trial, and tasks that are drawn at most, the longest.
 _MOST_CELLS = 2
 _MOST_TASKS = MOST_MARKS // 2
-_GUTTER, _HEIGHT = 120, 110
+_HEIGHT = 110
 #: Pixels of a host's lane, of all lanes at most, and of the thinnest.
 _LANE, _MOST_LANES, _LEAST_LANE = 30, 420, 14
-_S, _GBIT, _BYTE = 1e9, 1e9, 8
-#: Hosts that are not in question.
-_OTHERS = "other hosts"
+_S = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,37 +97,32 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a trial: bars of tasks in lanes of hosts; below, rates and tokens over the same time."""
     panels: list[Chart] = []
     for one in _drawn(results):
-        title = f"trial {one.trial}"
-        if one.cell.levels is not None:
-            title = f"{title} {shown(one.cell.levels)}"
-        scale = {"domain": [0, one.end_s or 1.0], "nice": False}
-        x = field("at:Q", title=None, axis={"tickCount": 8, "grid": True}, scale=scale)
-        panels.append(_tasks(one, x, title))
-        lines = _lines(one)
-        last = {**x, "title": "seconds since the trial's start"}
-        if not lines:
-            panels[-1] = _tasks(one, last, title)
-            continue
-        with_tokens = one.cell.bucket
-        panels.append(_course(one, lines, "rate", "sent (Gbit/s)", x if with_tokens else last))
-        if with_tokens:
-            panels.append(_course(one, lines, "tokens", "tokens left (Gbit)", last))
+        panels.append(_tasks(one))
+        if one.log:
+            tokens, rate = host_panels(host_lines(one.log), one.end_s, marked=one.marked)
+            below = [rate, tokens] if one.cell.bucket else [rate]
+            panels += drawn_panels(below, height=_HEIGHT)[0]
     if not panels:
         return None
     apart = {"scale": {"color": "independent"}}
-    return styled({"vconcat": panels, "spacing": 8, "resolve": apart}, gutter=_GUTTER)
+    return styled({"vconcat": panels, "spacing": 8, "resolve": apart}, gutter=GUTTER)
 
 
-def _tasks(one: _Drawn, x: dict[str, Any], title: str) -> Chart:
+def _tasks(one: _Drawn) -> Chart:
+    x, second = time_axis(one.end_s or 1.0)
+    second *= _S
+    title = f"trial {one.trial}"
+    if one.cell.levels is not None:
+        title = f"{title} {shown(one.cell.levels)}"
     longest = np.argsort(-one.rows["duration_ns"], kind="stable")[:_MOST_TASKS]
     rows = one.rows.rows(longest).sorted_by("start_ns")
     stages = [on_one_line(str(s)) for s in dict.fromkeys(rows["stage"])]
     records = [
         {
-            "at": _rounded(start / _S), "end": _rounded((start + duration) / _S),
+            "x": short(start / second), "end": short((start + duration) / second),
             "host": f"host {host}", "slot": slot, "stage": on_one_line(str(stage)),
-            "task": on_one_line(str(task)), "s": _rounded(duration / _S),
-            "waits": None if math.isnan(wait) else _rounded(wait / _S), "failed": bool(failed),
+            "task": on_one_line(str(task)), "s": short(duration / _S),
+            "waits": None if math.isnan(wait) else short(wait / _S), "failed": bool(failed),
         }
         for start, duration, host, slot, stage, task, wait, failed in zip(
             rows["start_ns"], rows["duration_ns"], rows["host"], _slots(rows), rows["stage"],
@@ -147,11 +140,11 @@ def _tasks(one: _Drawn, x: dict[str, Any], title: str) -> Chart:
         "yOffset": field("slot:O"),
         "color": category("stage", stages, SERIES, legend=legend),
         "tooltip": [field("host:N"), field("stage:N"), field("task:N"),
-                    field("at:Q", title="start, s"), field("s:Q", title="seconds"),
+                    field("x:Q", title="start"), field("s:Q", title="seconds"),
                     field("waits:Q", title="waits, s"), field("failed:N")],
     }  # fmt: skip
     bars = mark("bar", channels, records, clip=True, stroke=colour("page"), strokeWidth=0.5)
-    size = {"width": panel_width(1, _GUTTER), "height": lane * len(hosts)}
+    size = {"width": panel_width(1, GUTTER), "height": lane * len(hosts)}
     return {**bars, **size, "title": title}
 
 
@@ -165,61 +158,6 @@ def _slots(rows: Columns) -> list[int]:
         ends[slot : slot + 1] = [start + lasts]
         found.append(slot)
     return found
-
-
-def _lines(one: _Drawn) -> Columns:
-    """Return rate and tokens of each host at moments of the trial."""
-    hosts = len(one.log.distinct("host"))
-    parts = []
-    for host, log in one.log.groups("host"):
-        step = max(1, -(-len(log) * 2 * hosts // MOST_MARKS))
-        kept = log.rows(range(0, len(log), step))
-        at = kept["at_ns"] / _S
-        sent = kept["sent_bytes"] * _BYTE / _GBIT
-        passed = np.diff(at)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rate = np.where(passed > 0, np.diff(sent) / passed, np.nan)
-        tokens = kept["tokens_bits"] / _GBIT
-        name = f"host {host}" if host in one.marked else _OTHERS
-        parts.append(Columns({
-            "at": at, "rate": np.concatenate([[np.nan], rate]), "tokens": tokens,
-            "host": kept["host"], "name": objects([name] * len(kept)),
-        }))  # fmt: skip
-    return Columns.concatenated(parts)
-
-
-def _course(one: _Drawn, lines: Columns, key: str, title: str, x: dict[str, Any]) -> Chart:
-    records = [
-        {"at": _rounded(at), key: _rounded(y), "host": f"host {host}", "name": name}
-        for at, y, host, name in zip(
-            lines["at"], lines[key], lines["host"], lines["name"], strict=True
-        )
-        if np.isfinite(y) and at <= one.end_s
-    ]
-    names = [f"host {host}" for host in one.marked]
-    colours = [colour("mark"), *SERIES][: len(names)]
-    shape = "linear" if key == "tokens" else "step-before"
-    is_other = f"datum.name === '{_OTHERS}'"
-    return layer(
-        mark("line", {}, where=is_other, strokeWidth=1, opacity=0.7, interpolate=shape),
-        mark("line", {}, where=f"!({is_other})", strokeWidth=2, interpolate=shape),
-        rows=records,
-        channels={
-            "x": x,
-            "y": field(f"{key}:Q", title=title, scale={"zero": True}),
-            "color": category(
-                "name", [*names, _OTHERS], [*colours, colour("quiet")], legend={"title": None}
-            ),
-            "detail": field("host:N"),
-            "tooltip": [field("host:N"), field("at:Q", title="s"), field(f"{key}:Q")],
-        },
-        width=panel_width(1, _GUTTER),
-        height=_HEIGHT,
-    )
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.5g}")
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.networks.recording.histogram import Floats
 from tare.results.message import Said
+from tare.statistics.statistic import FloatArray
 
 #: Bins of one course: about one a pixel of the widest chart.
 MOST_BINS = 600
@@ -33,10 +33,10 @@ class Thinned:
         Most intervals in one point; 1: nothing was thinned.
     """
 
-    at_s: Floats
-    low: Floats
-    middle: Floats
-    high: Floats
+    at_s: FloatArray
+    low: FloatArray
+    middle: FloatArray
+    high: FloatArray
     part: NDArray[np.int64]
     each: int
 
@@ -45,9 +45,9 @@ class Thinned:
 
 
 def thin(
-    start_s: Floats,
-    end_s: Floats,
-    values: Floats,
+    start_s: FloatArray,
+    end_s: FloatArray,
+    values: FloatArray,
     gaps: Sequence[tuple[float, float, Said]] = (),
     bins: int = MOST_BINS,
 ) -> Thinned:
