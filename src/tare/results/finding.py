@@ -87,12 +87,15 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         heads: Sequence[str | Column],
         rows: Iterable[Sequence[Any]],
         note: Said | None = None,
+        *,
+        id: str | None = None,
     ) -> Table:
         """Make a table of rows that have their cells in order; a head that is text is its key."""
         columns = tuple(Column(key=h, title=h) if isinstance(h, str) else h for h in heads)
         keys = [column.key for column in columns]
         return cls(
             title=title,
+            id=id,
             columns=columns,
             rows=tuple(dict(zip(keys, row, strict=True)) for row in rows),
             note=note,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tare.errors import TareError
 from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_of
+from tare.experiment.findings.finding import uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.specification import NO_NETWORK
 from tare.networks.shaping.specification import Bucket, Shaping, parse
+from tare.registry import Description
 from tare.render.words import shown
 from tare.results.columns import Columns
+from tare.results.finding import Finding
 from tare.results.message import Levels, Message, message
 from tare.statistics.statistic import FloatArray
 from tare.units import chosen
@@ -177,6 +180,27 @@ def networks_of(results: Results) -> Networks | Message:
     ordered = sorted(levels.values(), key=_place)
     largest = next((x for x in ordered if x.bucket is not None), None)
     return Networks(results, cells, tuple(ladders), ordered[0], largest)
+
+
+def over_networks(
+    description: Description,
+    judge: Callable[[Networks], Finding | Message | None],
+    *,
+    compares: bool = False,
+) -> Callable[[Results], Finding | None]:
+    """Make a question of experiments with networks: `judge` answers it, or says why it cannot.
+
+    ``compares``: networks are compared, so that one network alone is no question.
+    """
+
+    def find(results: Results) -> Finding | None:
+        if not applies(results) or (compares and constant(results)):
+            return None
+        networks = networks_of(results)
+        found = networks if isinstance(networks, Message) else judge(networks)
+        return uncompared(description, found) if isinstance(found, Message) else found
+
+    return find
 
 
 def _place(level: Level) -> tuple[int, float]:

@@ -279,37 +279,27 @@ def _above(fleet: Fleet) -> Finding:
 
 
 def _above_table(fleet: Fleet) -> Table:
-    return Table(
-        id="above",
-        title=message("Cells with trials that exceeded the time limit, on each host"),
-        columns=(
-            Column(key="host", title="host"),
-            Column(key="cell", title="cell"),
-            Column(key="to", title="relative to"),
-            Column(key="n", title="trials", unit="1"),
-            Column(key="killed", title="exceeded the limit", unit="1"),
-            Column(key="median", title="median"),
-            Column(key="ratio", title="ratio"),
-            Column(key="verdict", title="verdict"),
-        ),
-        rows=tuple(
-            {
-                "host": fleet.hosts[place],
-                "cell": called(fleet, what.levels),
-                "to": what.reference,
-                "n": one.n,
-                "killed": one.killed,
-                "median": one.median
-                and Amount.of(
-                    one.median.estimate, "ns", one.median.low, one.median.high, one.median.above
-                ),
-                "ratio": one.ratio and Ratio.of(one.ratio.ratio, one.ratio.low, one.ratio.high),
-                "verdict": None if one.ratio is None else TIMES.of(one.ratio.verdict),
-            }
-            for what, by_host in fleet.above.items()
-            for place, one in by_host.items()
-        ),
+    heads: tuple[str | Column, ...] = (
+        "host",
+        "cell",
+        Column(key="to", title="relative to"),
+        Column(key="n", title="trials", unit="1"),
+        Column(key="killed", title="exceeded the limit", unit="1"),
+        "median",
+        "ratio",
+        "verdict",
     )
+    rows = (
+        (fleet.hosts[place], called(fleet, what.levels), what.reference, one.n, one.killed,
+         one.median and Amount.of(one.median.estimate, "ns", one.median.low, one.median.high,
+                                  one.median.above),
+         one.ratio and Ratio.of(one.ratio.ratio, one.ratio.low, one.ratio.high),
+         one.ratio and TIMES.of(one.ratio.verdict))
+        for what, by_host in fleet.above.items()
+        for place, one in by_host.items()
+    )  # fmt: skip
+    title = message("Cells with trials that exceeded the time limit, on each host")
+    return Table.of(title, heads, rows, id="above")
 
 
 def _on_each(fleet: Fleet, some: Sequence[Series]) -> Finding:
@@ -614,24 +604,19 @@ def _off_said(one: Off) -> dict[str, Value]:
 
 
 def _odd_table(some: Sequence[Off]) -> Table:
-    return Table(
-        id="odd",
-        title=message("How far hosts are off the mean of the others"),
-        columns=(
-            Column(key="host", title="host"),
-            Column(key="cell", title="cell"),
-            Column(key="to", title="relative to"),
-            *interval_columns("off", "off by", "ratio", "off_"),
-            Column(key="p", title="p (adjusted)"),
-        ),
-        rows=tuple(
-            {
-                "host": one.host, "cell": one.cell, "to": one.reference, "off": one.off.value,
-                "off_low": one.off.low, "off_high": one.off.high, "p": one.p,
-            }
-            for one in some
-        ),
-    )  # fmt: skip
+    heads: tuple[str | Column, ...] = (
+        "host",
+        "cell",
+        Column(key="to", title="relative to"),
+        *interval_columns("off", "off by", "ratio", "off_"),
+        Column(key="p", title="p (adjusted)"),
+    )
+    rows = (
+        (one.host, one.cell, one.reference, one.off.value, one.off.low, one.off.high, one.p)
+        for one in some
+    )
+    title = message("How far hosts are off the mean of the others")
+    return Table.of(title, heads, rows, id="odd")
 
 
 def odd_ones(fleet: Fleet) -> list[Off]:

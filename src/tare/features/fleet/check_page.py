@@ -40,11 +40,6 @@ _CHECK_QUESTION_TEXTS = {
     "ways": "Is the network between them the same?",
 }
 _CHECK_WAYS_TEXTS = {
-    "question": "Is the network between them the same?",
-    "alike": (
-        "no host is shown to send through another network than the others ("
-        "{hosts | counted('host')})"
-    ),
     "none": "no token bucket was found from {host}; most hosts have one",
     "alone": "{host} has a token bucket; most hosts have none",
     "other": "{host}: {figure} is {value}; most hosts have {most}",
@@ -253,38 +248,28 @@ def _ways(check: Check) -> Iterator[Message]:
 
 
 def _ways_table(check: Check) -> Table:
-    return Table(
-        id="ways",
-        title=message("The network between hosts"),
-        columns=(
-            Column(key="source", title="from"),
-            Column(key="target", title="to"),
-            *(Column(key=key, title=title, unit=unit) for key, title, unit in _FIGURES),
-            Column(key="shaping", title="shaped"),
-        ),
-        rows=tuple(
-            {
-                "source": way.source,
-                "target": way.target,
-                **{key: way.value(key) for key, *_ in _FIGURES},
-                "shaping": way.why if way.found is None else way.shape,
-            }
-            for way in check.ways
-        ),
+    heads: tuple[str | Column, ...] = (
+        Column(key="source", title="from"),
+        Column(key="target", title="to"),
+        *(Column(key=key, title=title, unit=unit) for key, title, unit in _FIGURES),
+        Column(key="shaping", title="shaped"),
     )
+    rows = (
+        (way.source, way.target, *(way.value(key) for key, *_ in _FIGURES),
+         way.why if way.found is None else way.shape)
+        for way in check.ways
+    )  # fmt: skip
+    return Table.of(message("The network between hosts"), heads, rows, id="ways")
 
 
 def _hosts(check: Check) -> Table:
-    return Table(
-        id="hosts",
-        title=message("The hosts"),
-        columns=(
-            Column(key="host", title="host"),
-            *(Column(key=name, title=name.removesuffix("_bytes")) for name in _SHOWN),
-        ),
-        rows=tuple(
-            {"host": host.name, **{n: _shown(n, host.facts.get(n)) for n in _SHOWN}}
-            for host in check.hosts
-            if host.why is None
-        ),
+    heads: tuple[str | Column, ...] = (
+        "host",
+        *(Column(key=name, title=name.removesuffix("_bytes")) for name in _SHOWN),
     )
+    rows = (
+        (host.name, *(_shown(name, host.facts.get(name)) for name in _SHOWN))
+        for host in check.hosts
+        if host.why is None
+    )
+    return Table.of(message("The hosts"), heads, rows, id="hosts")

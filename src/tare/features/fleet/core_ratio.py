@@ -185,31 +185,21 @@ def _on(point: Point) -> Message:
 
 def _table(lines: Sequence[ChrLine], points: dict[LineKey, list[Point]]) -> Table:
     """Lay out the overhead of every size on every host."""
-    return Table(
-        id="chr",
-        title=message("Overhead over CHR (cores of the container / cores of the host)"),
-        columns=(
-            Column(key="case", title="platform"),
-            Column(key="host", title="host"),
-            Column(key="cpus", title="host's CPUs", unit="1"),
-            Column(key="cores", title="cores", unit="1"),
-            Column(key="chr", title="CHR", unit="1"),
-            Column(key="n", title="blocks", unit="1"),
-            *interval_columns("ratio", "overhead ratio", "1"),
-        ),
-        rows=tuple(
-            {
-                "case": text(line.name),
-                "host": point.host,
-                "cpus": point.cpus,
-                "cores": point.size.cores,
-                "chr": point.size.chr,
-                "n": point.size.n,
-                "ratio": point.size.ratio.value,
-                "low": point.size.ratio.low,
-                "high": point.size.ratio.high,
-            }
-            for line in lines
-            for point in points[line.key]
-        ),
+    heads: tuple[str | Column, ...] = (
+        Column(key="case", title="platform"),
+        "host",
+        Column(key="cpus", title="host's CPUs", unit="1"),
+        Column(key="cores", title="cores", unit="1"),
+        Column(key="chr", title="CHR", unit="1"),
+        Column(key="n", title="blocks", unit="1"),
+        *interval_columns("ratio", "overhead ratio", "1"),
     )
+    rows = (
+        (text(line.name), point.host, point.cpus, size.cores, size.chr, size.n,
+         size.ratio.value, size.ratio.low, size.ratio.high)
+        for line in lines
+        for point in points[line.key]
+        for size in (point.size,)
+    )  # fmt: skip
+    title = message("Overhead over CHR (cores of the container / cores of the host)")
+    return Table.of(title, heads, rows, id="chr")

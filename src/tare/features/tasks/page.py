@@ -105,31 +105,24 @@ def _setup(runs: Runs, some: Sequence[ScoredRuns]) -> Table:
     for one in some:
         own, enforced = one.configuration, one.configuration.enforce
         asked = runs.folders[own.folder].asked
-        rows.append({
-            "name": one.label,
-            "command": shlex.join(own.command),
-            "timeout": None if own.timeout_s is None else 1e9 * own.timeout_s,
-            "cpu": enforced and enforced.cpu_s and 1e9 * enforced.cpu_s,
-            "memory": enforced and enforced.memory_bytes,
-            "output": enforced and enforced.output_bytes,
-            "processes": enforced and enforced.processes,
-            "cpus": asked and asked.cpus,
-            "parallel": asked and asked.parallel,
-            "judged": asked and (shlex.join(asked.checker) if asked.checker else asked.compare),
-        })  # fmt: skip
-    return Table(
-        title=message("How runs were made"),
-        columns=(
-            Column(key="name", title="configuration"),
-            Column(key="command", title="command"),
-            Column(key="judged", title="judged by"),
-            Column(key="timeout", title="wall time", unit="ns"),
-            Column(key="cpu", title="CPU time", unit="ns"),
-            Column(key="memory", title="memory", unit="bytes"),
-            Column(key="output", title="output", unit="bytes"),
-            Column(key="processes", title="processes", unit="1"),
-            Column(key="cpus", title="CPUs of a run", unit="1"),
-            Column(key="parallel", title="runs at a time", unit="1"),
-        ),
-        rows=tuple(rows),
+        rows.append((
+            one.label, shlex.join(own.command),
+            asked and (shlex.join(asked.checker) if asked.checker else asked.compare),
+            None if own.timeout_s is None else 1e9 * own.timeout_s,
+            enforced and enforced.cpu_s and 1e9 * enforced.cpu_s,
+            enforced and enforced.memory_bytes, enforced and enforced.output_bytes,
+            enforced and enforced.processes, asked and asked.cpus, asked and asked.parallel,
+        ))  # fmt: skip
+    heads = (
+        Column(key="name", title="configuration"),
+        "command",
+        Column(key="judged", title="judged by"),
+        Column(key="timeout", title="wall time", unit="ns"),
+        Column(key="cpu", title="CPU time", unit="ns"),
+        Column(key="memory", title="memory", unit="bytes"),
+        Column(key="output", title="output", unit="bytes"),
+        Column(key="processes", title="processes", unit="1"),
+        Column(key="cpus", title="CPUs of a run", unit="1"),
+        Column(key="parallel", title="runs at a time", unit="1"),
     )
+    return Table.of(message("How runs were made"), heads, rows)

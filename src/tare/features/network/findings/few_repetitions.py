@@ -8,9 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.network_cells import Ladder, Networks, Rung, applies, networks_of
-from tare.experiment.results import Results
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.network_cells import Ladder, Networks, Rung, over_networks
 from tare.networks.shaping.specification import Distribution
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
@@ -112,13 +111,8 @@ def _few(ladder: Ladder, rung: Rung, size: int, quantile: float) -> Few | None:
     return Few(ladder, rung, size, quantile, whole, groups_of(values, size, quantile))
 
 
-def find(results: Results) -> Finding | None:
+def _judge(networks: Networks) -> Finding | Message | None:
     """Say how often few repetitions would have misled; None: there are no long runs."""
-    if not applies(results):
-        return None
-    networks = networks_of(results)
-    if isinstance(networks, Message):
-        return uncompared(_DESCRIPTION, networks)
     found = few(networks)
     if not found:
         return None
@@ -216,5 +210,7 @@ def _table(found: Sequence[Few]) -> Table:
     )
     return Table.of("Few repetitions against all", heads, rows, note)
 
+
+find = over_networks(_DESCRIPTION, _judge)
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=14, find=find)

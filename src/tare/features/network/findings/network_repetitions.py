@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tare.experiment.findings.finding import FindingUnit, uncompared
-from tare.experiment.findings.network_cells import Level, applies, networks_of
-from tare.experiment.results import Results
+from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.network_cells import Level, Networks, over_networks
 from tare.features.network.findings.by_budget import Pooled, by_level, counts
 from tare.features.network.findings.depletion import LevelTrials, State, courses
 from tare.registry import Description
@@ -28,18 +27,11 @@ _DESCRIPTION = Description(
 )
 
 
-def find(results: Results) -> Finding | None:
+def _judge(networks: Networks) -> Finding | Message | None:
     """Judge whether more trials would help, or each leaves the next a worse network."""
-    if not applies(results):
-        return None
-    networks = networks_of(results)
-    if isinstance(networks, Message):
-        return uncompared(_DESCRIPTION, networks)
     found = courses(networks)
     if not found:
-        return uncompared(
-            _DESCRIPTION, message("no level has a bucket: no trial takes tokens from another")
-        )
+        return message("no level has a bucket: no trial takes tokens from another")
     drained, budgets = [c for c in found if c.state == "drained"], by_level(networks)
     return Finding(
         name=_DESCRIPTION.name,
@@ -313,4 +305,4 @@ def _budget_table(budgets: Mapping[Level, Sequence[Pooled]]) -> Table:
     )  # fmt: skip
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=9, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=9, find=over_networks(_DESCRIPTION, _judge))

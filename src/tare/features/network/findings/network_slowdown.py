@@ -14,18 +14,9 @@ from tare.experiment.findings.evidence import (
     ratio_estimate,
     without_ratio,
 )
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.finding import FindingUnit, settled
 from tare.experiment.findings.level_names import where
-from tare.experiment.findings.network_cells import (
-    FACTOR,
-    Level,
-    Networks,
-    applies,
-    carried,
-    constant,
-    networks_of,
-)
-from tare.experiment.results import Results
+from tare.experiment.findings.network_cells import FACTOR, Level, Networks, carried, over_networks
 from tare.registry import Description
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Chosen, Message, Ratio, message
@@ -104,17 +95,12 @@ def _pairs(networks: Networks, reference: Level) -> list[Pair]:
     )
 
 
-def find(results: Results) -> Finding | None:
+def _judge(networks: Networks) -> Finding | Message | None:
     """Compare every level with the reference."""
-    if not applies(results) or constant(results):
-        return None
-    networks = networks_of(results)
-    if isinstance(networks, Message):
-        return uncompared(_DESCRIPTION, networks)
     some = slowdowns(networks)
     ratioless = without_ratio(networks.cells.pairs(FACTOR, networks.reference.text), networks.cells)
     if not some:
-        return uncompared(_DESCRIPTION, ratioless or nothing(networks))
+        return ratioless or nothing(networks)
     few = _too_few(some)
     return Finding(
         name=_DESCRIPTION.name,
@@ -140,7 +126,7 @@ def find(results: Results) -> Finding | None:
                         "one"
                     )
                 ]
-                if carried(results)
+                if carried(networks.results)
                 else []
             ),
             *([ratioless] if ratioless else []),
@@ -248,4 +234,9 @@ def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:
         )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=7, find=find, over_sessions=True)
+UNIT = FindingUnit(
+    description=_DESCRIPTION,
+    order=7,
+    find=over_networks(_DESCRIPTION, _judge, compares=True),
+    over_sessions=True,
+)

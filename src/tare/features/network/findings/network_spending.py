@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
-from tare.experiment.findings.network_cells import Networks, applies, carried, networks_of
-from tare.experiment.results import Results
+from tare.experiment.findings.finding import FindingUnit, settled
+from tare.experiment.findings.network_cells import Networks, carried, over_networks
 from tare.features.network.findings.need import (
     FEWEST_TRIALS,
     RARELY,
@@ -39,17 +38,12 @@ _MANY = 1000
 _STATES: dict[State, str] = {"enough": "enough", "dry": "depleted", "open": "inconclusive"}
 
 
-def find(results: Results) -> Finding | None:
+def _judge(networks: Networks) -> Finding | Message | None:
     """Find what trials send, from where, and which budgets are enough."""
-    if not applies(results):
-        return None
-    networks = networks_of(results)
-    if isinstance(networks, Message):
-        return uncompared(_DESCRIPTION, networks)
     found = needs(networks)
     if not found:
         uneven = any(rung.level.uneven for _, rung in networks.rungs)
-        why = message(
+        return message(
             (
                 "hosts begin with different tokens, so no budget is enough, or too small, "
                 "for all of them"
@@ -60,7 +54,6 @@ def find(results: Results) -> Finding | None:
                 'low=200Mbit budget=10Gbit" shows what a trial takes from it'
             )
         )
-        return uncompared(_DESCRIPTION, why)
     decided = [part for need in found for part in _decided(need, networks)]
     answer = tuple(said for need in found for said in _answer(need, networks))
     return Finding(
@@ -304,4 +297,4 @@ def _table(found: Sequence[Need]) -> Table:
     return Table.of("What each host sends in a trial", heads, rows, note)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=over_networks(_DESCRIPTION, _judge))

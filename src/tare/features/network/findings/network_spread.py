@@ -11,18 +11,15 @@ import numpy as np
 from tare.experiment.findings.cells import Pair
 from tare.experiment.findings.comparison_summary import more, spread_kind
 from tare.experiment.findings.evidence import comparison_columns, comparison_row, ratio_estimate
-from tare.experiment.findings.finding import FindingUnit, first_of, judged, uncompared
+from tare.experiment.findings.finding import FindingUnit, first_of, judged
 from tare.experiment.findings.network_cells import (
     FACTOR,
     Ladder,
     Level,
     Networks,
-    applies,
     carried,
-    constant,
-    networks_of,
+    over_networks,
 )
-from tare.experiment.results import Results
 from tare.features.network.findings.network_slowdown import nothing
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS
@@ -103,18 +100,13 @@ def _unknown(ladder: Ladder) -> Unknown | None:
     return Unknown(ladder, found, within, trials)
 
 
-def find(results: Results) -> Finding | None:
+def _judge(networks: Networks) -> Finding | Message | None:
     """Compare the p10–p90 range of every level with that of the reference."""
-    if not applies(results) or constant(results):
-        return None
-    networks = networks_of(results)
-    if isinstance(networks, Message):
-        return uncompared(_DESCRIPTION, networks)
     some = spreads(networks)
     if not some:
-        return uncompared(_DESCRIPTION, nothing(networks))
+        return nothing(networks)
     # Where budgets are carried over, a level is not one budget.
-    ladders = () if carried(results) else networks.ladders
+    ladders = () if carried(networks.results) else networks.ladders
     pooled = [x for x in map(_unknown, ladders) if x is not None]
     return Finding(
         name=_DESCRIPTION.name,
@@ -224,4 +216,6 @@ def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netwo
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=12, find=find)
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=12, find=over_networks(_DESCRIPTION, _judge, compares=True)
+)

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
-from tare.experiment.findings.network_cells import Networks, applies, networks_of
-from tare.experiment.results import Results
+from tare.experiment.findings.finding import FindingUnit, settled
+from tare.experiment.findings.network_cells import Networks, over_networks
 from tare.features.network.findings.dry import Dry, DryHost, droughts
 from tare.features.network.findings.need import FEWEST_TRIALS, Fall, falls_of
 from tare.registry import Description
@@ -30,16 +29,11 @@ _ERROR = 0.05
 _GAINED, _MATTERS = 0.5, 0.25
 
 
-def find(results: Results) -> Finding | None:
+def _judge(networks: Networks) -> Finding | Message | None:
     """Find which hosts were depleted at which level, and whether trials took longer for it."""
-    if not applies(results):
-        return None
-    networks = networks_of(results)
-    if isinstance(networks, Message):
-        return uncompared(_DESCRIPTION, networks)
     found = droughts(networks)
     if not found:
-        return uncompared(_DESCRIPTION, message("no level has a bucket that could be depleted"))
+        return message("no level has a bucket that could be depleted")
     dry = [d for d in found if d.any]
     refilled = [(d, said) for d in found if (said := _refilled(d)) is not None]
     return Finding(
@@ -244,4 +238,4 @@ def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table
         yield Table.of("Duration of trials by time depleted", heads, rows, note)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=11, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=11, find=over_networks(_DESCRIPTION, _judge))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from tare.features.network.charts.series import Group
 from tare.features.network.measure.summary import PERCENTILES
 from tare.networks.recording.folder import Measured
@@ -33,7 +31,7 @@ def bandwidth(groups: Sequence[Group]) -> Table:
         for one in groups
         for s in (one.summary,)
     )  # fmt: skip
-    return replace(Table.of(message("Bandwidth"), heads, rows), id="network_bandwidth")
+    return Table.of(message("Bandwidth"), heads, rows, id="network_bandwidth")
 
 
 def latency(groups: Sequence[Group]) -> Table:
@@ -70,7 +68,7 @@ def latency(groups: Sequence[Group]) -> Table:
                 s.segment_rtt and s.segment_rtt.n,
             )
         )
-    return replace(Table.of(message("Round trips"), heads, rows), id="network_latency")
+    return Table.of(message("Round trips"), heads, rows, id="network_latency")
 
 
 def ends_at_work(groups: Sequence[Group]) -> Table:
