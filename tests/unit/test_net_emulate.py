@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
 
+import msgspec
 import pytest
 from msgspec import structs
 from said import templates
@@ -17,11 +18,12 @@ from said import templates
 from tare.agent import record
 from tare.cli.app import USAGE
 from tare.errors import ExperimentError, PlatformError
+from tare.experiment.session.hosts import MOST_MOMENTS, Course
 from tare.features.network.emulate.commands import Commands
 from tare.features.network.emulate.emulation import summaries
 from tare.features.network.emulate.options import Options, asked, placed
 from tare.features.network.emulate.session import _not_delivered, introduction
-from tare.features.network.emulate.tokens import MOST_MOMENTS, Log
+from tare.features.network.emulate.tokens import Log
 from tare.features.network.emulate.verification import Check
 from tare.networks.emulator import Emulator
 from tare.networks.shaping.specification import Rate, parse
@@ -208,12 +210,13 @@ def _states(at_ns: int, tokens: int, sent: int, dry: int | None = None) -> recor
 
 
 def test_a_long_log_is_kept_in_short_and_written_whole(tmp_path: Path) -> None:
-    log = Log(100, tmp_path / "tokens.ndjson")
+    course = Course(1, "", 100, _states(100, 0, 0))
+    log = Log(course, tmp_path / "tokens.ndjson")
     count = 5 * MOST_MOMENTS
     for number in range(count):
         log.take(_states(100 + number, number, number))
     log.close()
-    kept = log.moments()
+    *kept, _ = course.log(_states(100 + count, count, count))
     assert MOST_MOMENTS // 4 < len(kept) <= MOST_MOMENTS
     assert kept[0].at_ns == 0
     assert len({b.at_ns - a.at_ns for a, b in itertools.pairwise(kept)}) == 1
@@ -221,16 +224,19 @@ def test_a_long_log_is_kept_in_short_and_written_whole(tmp_path: Path) -> None:
 
 
 def test_the_log_counts_what_was_sent_from_the_start(tmp_path: Path) -> None:
-    log = Log(100, tmp_path / "tokens.ndjson", before=_states(100, GBIT, 700))
+    log = Log(Course(1, "", 100, _states(100, GBIT, 700)), tmp_path / "tokens.ndjson")
     log.take(_states(200, GBIT, 1000))
     log.close()
-    assert [moment.sent_bytes for moment in log.moments()] == [(300,)]
+    (line,) = (tmp_path / "tokens.ndjson").read_text().splitlines()
+    assert msgspec.json.decode(line) == {
+        "at_ns": 100, "tokens_bits": [GBIT], "rate_bps": [GBIT], "sent_bytes": [300],
+    }  # fmt: skip
 
 
 def test_what_became_of_a_host_counts_from_the_start() -> None:
     built = (record.BuiltHost(host=1, namespace=None, address=None, interface="eth0"),)
     shapes = (parse("bucket high=2Gbit low=200Mbit budget=10Gbit"),)
     first, last = _states(0, 10 * GBIT, 500), _states(9 * GBIT, 0, 1500, dry=7 * GBIT)
-    (host,) = summaries(built, shapes, first, last, 2 * GBIT, {1: 3})
+    (host,) = summaries(built, shapes, Course(1, "", 2 * GBIT, first).uses(last), {1: 3})
     assert (host.sent_bytes, host.first_dry_s, host.dry_s) == (1000, 5.0, 1.0)
     assert (host.capacity_bits, host.exit_code) == (10 * GBIT, 3)

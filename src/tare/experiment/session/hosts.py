@@ -296,12 +296,15 @@ class Course:
 
     def log(self, last: record.HostStates) -> list[HostTokens]:
         """Return the moments, in order, to the end."""
-        return [self._line(states) for states in (*self._moments, last)]
+        return [self.line(states) for states in (*self._moments, last)]
 
     def uses(self, last: record.HostStates) -> list[HostUse]:
         """Return what each host did until the end."""
         ended = {host.host: host for host in last.hosts}
-        return [self._use(host, ended[host.host]) for host in self._first.hosts]
+        # Of one that failed nothing is known at the end.
+        return [
+            self._use(host, ended[host.host]) for host in self._first.hosts if host.host in ended
+        ]
 
     def _use(self, first: record.HostState, last: record.HostState) -> HostUse:
         dry_ns = last.first_dry_ns
@@ -318,7 +321,8 @@ class Course:
             first_dry_ns=None if dry_ns is None else max(0, dry_ns - self._began_ns),
         )
 
-    def _line(self, states: record.HostStates) -> HostTokens:
+    def line(self, states: record.HostStates) -> HostTokens:
+        """Return the hosts at a moment, with what they sent since the first."""
         sent = {host.host: host.sent_bytes for host in self._first.hosts}
         return HostTokens(
             trial=self.trial,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tare.agent import record
+from tare.experiment.journal import HostUse
 from tare.features.network.emulate.verification import Check
 from tare.networks.shaping.messages import describe, specification
 from tare.networks.shaping.specification import Shaping
@@ -65,9 +66,7 @@ class Emulation(msgspec.Struct, frozen=True, kw_only=True):
 def summaries(
     built: Sequence[record.BuiltHost],
     shapes: Sequence[Shaping],
-    before: record.HostStates,
-    after: record.HostStates,
-    began_ns: int,
+    uses: Sequence[HostUse],
     codes: dict[int, int],
 ) -> tuple[HostSummary, ...]:
     """Put together what became of each host.
@@ -76,38 +75,29 @@ def summaries(
     ----------
     built, shapes : sequence
         Of every host, host 1 first.
-    before, after : HostStates
-        At the start of the command and at its end.
-    began_ns : int
-        CLOCK_MONOTONIC at the start.
+    uses : sequence of HostUse
+        Of every host that did not fail.
     codes : dict
         Exit codes by host, of those on which the command ran.
     """
-    first = {state.host: state for state in before.hosts}
-    last = {state.host: state for state in after.hosts}
-    found = []
-    for host, shaping in zip(built, shapes, strict=True):
-        # One that failed is told of no more.
-        start, end = first.get(host.host), last.get(host.host)
-        if start is None or end is None:
-            continue
-        dry_ns = end.first_dry_ns
-        found.append(
-            HostSummary(
-                host=host.host,
-                address=host.address,
-                interface=host.interface,
-                specification=specification(shaping),
-                asked=text(describe(shaping)),
-                sent_bytes=end.sent_bytes - start.sent_bytes,
-                dropped_packets=end.dropped_packets - start.dropped_packets,
-                capacity_bits=getattr(shaping, "capacity_bits", None),
-                tokens_start_bits=start.tokens_bits,
-                tokens_end_bits=end.tokens_bits,
-                times_dry=end.times_dry,
-                dry_s=end.dry_ns / 1e9,
-                first_dry_s=None if dry_ns is None else max(0, dry_ns - began_ns) / 1e9,
-                exit_code=codes.get(host.host),
-            )
+    known = {use.host: use for use in uses}
+    return tuple(
+        HostSummary(
+            host=host.host,
+            address=host.address,
+            interface=host.interface,
+            specification=specification(shaping),
+            asked=text(describe(shaping)),
+            sent_bytes=use.sent_bytes,
+            dropped_packets=use.dropped_packets,
+            capacity_bits=getattr(shaping, "capacity_bits", None),
+            tokens_start_bits=use.tokens_start_bits,
+            tokens_end_bits=use.tokens_end_bits,
+            times_dry=use.times_dry,
+            dry_s=use.dry_ns / 1e9,
+            first_dry_s=None if use.first_dry_ns is None else use.first_dry_ns / 1e9,
+            exit_code=codes.get(host.host),
         )
-    return tuple(found)
+        for host, shaping in zip(built, shapes, strict=True)
+        if (use := known.get(host.host)) is not None
+    )

@@ -8,8 +8,8 @@ from itertools import chain
 import msgspec
 
 import tare
+from tare.experiment.journal import HostTokens
 from tare.features.network.emulate.emulation import Emulation, HostSummary
-from tare.features.network.emulate.tokens import Moment
 from tare.features.network.emulate.verification import Check
 from tare.render.text_plot import sparkline
 from tare.results.finding import Cell, Table
@@ -20,13 +20,13 @@ from tare.results.report import Entry, Origin, Report
 _WIDTH = 60
 
 
-def make(emulation: Emulation, moments: Sequence[Moment], exit_code: int) -> Report:
+def make(emulation: Emulation, moments: Sequence[HostTokens], exit_code: int) -> Report:
     """Make the report of an emulated network.
 
     Parameters
     ----------
     emulation : Emulation
-    moments : sequence of Moment
+    moments : sequence of HostTokens
         Tokens over time.
     exit_code : int
         Of the command that ran in it.
@@ -94,7 +94,7 @@ def _tokens(host: HostSummary) -> tuple[Cell, ...]:
     )
 
 
-def _entries(emulation: Emulation, moments: Sequence[Moment]) -> Iterator[Entry]:
+def _entries(emulation: Emulation, moments: Sequence[HostTokens]) -> Iterator[Entry]:
     said = message(
         "{n | counted('host')} for {time}", n=len(emulation.hosts), time=Duration(emulation.seconds)
     )
@@ -109,7 +109,7 @@ def _entries(emulation: Emulation, moments: Sequence[Moment]) -> Iterator[Entry]
     )
 
 
-def _drawn(emulation: Emulation, host: HostSummary, moments: Sequence[Moment]) -> str:
+def _drawn(emulation: Emulation, host: HostSummary, moments: Sequence[HostTokens]) -> str:
     place = emulation.hosts.index(host)
     known = chain.from_iterable(one.tokens_bits[place : place + 1] for one in moments)
     kept = [bits for bits in known if bits is not None]

@@ -18,11 +18,13 @@ from tare.agent import record
 from tare.cli import console
 from tare.errors import InterruptError, PlatformError
 from tare.experiment import remnants
+from tare.experiment.journal import HostTokens
+from tare.experiment.session.hosts import Course
 from tare.features.network.emulate.commands import Commands
 from tare.features.network.emulate.emulation import Emulation, summaries
 from tare.features.network.emulate.options import Asked, placed
 from tare.features.network.emulate.report import checks as table_of
-from tare.features.network.emulate.tokens import EVERY_S, Log, Moment
+from tare.features.network.emulate.tokens import EVERY_S, Log
 from tare.features.network.emulate.verification import TRIES, Check, carries, verify
 from tare.host import lease
 from tare.networks.emulator import Emulator
@@ -41,7 +43,7 @@ class Conducted:
     """What became of it."""
 
     emulation: Emulation
-    moments: list[Moment]
+    moments: list[HostTokens]
     code: int
 
 
@@ -176,7 +178,8 @@ class _Session:
         before = self._emulator.look()
         began_ns = time.monotonic_ns()
         started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        log = Log(began_ns, self._log, before)
+        course = Course(1, "", began_ns, before)
+        log = Log(course, self._log)
         log.take(before)
         try:
             self._emulator.log(EVERY_S, log.take)
@@ -185,19 +188,16 @@ class _Session:
             after = self._emulator.look()
         finally:
             log.close()
-        log.take(after)
         emulation = Emulation(
             command=self._asked.command,
             started=started,
             seconds=(after.at_ns - began_ns) / 1e9,
-            hosts=summaries(
-                self._emulator.hosts, self._asked.shapes, before, after, began_ns, codes
-            ),
+            hosts=summaries(self._emulator.hosts, self._asked.shapes, course.uses(after), codes),
             checks=tuple(checks),
             unverified=unverified,
         )
         code = self._ended or next((code for code in codes.values() if code), 0)
-        return Conducted(emulation, log.moments(), code)
+        return Conducted(emulation, course.log(after), code)
 
     def _shape(self) -> None:
         self._emulator.shape(dict(enumerate(self._asked.shapes, 1)))
