@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -44,6 +45,25 @@ class Entry(msgspec.Struct, frozen=True):
     said: Said
     emphasis: Emphasis | None = None
     picture: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        label: str,
+        said: Said,
+        emphasis: Emphasis | None = None,
+        picture: tuple[str, ...] = (),
+    ) -> Entry:
+        """Return an entry that is a sentence."""
+        return cls(label, message("{said | sentence}", said=said), emphasis, picture)
+
+    @classmethod
+    def each(
+        cls, label: str, some: Iterable[Said], emphasis: Emphasis | None = None
+    ) -> Iterator[Entry]:
+        """Yield sentences, of which the first has the label."""
+        for i, said in enumerate(some):
+            yield cls.of("" if i else label, said, emphasis)
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -110,6 +130,21 @@ class Section(msgspec.Struct, frozen=True):
 
     finding: Finding
     figures: tuple[Figure, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        question: Said,
+        answer: Iterable[Said],
+        figures: Iterable[Figure | None] = (),
+        tables: Iterable[Table] = (),
+    ) -> Section:
+        """Return a section that measures something, and judges nothing."""
+        finding = Finding(
+            name=name, question=question, answer=tuple(answer), verdict="none", tables=tuple(tables)
+        )
+        return cls(finding, tuple(figure for figure in figures if figure is not None))
 
     @property
     def anchor(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import tare
 from tare.features.fleet import phrases
 from tare.features.fleet.check import (
     Check,
@@ -85,9 +84,7 @@ def make(check: Check, command: str) -> Report:
         cells=_hosts(check),
         sections=tuple(map(Section, found)),
         lead=worst[0].name,
-        origin=Origin(
-            commands=(command,), versions=(tare.__version__,), title="How to look again", seed=None
-        ),
+        origin=Origin(commands=(command,), title="How to look again", seed=None),
         calm="Every host could be looked at.",
         rest=f"{command} --json -",
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import tare
 from tare.experiment import failed_trials
 from tare.features.fleet import phrases
 from tare.features.fleet.answers import basis_said, called, cell, findings, odd_ones
@@ -54,7 +53,6 @@ def make(fleet: Fleet, command: str) -> Report:
         sections=tuple(Section(one, _figures(one, fleet.experiment.margin)) for one in found),
         origin=Origin(
             commands=(command,),
-            versions=(tare.__version__,),
             title="How to make this page again",
             seed=fleet.experiment.seed,
         ),

@@ -3,4 +3,3 @@
 CHART_PARTS = "{parts | join('; ')}"
 NAMED = "{name}: {said}"
 FINGERPRINT_FIGURE = "{name}: {value}"
-SENTENCE = "{said | sentence}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-import tare
 from tare.experiment.task_sets.answers import configurations, findings
 from tare.experiment.task_sets.charts import quantiles, scatters
 from tare.experiment.task_sets.every_task import RUNS, every_task
@@ -62,7 +61,6 @@ def make(runs: Runs, metric: Metric, command: str) -> tuple[Report, dict[str, La
         machine=(_setup(runs, some),),
         origin=Origin(
             commands=(command,),
-            versions=(tare.__version__,),
             title="How to make this page again",
             seed=None if alone is None else alone.seed,
             file=None if alone is None else alone.file,

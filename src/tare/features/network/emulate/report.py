@@ -7,14 +7,13 @@ from itertools import chain
 
 import msgspec
 
-import tare
 from tare.experiment.journal import HostTokens
 from tare.features.network.emulate.emulation import Emulation, HostSummary
 from tare.features.network.emulate.verification import Check
 from tare.render.text_plot import sparkline
 from tare.results.finding import Cell, Table
 from tare.results.message import Amount, Chosen, Deviation, Duration, message
-from tare.results.report import Entry, Origin, Report
+from tare.results.report import Entry, Report
 
 #: Characters of a host's tokens over time.
 _WIDTH = 60
@@ -42,10 +41,7 @@ def make(emulation: Emulation, moments: Sequence[HostTokens], exit_code: int) ->
         name="net emulate",
         question=message("What did each host send?"),
         entries=tuple(_entries(emulation, moments)),
-        strip=(),
         further=(hosts(emulation),),
-        sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,)),
     )
 
 

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-import tare
 from tare.experiment.fingerprints.network.difference import SETTINGS, waking_ns
 from tare.experiment.fingerprints.network.messages import name_told
-from tare.features.network import phrases
 from tare.render.screen import MOST_ROWS
 from tare.results.finding import Cell, Column, Table
 from tare.results.message import Amount, Chosen, Deviation, Message, Ratio, message
 from tare.results.message import Change as ChangeValue
-from tare.results.report import Entry, Origin, Report
+from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.experiment.fingerprints.network.difference import Change, Difference
@@ -51,27 +49,23 @@ def diff(before: Path, after: Path) -> Report:
         name=f"{before.name} and {after.name}",
         question=message("Is it still the same network?"),
         entries=tuple(_entries(found, len(shown))),
-        strip=(),
         further=(_table(shown),) if shown else (),
-        sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,)),
     )
 
 
 def _entries(found: Difference, shown: int) -> Iterator[Entry]:
     """State the answer, then what the table does not have; ``shown``: its rows."""
-    yield Entry("Answer", message(phrases.SENTENCE, said=headline(found)), "strong")
+    yield Entry.of("Answer", headline(found), "strong")
     more = len(found.differing) + len(found.undecided) - shown
     if more > 0:
         yield Entry("", message("… and {n} more figures (--json has all)", n=more))
-    for said in settle(found):
-        yield Entry("Settle", message(phrases.SENTENCE, said=said))
+    yield from (Entry.of("Settle", said) for said in settle(found))
     same = sum(one.verdict == "same" for one in found.changes)
     if same:
         said = message(
             "{n} of {of | counted('figure')}, within their margins", n=same, of=len(found.changes)
         )
-        yield Entry("Same", message(phrases.SENTENCE, said=said))
+        yield Entry.of("Same", said)
     yield from (Entry(label, fact) for label, fact in facts(found))
     if found.throttled:
         sizes = [Chosen(size, "bytes") for size in found.throttled]

@@ -10,10 +10,10 @@ from tare.experiment.fingerprints.network.messages import doubts, name_told, sha
 from tare.features.network import phrases as network_phrases
 from tare.features.network.fingerprint import page_figures as charts
 from tare.features.network.fingerprint import phrases as fingerprint_phrases
-from tare.results.finding import Finding, Table
+from tare.features.network.measure.page_tables import ends_table
+from tare.results.finding import Table
 from tare.results.message import Amount, Chosen, Message, Said, message
 from tare.results.report import Entry, Origin, Report, Section
-from tare.results.report import Figure as Chart
 from tare.units import chosen, duration, quantity
 
 #: Bandwidths closer than this are called the same: a shaper's burst alone makes some tenths of it.
@@ -63,7 +63,7 @@ def make(found: NetworkFingerprint, command: str, following: tuple[Message, ...]
             *(message("{what}: {why}", what=p.what, why=p.why) for p in found.problems),
             *doubts(found),
         ),
-        machine=(_ends(found),),
+        machine=(ends_table("What both ends report", found.here, found.there),),
         origin=Origin(
             commands=(command,),
             digests=(("agent", found.agent),),
@@ -79,14 +79,13 @@ def make(found: NetworkFingerprint, command: str, following: tuple[Message, ...]
 
 def _entries(found: NetworkFingerprint) -> Iterator[Entry]:
     """State what shapes the network, both ends, and what is doubtful."""
-    yield Entry("Answer", message(network_phrases.SENTENCE, said=shaping_of(found)), "strong")
+    yield Entry.of("Answer", shaping_of(found), "strong")
     said: list[Said] = []
     if found.shaping is not None and found.shaping.kind in ("bucket", "drop"):
         said += found.shaping.reasons
     if found.searched is not None:
         said.append(message(fingerprint_phrases.FINGERPRINT_STOPPED, why=found.searched.ended))
-    for i, one in enumerate(said):
-        yield Entry("" if i else "Reason", message(network_phrases.SENTENCE, said=one))
+    yield from Entry.each("Reason", said)
     for label, facts in (("Here", found.here), ("There", found.there)):
         some = [f"{name} {facts[name][:_LONGEST]}" for name in _FACTS if name in facts]
         yield Entry(
@@ -98,10 +97,8 @@ def _entries(found: NetworkFingerprint) -> Iterator[Entry]:
         )
     for problem in found.problems:
         yield Entry("Missing", message("{what}: {why}", what=problem.what, why=problem.why))
-    for doubt in doubts(found):
-        yield Entry("Doubt", message(network_phrases.SENTENCE, said=doubt))
-    spent = took(found.seconds, found.spent_bits)
-    yield Entry("Took", message(network_phrases.SENTENCE, said=spent))
+    yield from (Entry.of("Doubt", doubt) for doubt in doubts(found))
+    yield Entry.of("Took", took(found.seconds, found.spent_bits))
 
 
 def _leading(found: NetworkFingerprint) -> Table | None:
@@ -128,17 +125,6 @@ def _strip(found: NetworkFingerprint) -> tuple[tuple[str, str], ...]:
     return tuple(strip)
 
 
-def _section(
-    anchor: str, question: str, answer: tuple[Said, ...], figures: list[Chart], tables: list[Table]
-) -> Section:
-    return Section(
-        Finding(
-            name=anchor, question=question, answer=answer, verdict="none", tables=tuple(tables)
-        ),
-        tuple(figures),
-    )
-
-
 def figures(found: NetworkFingerprint) -> Table:
     """Lay every figure out."""
     return _table(message("Every figure"), found.figures)
@@ -150,7 +136,7 @@ def _table(title: Message, some: Mapping[str, Figure]) -> Table:
 
 
 def _figures(found: NetworkFingerprint) -> Section:
-    return _section(
+    return Section.of(
         "published",
         "Which figures belong to results on this network?",
         (
@@ -159,8 +145,7 @@ def _figures(found: NetworkFingerprint) -> Section:
                 "wire, as it counts them. Intervals are over parts of the time"
             ),
         ),
-        [],
-        [figures(found)],
+        tables=[figures(found)],
     )
 
 
@@ -170,8 +155,8 @@ def _shaping(found: NetworkFingerprint) -> tuple[Section, ...]:
     answer: list[Said] = [shaping_of(found), *found.shaping.reasons]
     if found.searched is not None:
         answer.append(message(fingerprint_phrases.FINGERPRINT_STOPPED, why=found.searched.ended))
-    drawn = [chart for chart in (charts.course(found),) if chart is not None]
-    return (_section("bucket", "Does a token bucket shape it?", tuple(answer), drawn, []),)
+    question = "Does a token bucket shape it?"
+    return (Section.of("bucket", question, answer, [charts.course(found)]),)
 
 
 def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
@@ -199,7 +184,7 @@ def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
                 "longer"
             ),
         )
-    return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
+    return (Section.of("latency", "How does latency change under load?", answer, [drawn]),)
 
 
 def writes(found: NetworkFingerprint) -> Table:
@@ -225,7 +210,7 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
     if not found.writes:
         return ()
     return (
-        _section(
+        Section.of(
             "writes",
             "What does the size of writes do?",
             (
@@ -274,9 +259,3 @@ def _is_slower(one: Figure, best: Figure) -> bool:
     if one.ci is None or best.ci is None:
         return False
     return one.ci[1] < (1 - _SAME_SHARE) * best.ci[0]
-
-
-def _ends(found: NetworkFingerprint) -> Table:
-    names = dict.fromkeys([*found.here, *found.there])
-    rows = ((n, found.here.get(n), found.there.get(n)) for n in names)
-    return Table.of("What both ends report", ("fact", "here", "there"), rows)

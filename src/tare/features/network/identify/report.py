@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-import tare
 from tare.experiment.fingerprints.network.identified import (
     Estimate,
     Identification,
@@ -22,7 +21,7 @@ from tare.features.network.identify.types import answers, section, table
 from tare.networks.recording.starved import no_cpu
 from tare.render.words import sentence, text
 from tare.results import phrases as results_phrases
-from tare.results.finding import Column, Finding, Table
+from tare.results.finding import Column, Table
 from tare.results.message import Amount, Message, Said, each, message
 from tare.results.report import Entry, Origin, Report, Section
 
@@ -82,16 +81,14 @@ def make(
         answers=each(sections[0].finding.answer) if sections else (),
         entries=(
             *_entries(found, types),
-            *(Entry("Note", _sentence(note)) for note in notes[:_MOST_NOTES]),
+            *(Entry.of("Note", note) for note in notes[:_MOST_NOTES]),
         ),
         next=tuple(_next(some, source)),
         strip=((str(len(found)), "series"), (str(len(types)), "types")),
         further=(*_tables(some), *([table(types)] if types else [])),
         sections=sections,
         doubts=notes,
-        origin=Origin(
-            commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"
-        ),
+        origin=Origin(commands=(command,), title="How to reproduce this page"),
         doubtful="Notes",
         calm="No notes.",
         badges=False,
@@ -115,21 +112,15 @@ def _entries(found: Found, types: Sequence[TypeSummary]) -> Iterator[Entry]:
             )
             for kind in kinds
         ]
-    for i, said in enumerate((*answer, *answers(types))):
-        yield Entry("" if i else "Answer", _sentence(said), "strong")
+    yield from Entry.each("Answer", (*answer, *answers(types)), "strong")
     for reading, one in found if few else (first[kind] for kind in kinds):
-        for i, reason in enumerate(one.reasons):
-            named = _of(one, reason) if i == 0 and len(found) > 1 else reason
-            yield Entry("" if i else "Reason", _sentence(named))
+        named = [_of(one, reason) for reason in one.reasons[: len(found) > 1]]
+        yield from Entry.each("Reason", (*named, *one.reasons[len(named) :]))
         if few and (lines := drawn(reading.trace, one)):
             said = message("bandwidth over time{% if name %} of {name}{% endif %}", name=_name(one))
             yield Entry("Trace", said, picture=tuple(lines))
         if few:
-            yield from (Entry("Note", _sentence(_of(one, no_cpu(lack)))) for lack in reading.lacks)
-
-
-def _sentence(said: Said) -> Message:
-    return message(phrases.SENTENCE, said=said)
+            yield from (Entry.of("Note", _of(one, no_cpu(lack))) for lack in reading.lacks)
 
 
 def _of(one: Identification, said: Said) -> Said:
@@ -142,15 +133,8 @@ def _series(found: Found) -> Section:
         for i, (reading, one) in enumerate(found[:_MOST_DRAWN])
     ]
     kinds = [message(phrases.NAMED, name=_name(one), said=kind_of(one)) for _, one in found]
-    return Section(
-        Finding(
-            name="series",
-            question=sentence(message("What shapes each network?")),
-            answer=tuple(kinds[:3]),
-            verdict="none",
-        ),
-        tuple(figure for figure in figures if figure is not None),
-    )
+    question = sentence(message("What shapes each network?"))
+    return Section.of("series", question, kinds[:3], figures)
 
 
 def _tables(some: Sequence[Identification]) -> Iterator[Table]:

@@ -11,7 +11,7 @@ from tare.experiment.fingerprints.network.identified import Identification, Quar
 from tare.features.network import phrases
 from tare.render.charts.intervals import interval_rows
 from tare.render.words import sentence
-from tare.results.finding import Finding, Table
+from tare.results.finding import Table
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure, Section
 from tare.units import scale_for
@@ -70,16 +70,9 @@ def _quartiles(some: Sequence[Identification], field: str) -> Quartiles | None:
 
 def section(types: Sequence[TypeSummary]) -> Section:
     """Lay the summary out: the answer, the table, the box plots."""
-    return Section(
-        Finding(
-            name="types",
-            question=sentence(message("Do instances of one type have the same network?")),
-            answer=answers(types),
-            verdict="none",
-            tables=(table(types),),
-        ),
-        tuple(figure for fields in _CHARTS if (figure := _figure(types, fields)) is not None),
-    )
+    question = sentence(message("Do instances of one type have the same network?"))
+    figures = (_figure(types, fields) for fields in _CHARTS)
+    return Section.of("types", question, answers(types), figures, [table(types)])
 
 
 def answers(types: Sequence[TypeSummary]) -> tuple[Message, ...]:

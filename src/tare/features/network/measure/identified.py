@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-import tare
 from tare.cli.delivery import reporting
 from tare.errors import AgentError, IncompleteError, InterruptError, UsageError
-from tare.features.network import phrases
 from tare.features.network.measure import options as asking
 from tare.render.words import text
 from tare.results.finding import Table
 from tare.results.message import message
-from tare.results.report import Entry, Origin, Report
+from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.features.network.fingerprint.search import Bounds, Found
@@ -143,14 +141,11 @@ def _report(found: Found, out: Path | None) -> Report:
         question=message("What shapes the network?"),
         entries=tuple(_entries(found)),
         next=() if out is None or shaping is None else (again,),
-        strip=(),
         further=(
             (Table.of(message("Estimates with 95 % intervals"), ("estimate", "value"), known),)
             if known
             else ()
         ),
-        sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,)),
     )
 
 
@@ -164,11 +159,8 @@ def _entries(found: Found) -> Iterator[Entry]:
         yield Entry("Answer", message("Nothing was sent, so nothing is known."), "strong")
         return
     said = bucket_said(shaping) if shaping.kind in ("bucket", "drop") else kind_of(shaping)
-    yield Entry("Answer", message(phrases.SENTENCE, said=said), "strong")
-    for lack in found.lacks:
-        yield Entry("Note", message(phrases.SENTENCE, said=no_cpu(lack)), "strong")
-    for i, reason in enumerate((*shaping.reasons, *account(shaping))):
-        yield Entry("" if i else "Reason", message(phrases.SENTENCE, said=reason))
+    yield Entry.of("Answer", said, "strong")
+    yield from (Entry.of("Note", no_cpu(lack), "strong") for lack in found.lacks)
+    yield from Entry.each("Reason", (*shaping.reasons, *account(shaping)))
     spent = took(found.seconds, found.spent_bits)
-    stopped = message("{why} ({spent})", why=found.ended, spent=spent)
-    yield Entry("Ended", message(phrases.SENTENCE, said=stopped))
+    yield Entry.of("Ended", message("{why} ({spent})", why=found.ended, spent=spent))

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-import tare
 from tare.errors import StoreError
 from tare.experiment.findings import time_of_day as over_hours
 from tare.experiment.fingerprints.network.identified import Identification, kind_of
@@ -27,7 +26,6 @@ from tare.networks.recording.folder import Measured, groups, rates, read
 from tare.networks.recording.intervals import IntervalTable
 from tare.networks.recording.lines import pattern
 from tare.render.charts.lines import Line
-from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Said, each, message
 from tare.results.report import Entry, Figure, Origin, Report, Section
 from tare.statistics.time_of_day import time_of_day
@@ -71,20 +69,20 @@ def of(some: Sequence[Measured], command: str) -> Report:
         told = sorted(groups, key=lambda one: -one.summary.bandwidth_bps["p50"])[:1]
     sections = [
         *([_by_size(groups)] if swept else []),
-        _section("bandwidth", "How much does the network carry, and how steadily?",
-                 _carried(told), [over_time.bandwidth(courses)], tables.bandwidth(groups)),
+        Section.of("bandwidth", "How much does the network carry, and how steadily?",
+                 _carried(told), [over_time.bandwidth(courses)], [tables.bandwidth(groups)]),
         *([] if swept else _shaped(some)),
         *_by_hour(some),
-        _section("latency", "How long do round trips take, idle and under load?",
+        Section.of("latency", "How long do round trips take, idle and under load?",
                  _late(told, groups),
                  [round_trips.figure(courses), over_time.round_trips(courses)],
-                 tables.latency(groups)),
-        _section("again", "How much was retransmitted?", _again(told),
+                 [tables.latency(groups)]),
+        Section.of("again", "How much was retransmitted?", _again(told),
                  [over_time.retransmits(courses)]),
-        _section("total", "How much was sent in all?", over_time.totals(courses),
+        Section.of("total", "How much was sent in all?", over_time.totals(courses),
                  [over_time.total(courses)]),
-        _section("limit", "What was the limit?", _limited(groups), [],
-                 tables.ends_at_work(groups)),
+        Section.of("limit", "What was the limit?", _limited(groups), [],
+                 [tables.ends_at_work(groups)]),
     ]  # fmt: skip
     summarised = [one.summary for one in groups]
     settle = advice(summarised, max(one.asked.streams for one in some))
@@ -100,15 +98,13 @@ def of(some: Sequence[Measured], command: str) -> Report:
             *late(summarised),
         ),
         entries=tuple(_entries(some, sections, summarised)),
-        next=() if settle is None else (message(phrases.SENTENCE, said=settle),),
+        next=() if settle is None else (message("{said | sentence}", said=settle),),
         further=(tables.bandwidth(groups), tables.latency(groups)) if groups else (),
         strip=strip(some),
         sections=tuple(sections),
         doubts=_caveats(some),
         machine=tables.facts(some),
-        origin=Origin(
-            commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"
-        ),
+        origin=Origin(commands=(command,), title="How to reproduce this page"),
         doubtful="Caveats",
         calm="No caveats.",
         badges=False,
@@ -120,14 +116,13 @@ def _entries(
     some: Sequence[Measured], sections: Sequence[Section], summarised: Sequence[Summary]
 ) -> Iterator[Entry]:
     """State the answer, what was not the network, the shape, what else weakens it, the setup."""
-    yield Entry("Answer", _sentence(each(sections[0].finding.answer)[0]), "strong")
+    yield Entry.of("Answer", each(sections[0].finding.answer)[0], "strong")
     first = blamed(summarised)
-    yield from (Entry("Note", _sentence(said), "strong") for said in first)
+    yield from (Entry.of("Note", said, "strong") for said in first)
     for section in sections:
         if section.finding.name == "shape":
-            for i, said in enumerate(each(section.finding.answer)):
-                yield Entry("" if i else "Shape", _sentence(said))
-    yield from (Entry("Note", _sentence(said)) for said in _caveats(some) if said not in first)
+            yield from Entry.each("Shape", each(section.finding.answer))
+    yield from (Entry.of("Note", said) for said in _caveats(some) if said not in first)
     setup = [f"{name} {value}" for name, value in strip(some)]
     yield Entry("Setup", message("{setup | join(' · ')}", setup=setup), "quiet")
 
@@ -137,23 +132,6 @@ def _caveats(some: Sequence[Measured]) -> tuple[Message, ...]:
         message(phrases.NAMED, name=one.name, said=said) if len(some) > 1 else said
         for one in some
         for said in caveats(one, summaries(one))
-    )
-
-
-def _sentence(said: Said) -> Message:
-    return message(phrases.SENTENCE, said=said)
-
-
-def _section(
-    anchor: str,
-    question: str,
-    answer: Sequence[Said],
-    figures: Sequence[Figure | None],
-    *some: Table,
-) -> Section:
-    return Section(
-        Finding(name=anchor, question=question, answer=tuple(answer), verdict="none", tables=some),
-        tuple(figure for figure in figures if figure is not None),
     )
 
 
@@ -193,7 +171,7 @@ def _by_size(groups: Sequence[Group]) -> Section:
         curve("write-sizes-again", "Retransmitted share", "%",
               lambda s: None if s.retransmit_share is None else 100 * s.retransmit_share),
     ]  # fmt: skip
-    return _section("sizes", "Does the size of writes matter?", [said], figures)
+    return Section.of("sizes", "Does the size of writes matter?", [said], figures)
 
 
 def _curve_of(one: Group) -> str:
@@ -255,7 +233,7 @@ def _shaped(some: Sequence[Measured]) -> list[Section]:
             title = f"{named}: What shapes it" if named else "What shapes it"
             name = f"shape-{len(figures) + 1}"
             figures.append(identified.figure(name, title, reading.trace, found))
-    return [_section("shape", "What shapes it?", answers, figures)] if answers else []
+    return [Section.of("shape", "What shapes it?", answers, figures)] if answers else []
 
 
 def _by_hour(some: Sequence[Measured]) -> list[Section]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tare.features.network.charts.series import Group
 from tare.features.network.measure.summary import PERCENTILES
@@ -93,19 +93,20 @@ def ends_at_work(groups: Sequence[Group]) -> Table:
 
 def facts(some: Sequence[Measured]) -> tuple[Table, ...]:
     """Lay out what the ends said of themselves."""
-    tables = []
-    for one in some:
-        here, there = one.facts["here"], one.facts["there"]
-        if names := dict.fromkeys([*here, *there]):
-            title = "What the ends report"
-            tables.append(
-                Table.of(
-                    f"{title}: {one.name}" if len(some) > 1 else title,
-                    ("fact", "here", "there"),
-                    ((n, here.get(n), there.get(n)) for n in names),
-                )
-            )
-    return tuple(tables)
+    title, several = "What the ends report", len(some) > 1
+    tables = (
+        ends_table(
+            f"{title}: {one.name}" if several else title, one.facts["here"], one.facts["there"]
+        )
+        for one in some
+    )
+    return tuple(table for table in tables if table.rows)
+
+
+def ends_table(title: str, here: Mapping[str, str], there: Mapping[str, str]) -> Table:
+    """Lay out the facts of both ends, by their names."""
+    rows = ((name, here.get(name), there.get(name)) for name in dict.fromkeys([*here, *there]))
+    return Table.of(title, ("fact", "here", "there"), rows)
 
 
 def _percent(share: float | None) -> float | None:

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import structs
 
-import tare
 from tare import units
 from tare.cli import console, options, quantities
 from tare.errors import ExperimentError
-from tare.features.network import phrases
 from tare.render.words import text
 from tare.results.finding import Cell, Table
 from tare.results.message import Amount, Chosen, Duration, Message, message
-from tare.results.report import Entry, Origin, Report
+from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.experiment.fingerprints.network.document import NetworkFingerprint
@@ -98,22 +96,13 @@ def plan(
         name="net plan",
         question=message("How long must idle periods between trials be?"),
         entries=(
-            Entry("Answer", message(phrases.SENTENCE, said=said), "strong"),
-            *(
-                Entry(label, message(phrases.SENTENCE, said=said))
-                for label, said in _account(made).items()
-            ),
-            *(
-                Entry("Note", message(phrases.SENTENCE, said=doubt))
-                for doubt in (*made.doubts, *_doubts(prepared))
-            ),
+            Entry.of("Answer", said, "strong"),
+            *(Entry.of(label, said) for label, said in _account(made).items()),
+            *(Entry.of("Note", doubt) for doubt in (*made.doubts, *_doubts(prepared))),
             *_lines(made, prepared),
         ),
         next=(_settle(made, fingerprint, found),) if made.verdict == "beyond" else (),
-        strip=(),
         further=(_table(made),),
-        sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,)),
     )
 
 
@@ -308,4 +297,4 @@ def _lines(made: RestPlan, prepared: Prepared) -> tuple[Entry, ...]:
     if not lines:
         return ()
     said = message("write into the experiment file:")
-    return (Entry("File", message(phrases.SENTENCE, said=said), None, ("[experiment]", *lines)),)
+    return (Entry.of("File", said, picture=("[experiment]", *lines)),)
