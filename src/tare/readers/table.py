@@ -40,7 +40,8 @@ def recognises(head: bytes, file: Path) -> bool:
 
 def read(file: Path, columns: ColumnOptions) -> Imported:
     """Read the column of values, parted by the levels of others."""
-    rows = _open(file, columns)
+    named = (columns.value, *columns.group, *columns.compare, columns.order, columns.trial)
+    rows = open_rows(file, (*named, columns.block))
     if rows.names[0] == "tool" and rows.sample()[0][0].strip() == "run set":
         raise InputError(
             f"{file} is a table of BenchExec's table-generator, with a header of three lines",
@@ -103,7 +104,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     )
 
 
-def _open(file: Path, columns: ColumnOptions) -> Rows:
+def open_rows(file: Path, named: Iterable[str | None]) -> Rows:
+    """Open a table, of whatever kind; ``named``: columns that it is to have."""
     try:
         with file.open("rb") as source:
             magic = source.read(len(MAGIC))
@@ -111,8 +113,7 @@ def _open(file: Path, columns: ColumnOptions) -> Rows:
         raise InputError(f"cannot read {file}: {error.strerror}", "name a table") from error
     if magic == MAGIC:
         return ParquetRows(file)
-    named = (columns.value, *columns.group, *columns.compare, columns.order, columns.trial)
-    return CsvRows(file, [name for name in (*named, columns.block) if name is not None])
+    return CsvRows(file, [name for name in named if name is not None])
 
 
 def _quoted(rows: Rows, columns: Sequence[int]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from tare.results.finding import Column, Estimate, Table, interval_columns
 from tare.results.message import Amount, Message, message, open_bounds
 from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
-from tare.statistics.intervals import p10_and_p90, p10_p90, range_interval
+from tare.statistics.intervals import Interval, p10_and_p90, p10_p90, range_interval, share_interval
 from tare.statistics.shift import paired_shift
 from tare.statistics.spread import SpreadComparison
 
@@ -152,6 +152,38 @@ def ratio_estimate(pair: Pair, c: Comparison | SpreadComparison, name: str) -> E
     method = LOCATION_METHOD if isinstance(c, Comparison) else SPREAD_METHOD
     return comparison_estimate(
         name, c, {**pair.levels, pair.factor: pair.level}, method, pair.trials
+    )
+
+
+def share_estimate(
+    name: str, levels: Mapping[str, str], times: int, n: int, trials: Iterable[int]
+) -> Estimate:
+    """Estimate the share of n in which something happened so many times."""
+    low, high = share_interval(times, n)
+    share = Interval(times / n, low, high, 0.95, "Clopper–Pearson", n)
+    return interval_estimate(name, levels, share, "1", share.method, trials)
+
+
+def interval_estimate(
+    name: str,
+    levels: Mapping[str, str],
+    found: Interval,
+    unit: str,
+    method: str,
+    trials: Iterable[int],
+) -> Estimate:
+    """Turn an estimate with its 95 % interval into one of a finding."""
+    return Estimate(
+        name=name,
+        levels=dict(levels),
+        value=found.estimate,
+        unit=unit,
+        low=found.low,
+        high=found.high,
+        confidence=0.95,
+        method=method,
+        n=found.n,
+        trials=tuple(map(int, trials)),
     )
 
 

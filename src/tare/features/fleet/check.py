@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -17,7 +16,7 @@ from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.experiment.journal import MachineFigure
 from tare.experiment.supplies import Supplies
 from tare.features.fleet import laboratory
-from tare.features.fleet.engine import Engine, Progress
+from tare.features.fleet.engine import Engine
 from tare.features.fleet.laboratory import Listening, Looked, Probed, Refusal, Reply
 from tare.networks import peering
 from tare.statistics.hosts import FEWEST_ODD, odd_hosts
@@ -145,8 +144,11 @@ def take(engine: Engine, supplies: Supplies, *, network: bool, search_s: float |
     found = dict.fromkeys(engine.hosts, HostCheck(name=""))
     live = [host for host in engine.hosts.values() if host.ended is None]
     in_turn = max(Counter(host.hello.machine for host in live).values(), default=0)
-    watch = _Watch(engine.progress, "looking at hosts", len(live), in_turn * LOOK_S)
-    for host, looked in engine.each(laboratory.look, supplies, watch=watch.at):
+
+    def watch(done: int) -> None:
+        engine.progress.count("looking at hosts", done, len(live), in_turn * LOOK_S)
+
+    for host, looked in engine.each(laboratory.look, supplies, watch=watch):
         if isinstance(looked, Refusal):
             engine.refuse(host, looked)
         elif not isinstance(looked, Looked):
@@ -166,28 +168,6 @@ def take(engine: Engine, supplies: Supplies, *, network: bool, search_s: float |
     return Check(hosts=tuple(found.values()), ways=ways)
 
 
-class _Watch:
-    """Says how far something is that takes about so long in all."""
-
-    def __init__(self, progress: Progress, what: str, of: int, lasts_s: float) -> None:
-        self._progress = progress
-        self._what = what
-        self._of = of
-        self._began_s = time.monotonic()
-        self._lasts_s = lasts_s
-        #: That were done before those which are under way.
-        self.before = 0
-
-    def at(self, done: int) -> None:
-        """Say that so many of those under way are done."""
-        done += self.before
-        took_s = time.monotonic() - self._began_s
-        left_s = self._lasts_s - took_s
-        if left_s <= 0 and done:
-            left_s = took_s / done * (self._of - done)
-        self._progress.part(self._what, done, self._of, max(0.0, left_s))
-
-
 def _ways(engine: Engine, search_s: float | None) -> list[Way]:
     """Measure from each host to some others; no host is in two measurements at a time."""
     live = [host.name for host in engine.hosts.values() if host.ended is None]
@@ -200,7 +180,11 @@ def _ways(engine: Engine, search_s: float | None) -> list[Way]:
     unheard: dict[str, str] = {}
     done: list[Way] = []
     each_s = _PLAIN_S if search_s is None else search_s + _WAY_S
-    watch = _Watch(engine.progress, "network", sum(map(len, turns)), len(turns) * each_s)
+
+    def watch(now: int) -> None:
+        of = sum(map(len, turns))
+        engine.progress.count("network", len(done) + now, of, len(turns) * each_s)
+
     for host, found in engine.each(laboratory.listen, key, lasts):
         if isinstance(found, Listening):
             where[host.name] = found.address
@@ -213,8 +197,7 @@ def _ways(engine: Engine, search_s: float | None) -> list[Way]:
             done.append(Way(source=a, target=b, why=f"{lacking}: {unheard.get(lacking, '?')}"))
         for source, target in asked:
             engine.submit(engine.hosts[source], laboratory.probe, key, where[target], search_s)
-        watch.before = len(done)
-        heard = {host.name: found for host, found in engine.rest(watch=watch.at)}
+        heard = {host.name: found for host, found in engine.rest(watch=watch)}
         done += [_way(source, target, heard.get(source)) for source, target in asked]
     return done
 

@@ -49,8 +49,8 @@ _TOGETHER = 32
 class Progress(Protocol):
     """Who wants to know how far the hosts are."""
 
-    def part(self, what: str, done: int, of: int, left_s: float) -> None:
-        """Say how far something is that is no block; 0 s: that is not known any more."""
+    def count(self, what: str, done: int, of: int, lasts_s: float = 0.0) -> None:
+        """Say how far something is that is no block, and takes about so long in all."""
 
     def planned(self, host: str, blocks: int | None) -> None:
         """Say how many blocks a host has still to measure, where that is known."""

@@ -29,19 +29,21 @@ class FleetBar(Live):
         """Print a note on a host above the progress line."""
         err.print(f"Note: {said}", soft_wrap=True)
 
-    def part(self, what: str, done: int, of: int, left_s: float) -> None:
-        """Tell how far something is that is no block."""
-        if self._is_due():
-            left = f" · {about(left_s)} left" if left_s > 0 else ""
-            self._show(f"{what}: {done} of {of} done{left}")
+    def count(self, what: str, done: int, of: int, lasts_s: float = 0.0) -> None:
+        """Tell how far something is that is no block, and takes about so long in all.
 
-    def count(self, what: str, done: int, of: int) -> None:
-        """Tell how far something is whose parts take equally long."""
+        Where that is not known, or past, its parts are taken to last equally long.
+        """
         now = time.monotonic()
         if self._counted[0] != what:
             self._counted = what, now
         took_s = now - self._counted[1]
-        self.part(what, done, of, took_s / done * (of - done) if done else 0.0)
+        left_s = lasts_s - took_s
+        if left_s <= 0 and done:
+            left_s = took_s / done * (of - done)
+        if self._is_due():
+            left = f" · {about(left_s)} left" if left_s > 0 else ""
+            self._show(f"{what}: {done} of {of} done{left}")
 
     def planned(self, host: str, blocks: int | None) -> None:
         """Take how many blocks a host has still to measure."""

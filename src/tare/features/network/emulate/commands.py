@@ -15,8 +15,11 @@ from typing import Any
 
 from tare.agent import record
 from tare.errors import ExperimentError, PlatformError
+from tare.experiment.session.joining import write_hosts
 from tare.networks.emulator import Emulator
 from tare.networks.listening import waiting
+from tare.platforms.programs import rights
+from tare.workloads.placeholders import of_hosts
 
 #: How long a server may take until it listens; one that listens nowhere is waited for in vain.
 LISTENS_S = 3.0
@@ -59,14 +62,12 @@ class Commands:
         self.addresses = [host.address for host in emulator.hosts if host.address is not None]
         self._told = {"hosts": ",".join(self.addresses)}
         if self.addresses:
-            hosts, enter = folder / "hosts", folder / "enter"
-            hosts.write_text("".join(f"{address}\n" for address in self.addresses))
+            enter = folder / "enter"
             enter.write_text(self._script())
-            # Whoever called sudo reads them as himself.
-            hosts.chmod(0o644)
+            # Whoever called sudo reads it as himself.
             enter.chmod(0o755)
-            self._told |= {"host_file": str(hosts), "enter": str(enter)}
-            self._told |= {f"host{n}": address for n, address in enumerate(self.addresses, 1)}
+            file = write_hosts(folder / "hosts", self.addresses)
+            self._told = {**of_hosts(self.addresses, str(file)), "enter": str(enter)}
 
     def __enter__(self) -> Commands:
         return self
@@ -186,12 +187,7 @@ class Commands:
         user = self._user
         if user is None:
             return self._emulator.enter(host)
-        groups = ",".join(map(str, user.groups))
-        drop = [
-            "setpriv", f"--reuid={user.uid}", f"--regid={user.gid}",
-            f"--groups={groups}" if groups else "--clear-groups", "--",
-        ]  # fmt: skip
-        return [*self._emulator.enter(host), *drop]
+        return [*self._emulator.enter(host), "setpriv", *rights(user), "--"]
 
     def _enters(self) -> bool:
         """Tell whether a command may enter a host: not one of a namespace that only we hold."""

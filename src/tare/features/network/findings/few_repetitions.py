@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from tare.experiment.findings.evidence import share_estimate
 from tare.experiment.findings.finding import FindingUnit
 from tare.experiment.findings.network_cells import Ladder, Networks, Rung, over_networks
 from tare.networks.shaping.specification import Distribution
@@ -170,19 +171,9 @@ def _made_up(found: Sequence[Few]) -> Iterator[Message]:
 
 
 def _estimate(f: Few) -> Estimate:
-    share, low, high = f.share
-    return Estimate(
-        name=f"share of groups of {f.size} whose {NAMES[f.quantile]} is outside that of all",
-        levels={**f.rung.cell.levels},
-        value=share,
-        unit="1",
-        low=low,
-        high=high,
-        confidence=0.95,
-        method="Clopper–Pearson",
-        n=f.groups,
-        trials=tuple(int(trial) for trial in f.rung.trials["trial"]),
-    )
+    name = f"share of groups of {f.size} whose {NAMES[f.quantile]} is outside that of all"
+    trials = f.rung.trials["trial"]
+    return share_estimate(name, f.rung.cell.levels, f.outside, f.groups, trials)
 
 
 def _table(found: Sequence[Few]) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tare.experiment.findings.evidence import interval_estimate
 from tare.experiment.findings.finding import FindingUnit, settled
 from tare.experiment.findings.network_cells import Networks, carried, over_networks
 from tare.features.network.findings.need import (
@@ -242,20 +243,11 @@ def _shown(need: Need, networks: Networks) -> Iterator[Message]:
 
 def _estimates(need: Need) -> Iterator[Estimate]:
     for s in need.spendings:
-        trials = tuple(int(t) for t in s.rung.trials["trial"])
         for h in s.hosts:
-            yield Estimate(
-                name="sent in a trial",
-                levels={**s.rung.cell.levels, "host": str(h.host)},
-                value=h.sent.estimate,
-                unit="bits",
-                low=h.sent.low,
-                high=h.sent.high,
-                confidence=0.95,
-                method=f"median, {h.sent.method}",
-                n=h.sent.n,
-                trials=trials,
-            )
+            levels = {**s.rung.cell.levels, "host": str(h.host)}
+            method = f"median, {h.sent.method}"
+            trials = s.rung.trials["trial"]
+            yield interval_estimate("sent in a trial", levels, h.sent, "bits", method, trials)
 
 
 def _rounded(bits: float | None) -> float | None:

@@ -10,7 +10,12 @@ import numpy as np
 
 from tare.experiment.findings.cells import Pair
 from tare.experiment.findings.comparison_summary import more, spread_kind
-from tare.experiment.findings.evidence import comparison_columns, comparison_row, ratio_estimate
+from tare.experiment.findings.evidence import (
+    comparison_columns,
+    comparison_row,
+    interval_estimate,
+    ratio_estimate,
+)
 from tare.experiment.findings.finding import FindingUnit, first_of, judged
 from tare.experiment.findings.network_cells import (
     FACTOR,
@@ -167,18 +172,11 @@ def _across(x: Unknown) -> Message:
 
 
 def _estimate(x: Unknown) -> Estimate:
-    return Estimate(
-        name="p10–p90 range over all budgets, relative to the median",
-        levels=dict(x.ladder.levels),
-        value=x.range.estimate,
-        unit="1",
-        low=x.range.low,
-        high=x.range.high,
-        confidence=0.95,
-        method="percentile bootstrap of blocks",
-        n=x.range.n,
-        trials=x.trials,
+    name, method = (
+        "p10–p90 range over all budgets, relative to the median",
+        "percentile bootstrap of blocks",
     )
+    return interval_estimate(name, x.ladder.levels, x.range, "1", method, x.trials)
 
 
 def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Verdict:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tare.experiment.findings.evidence import share_estimate
 from tare.experiment.findings.finding import FindingUnit, settled
 from tare.experiment.findings.network_cells import Networks, over_networks
 from tare.features.network.findings.dry import Dry, DryHost, droughts
@@ -175,21 +176,10 @@ def _never(found: Sequence[Dry]) -> Iterator[Message]:
 
 
 def _estimates(d: Dry) -> Iterator[Estimate]:
-    trials = tuple(int(t) for t in d.rung.trials["trial"])
+    name, trials = "share of trials in which it was depleted", d.rung.trials["trial"]
     for h in d.hosts:
-        low, high = share_interval(h.times, d.rung.n)
-        yield Estimate(
-            name="share of trials in which it was depleted",
-            levels={**d.rung.cell.levels, "host": str(h.host)},
-            value=h.times / d.rung.n,
-            unit="1",
-            low=low,
-            high=high,
-            confidence=0.95,
-            method="Clopper–Pearson",
-            n=d.rung.n,
-            trials=trials,
-        )
+        levels = {**d.rung.cell.levels, "host": str(h.host)}
+        yield share_estimate(name, levels, h.times, d.rung.n, trials)
 
 
 def _host_table(found: Sequence[Dry]) -> Table:

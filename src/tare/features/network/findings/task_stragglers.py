@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tare.experiment.findings.evidence import share_estimate
 from tare.experiment.findings.finding import FindingUnit, settled, uncompared
 from tare.experiment.results import Results
 from tare.features.network.findings.task_cells import (
@@ -157,23 +158,14 @@ def _rest(seen: TasksSeen, slow: set[int]) -> Iterator[Message]:
 
 
 def _estimate(one: Straggler) -> Estimate:
-    n = one.cell.n
-    low, high = share_interval(one.times, n)
-    levels = {} if one.cell.levels is None else one.cell.levels.levels
-    return Estimate(
-        name="share of trials in which others wait for it"
+    name = (
+        "share of trials in which others wait for it"
         if one.sends
-        else "share of trials in which its tasks are the slowest",
-        levels={**levels, "host": str(one.host)},
-        value=one.times / n,
-        unit="1",
-        low=low,
-        high=high,
-        confidence=0.95,
-        method="Clopper–Pearson",
-        n=n,
-        trials=tuple(one_trial.trial for one_trial in one.cell.trials),
+        else "share of trials in which its tasks are the slowest"
     )
+    levels = {} if one.cell.levels is None else one.cell.levels.levels
+    trials = (one_trial.trial for one_trial in one.cell.trials)
+    return share_estimate(name, {**levels, "host": str(one.host)}, one.times, one.cell.n, trials)
 
 
 def _tables(seen: TasksSeen) -> Iterator[Table]:

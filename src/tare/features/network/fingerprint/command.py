@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 #: Longest search for a bucket by default; a c5.xlarge's takes ten minutes to empty (CLOUDNET).
 LONGEST = "15min"
 _BRIEF = {"idle_s": 1.0, "fresh_s": 3.0, "write_s": 0.8, "rest_s": 30.0}
-#: The kernel's own choice of congestion control.
-_KERNEL = "kernel"
 
 
 class _Hosts(Group):
@@ -62,7 +60,7 @@ def take(
     congestion: Annotated[
         str,
         typer.Option(
-            metavar="NAME", hidden=True, help=f"Congestion control; {_KERNEL}: its own choice."
+            metavar="NAME", hidden=True, help="Congestion control; kernel: its own choice."
         ),
     ] = "cubic",
 ) -> int:
@@ -120,13 +118,9 @@ def _wanted(
     from tare.cli import quantities
     from tare.features.network.fingerprint.search import Bounds
     from tare.features.network.fingerprint.session import FEW_SIZES, SIZES, Wanted
-    from tare.networks import peering
+    from tare.features.network.measure.options import KERNEL, read_key
 
-    if key is None:
-        raise UsageError(
-            "--key is missing: the key file that the other end was started with",
-            f"tare net fingerprint {host} --key FILE   (a copy of the other end's)",
-        )
+    secret = read_key("tare net fingerprint", host, key)
     if direction not in ("out", "in"):
         raise UsageError(f"--direction {direction!r} is neither out nor in", "--direction out")
     bounds = Bounds(
@@ -135,13 +129,13 @@ def _wanted(
     )
     return Wanted(
         end=host,
-        key=peering.read_key(key),
+        key=secret,
         effort="brief" if quick else "full",
         bucket=bounds if search else None,
         sizes=FEW_SIZES if quick else SIZES,
         direction="in" if direction == "in" else "out",
         streams=streams,
-        congestion=None if congestion == _KERNEL else congestion,
+        congestion=None if congestion == KERNEL else congestion,
         **(_BRIEF if quick else {}),
     )
 

@@ -18,7 +18,6 @@ import numpy as np
 from tare.agent.record import Gap, Interval
 from tare.errors import AgentError
 from tare.experiment.fingerprints.network.identified import Identification
-from tare.features.network.fingerprint import phrases
 from tare.features.network.identify.identifying import identify, on_the_wire
 from tare.features.network.identify.phases import Next, next_phase
 from tare.features.network.measure.client import WRITE_BYTES, Ends
@@ -64,9 +63,8 @@ class Found:
     trace: Trace
     #: Bits on the wire for each of payload.
     wire: float
+    #: None: nothing was sent.
     shaping: Identification | None
-    #: Why nothing was identified; None: it was.
-    unidentified: Message | None
     #: Bits sent on the wire; then seconds from the first phase to the last.
     spent_bits: float
     seconds: float
@@ -125,6 +123,30 @@ class LiveTrace:
     def trace(self) -> Trace:
         """Return what was carried so far; seconds count from the first interval."""
         return trace_of(self.intervals, self.streams, self.pings, ip6=self.ip6)
+
+    def found(
+        self,
+        key: dict[str, str],
+        seconds: float,
+        ended: Message,
+        *,
+        cut_short: bool = False,
+        failure: AgentError | None = None,
+    ) -> Found:
+        """Return what all of it says; ``key``: what the identification is named by."""
+        trace, sent = self.trace(), any(one.on_ns > 0 for one in self.intervals)
+        return Found(
+            trace=trace,
+            wire=self.wire,
+            shaping=identify(trace, key) if sent else None,
+            spent_bits=self.spent_bits,
+            seconds=seconds,
+            ended=ended,
+            intervals=tuple(self.intervals),
+            cut_short=cut_short,
+            failure=failure,
+            lacks=self.lacks(),
+        )
 
 
 def lacks_of(intervals: Sequence[Interval], streams: int = 1) -> tuple[Lack, ...]:
@@ -196,28 +218,7 @@ def search(
             else message("the other end was lost: {why}", why=error.message)
         )
         cut_short, failure = True, error
-    shaping, why = _identified(course, key)
-    return Found(
-        trace=course.trace(),
-        wire=course.wire,
-        shaping=shaping,
-        unidentified=why,
-        spent_bits=course.spent_bits,
-        seconds=one.elapsed_s,
-        ended=ended,
-        intervals=tuple(course.intervals),
-        cut_short=cut_short,
-        failure=failure,
-        lacks=course.lacks(),
-    )
-
-
-def _identified(
-    course: LiveTrace, key: dict[str, str]
-) -> tuple[Identification | None, Message | None]:
-    if not any(one.on_ns > 0 for one in course.intervals):
-        return None, message(phrases.TAKE_NOTHING_SENT)
-    return identify(course.trace(), key), None
+    return course.found(key, one.elapsed_s, ended, cut_short=cut_short, failure=failure)
 
 
 class _Search:

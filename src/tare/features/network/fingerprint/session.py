@@ -32,7 +32,6 @@ from tare.features.network.fingerprint.search import (
     LiveTrace,
     search,
 )
-from tare.features.network.identify.identifying import identify
 from tare.features.network.measure.client import Ends, connection
 from tare.render.words import text
 from tare.results.message import Chosen, Duration, Message, Said, message
@@ -278,19 +277,8 @@ def _searched(
     progress.stage(message(_TAKE_FRESH, again=False))
     began = clock()
     course = _phase(wanted, taken, ends, wanted.fresh_s)
-    seconds = clock() - began
-    sent = any(one.on_ns for one in course.intervals)
-    return Found(
-        trace=course.trace(),
-        wire=course.wire,
-        shaping=identify(course.trace(), {"end": wanted.end}) if sent else None,
-        unidentified=None if sent else message(phrases.TAKE_NOTHING_SENT),
-        spent_bits=course.spent_bits,
-        seconds=seconds,
-        ended=message("only the base bandwidth was measured (--quick)"),
-        intervals=tuple(course.intervals),
-        lacks=course.lacks(),
-    )
+    ended = message("only the base bandwidth was measured (--quick)")
+    return course.found({"end": wanted.end}, clock() - began, ended)
 
 
 def _writes(

@@ -13,13 +13,12 @@ from tare.networks.shaping.trace import Trace, Traced
 from tare.readers import roles as column_roles
 from tare.readers import units
 from tare.readers.cells import Cells, split
-from tare.readers.csv_rows import CsvRows
 from tare.readers.dates import Times
 from tare.readers.gathering import Parting
-from tare.readers.parquet_rows import MAGIC, ParquetRows
 from tare.readers.roles import Roles
 from tare.readers.rows import Chunk, Rows
 from tare.readers.series import ColumnOptions, FloatArray, IntArray
+from tare.readers.table import open_rows
 from tare.readers.text_file import label
 from tare.readers.units import Unit
 from tare.results.message import Said, message
@@ -43,7 +42,7 @@ def table(
     InputError
         If a column is missing, a bandwidth is none, or time does not go on; names the line.
     """
-    rows = _open(file, [name for name in (time, value, *series) if name is not None])
+    rows = open_rows(file, (time, value, *series))
     time = time or units.time_column(rows.names) or _ascending(rows)
     if time is None:
         raise InputError(
@@ -61,13 +60,6 @@ def _ascending(rows: Rows) -> str | None:
     numbers = [number for number, rest in sampled if not rest]
     is_time = len(numbers) == len(sampled) > 1 and bool((np.diff(numbers) > 0).all())
     return rows.names[0] if is_time else None
-
-
-def _open(file: Path, named: list[str]) -> Rows:
-    with file.open("rb") as source:
-        if source.read(len(MAGIC)) == MAGIC:
-            return ParquetRows(file)
-    return CsvRows(file, named)
 
 
 class _Table:

@@ -197,19 +197,13 @@ def _carry_out(
     folder: Path, writer: Any, connect: Connect, listener: Any, *, fresh: bool
 ) -> tuple[Ended | None, bool]:
     """Measure; return why it ended early, and whether somebody interrupted it."""
-    from tare.errors import AgentError
     from tare.features.network.measure import runner
-    from tare.networks.recording import writer as writing
 
     try:
-        return runner.carry_out(folder, writer, connect, listener), False
+        with runner.discarded_if_empty(folder) if fresh else contextlib.nullcontext():
+            return runner.carry_out(folder, writer, connect, listener), False
     except KeyboardInterrupt:
         return None, True
-    except AgentError:
-        if fresh and not runner.has_measured(folder):
-            # Whoever mistyped a host is not to clean up first.
-            writing.discard(folder)
-        raise
 
 
 def _report(folder: Path, kept: Path | None) -> Report:

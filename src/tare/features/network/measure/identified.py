@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from tare.cli.delivery import reporting
-from tare.errors import AgentError, IncompleteError, InterruptError, UsageError
+from tare.errors import IncompleteError, InterruptError, UsageError
 from tare.features.network.measure import options as asking
 from tare.render.words import text
 from tare.results.finding import Table
@@ -112,14 +112,8 @@ def _kept(out: Path | None, asked: Asked) -> Iterator[Any]:
     from tare.features.network.measure import runner
     from tare.networks.recording import writer as writing
 
-    with writing.create(out, asked) as writer:
-        try:
-            yield writer
-        except AgentError:
-            if not runner.has_measured(out):
-                # Whoever mistyped a host is not to clean up first.
-                writing.discard(out)
-            raise
+    with writing.create(out, asked) as writer, runner.discarded_if_empty(out):
+        yield writer
 
 
 def _report(found: Found, out: Path | None) -> Report:

@@ -158,18 +158,25 @@ def connection(found: Asked) -> Connect:
         If its key is missing, or its host is none.
     """
     from tare.features.network.measure import client
-    from tare.networks import peering
 
-    if found.key_file is None:
-        raise UsageError(
-            "--key is missing: the key file that the other end was started with",
-            f"tare net measure {found.host} --key FILE   (a copy of the other end's)",
-        )
+    key = read_key("tare net measure", found.host, found.key_file)
     return client.connection(
-        found.host, peering.read_key(Path(found.key_file)), direction=found.direction,
+        found.host, key, direction=found.direction,
         streams=found.streams, congestion=found.congestion, pings=found.pings,
         interval_s=found.interval_ns / 1e9,
     )  # fmt: skip
+
+
+def read_key(command: str, host: str, file: Path | str | None) -> str:
+    """Read the key that another host was started with; raises UsageError where none is named."""
+    from tare.networks import peering
+
+    if file is None:
+        raise UsageError(
+            "--key is missing: the key file that the other end was started with",
+            f"{command} {host} --key FILE   (a copy of the other end's)",
+        )
+    return peering.read_key(Path(file))
 
 
 def _nanoseconds(option: str, text: str) -> int:

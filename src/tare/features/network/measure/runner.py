@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from tare.errors import AgentError
 from tare.features.network.measure.client import Ends
 from tare.features.network.measure.ended import EndedError
 from tare.networks.recording import folder as folders
+from tare.networks.recording import writer as writing
 from tare.networks.recording.writer import Writer
 
 if TYPE_CHECKING:
@@ -88,6 +90,20 @@ def left(folder: Path) -> list[Sending]:
 def has_measured(folder: Path) -> bool:
     """Return whether a folder holds any measured stretch."""
     return bool(folders.read(folder).courses)
+
+
+@contextmanager
+def discarded_if_empty(folder: Path) -> Iterator[None]:
+    """Remove a new folder where an AgentError comes before anything was measured.
+
+    Whoever mistyped a host is not to clean up first.
+    """
+    try:
+        yield
+    except AgentError:
+        if not has_measured(folder):
+            writing.discard(folder)
+        raise
 
 
 class _Progress:
