@@ -58,7 +58,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Shows nothing."""
+    """Progress of a session that nobody watches: what is noted stands in its journal as well."""
 
     def stage(self, what: str) -> None:
         """Show nothing."""

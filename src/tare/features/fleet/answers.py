@@ -91,17 +91,30 @@ def _enough(fleet: Fleet, some: Sequence[Series]) -> Finding:
         if (allocated := _needed(one, wanted, costs)) is not None
     }
     answer = tuple(_enough_said(fleet, one, needed.get(one.what)) for one in some[:_MOST_SAID])
+    question = message(
+        "How many hosts and trials does ± {margin} take?", margin=Amount(margin, "share")
+    )
+    return _finding(fleet, "enough", question, answer, _allocations(fleet, some, needed))
+
+
+def _finding(
+    fleet: Fleet,
+    name: str,
+    question: Message,
+    answer: Sequence[Message],
+    *tables: Table,
+    verdict: Answer = "none",
+) -> Finding:
+    """Return an answer that stands at the head as a whole; open where it has no verdict."""
     return Finding(
-        name="enough",
+        name=name,
         basis=basis_said(fleet),
-        question=message(
-            "How many hosts and trials does ± {margin} take?", margin=Amount(margin, "share")
-        ),
-        closed=False,
-        verdict="none",
-        answer=answer,
-        summary=answer,
-        tables=(_allocations(fleet, some, needed),),
+        question=question,
+        closed=verdict != "none",
+        verdict=verdict,
+        answer=tuple(answer),
+        summary=tuple(answer),
+        tables=tables,
     )
 
 
@@ -222,15 +235,11 @@ def _everywhere(fleet: Fleet, some: Sequence[Series]) -> Finding:
                 )
             )
     whole = not fleet.lacking and all(len(one.hosts) == asked for one in fleet.ratios)
-    return Finding(
-        name="everywhere",
-        basis=basis_said(fleet),
-        question=message(_QUESTION_EVERYWHERE),
+    return _finding(
+        fleet, "everywhere", message(_QUESTION_EVERYWHERE), answer,
+        _ratios(fleet, some, found), _by_host(fleet, some),
         verdict=_holds(holds, small) if whole else "inconclusive",
-        answer=tuple(answer),
-        summary=tuple(answer),
-        tables=(_ratios(fleet, some, found), _by_host(fleet, some)),
-    )
+    )  # fmt: skip
 
 
 def _above(fleet: Fleet) -> Finding:
@@ -316,15 +325,8 @@ def _on_each(fleet: Fleet, some: Sequence[Series]) -> Finding:
         )
         for one in some[:_MOST_SAID]
     )
-    return Finding(
-        name="everywhere",
-        basis=basis_said(fleet),
-        question=message(_QUESTION_EVERYWHERE),
-        verdict="inconclusive",
-        answer=answer,
-        summary=answer,
-        tables=(_by_host(fleet, some),),
-    )
+    question, table = message(_QUESTION_EVERYWHERE), _by_host(fleet, some)
+    return _finding(fleet, "everywhere", question, answer, table, verdict="inconclusive")
 
 
 def _own_ratios(one: Series) -> list[Ratio]:
@@ -472,15 +474,11 @@ def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
         )
         for place, one in enumerate(some[:_MOST_SAID])
     )
-    return Finding(
-        name="differ",
-        basis=basis_said(fleet),
-        question=message("Do hosts differ?"),
+    return _finding(
+        fleet, "differ", message("Do hosts differ?"), answer,
+        _components(fleet, some, split, adjusted),
         verdict="yes" if differs else "no" if small else "inconclusive",
-        answer=answer,
-        summary=answer,
-        tables=(_components(fleet, some, split, adjusted),),
-    )
+    )  # fmt: skip
 
 
 def _adjusted(split: Sequence[Components]) -> dict[int, float]:
@@ -584,16 +582,7 @@ def _odd(fleet: Fleet) -> Finding:
             for one in rest
         ),
     )
-    return Finding(
-        name="odd",
-        basis=basis_said(fleet),
-        question=message("Which host is odd?"),
-        closed=False,
-        verdict="none",
-        answer=answer,
-        summary=answer,
-        tables=(_odd_table(some or rest),),
-    )
+    return _finding(fleet, "odd", message("Which host is odd?"), answer, _odd_table(some or rest))
 
 
 def _off_said(one: Off) -> dict[str, Value]:

@@ -39,10 +39,8 @@ from tare.experiment.catalogue import catalogue
 from tare.experiment.journal import MachineFact, MachineFigure
 from tare.experiment.plan import Plan
 from tare.experiment.session import folder as folders
-from tare.experiment.session.request import LONG_PROBING
+from tare.experiment.session.request import LONG_PROBING, Silent
 from tare.experiment.session.resume_state import Past
-from tare.experiment.session.trial import Outcome
-from tare.experiment.specification import Cell
 from tare.experiment.store.collector import Collector
 from tare.experiment.supplies import Supplies
 from tare.features.fleet.folder import Ended
@@ -186,7 +184,7 @@ def look(supplies: Supplies) -> bytes:
     """Return what this machine is and can do, while no other host on it measures."""
     try:
         with _alone():
-            found = tuple(supplies.probing(_Silent(), LONG_PROBING)("before"))
+            found = tuple(supplies.probing(Silent(), LONG_PROBING)("before"))
     except TareError as error:
         return _sent(Refusal(error.message, error.hint))
     last = max((one.take for one in found), default=0)
@@ -395,7 +393,7 @@ class Laboratory(WorkerPlugin):
         assert self._prepared is not None
         assert self._asked is not None
         request = pipeline.request(
-            self._prepared, past, Collector(self._folder, made), _Silent(),
+            self._prepared, past, Collector(self._folder, made), Silent(),
             as_root=self._asked.as_root, supplies=self._asked.supplies,
         )  # fmt: skip
         return session.blocks(request)
@@ -519,25 +517,3 @@ def private_folder() -> Iterator[Path]:
         folder = shared.parent / "laboratory"
         folder.mkdir(mode=0o700)
         yield folder
-
-
-class _Silent:
-    """Nobody watches here: what is noted stands in the journal as well."""
-
-    def stage(self, what: str) -> None:
-        pass
-
-    def note(self, message: str) -> None:
-        pass
-
-    def begins(self, *, serves: bool, application: bool) -> None:
-        pass
-
-    def planned(self, trials: int | None, seconds: float | None) -> None:
-        pass
-
-    def running(self, estimate: str) -> None:
-        pass
-
-    def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
-        pass

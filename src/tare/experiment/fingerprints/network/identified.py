@@ -8,7 +8,7 @@ import msgspec
 
 from tare.render.words import sentences
 from tare.results import phrases
-from tare.results.message import Message, Said, message
+from tare.results.message import Amount, Message, Said, message
 
 #: ``drop``: it fell, as where a bucket is empty, but nothing tells that from contention yet;
 #: ``bucket``: emptied, and rests of unequal length brought back what it would have gathered;
@@ -40,6 +40,11 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
     value: float
     ci: tuple[float, float]
+
+    def amount(self, unit: str) -> Amount:
+        """Return it in a unit that is 10⁻⁹ of its own, such as bits or ns; nothing is below 0."""
+        value, low, high = (1e9 * max(0.0, one) for one in (self.value, *self.ci))
+        return Amount(value, unit, low, high)
 
 
 class Identification(msgspec.Struct, frozen=True, kw_only=True):

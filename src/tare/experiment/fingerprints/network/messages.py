@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tare.experiment.fingerprints.network.difference import all_figures
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint, Starved
-from tare.experiment.fingerprints.network.identified import Estimate, Identification, kind_of
+from tare.experiment.fingerprints.network.identified import Identification, kind_of
 from tare.render.words import shown
 from tare.results import phrases
 from tare.results.message import Amount, Chosen, Duration, Message, message
@@ -136,7 +136,7 @@ def bucket_said(shaping: Identification) -> Message:
 def estimates(shaping: Identification) -> list[tuple[str, Amount]]:
     """Return what is known of a bucket by name, each with its interval."""
     return [
-        (name, Amount(*_scaled(known, unit)))
+        (name, known.amount(unit))
         for name, known, unit in (
             ("high", shaping.high_gbps, "bits/s"),
             ("low", shaping.low_gbps, "bits/s"),
@@ -145,11 +145,6 @@ def estimates(shaping: Identification) -> list[tuple[str, Amount]]:
         )
         if known is not None
     ]
-
-
-def _scaled(known: Estimate, unit: str) -> tuple[float, str, float, float]:
-    value, low, high = (1e9 * max(0.0, x) for x in (known.value, *known.ci))
-    return value, unit, low, high
 
 
 def took(seconds: float, bits: float) -> Message:
@@ -165,8 +160,7 @@ def account(shaping: Identification) -> list[Message]:
         left = Amount(scale * shaping.left_gbit.value, "bits")
         said.append(message("left now: {bits}", bits=left))
     if shaping.full_after_s is not None:
-        value, (low, high) = shaping.full_after_s.value, shaping.full_after_s.ci
-        time = Amount(1e9 * value, "ns", 1e9 * low, 1e9 * high)
+        time = shaping.full_after_s.amount("ns")
         said.append(message("full after an idle period of {time}", time=time))
     if shaping.refill_gbps is not None:
         rate = Amount(scale * shaping.refill_gbps.value, "bits/s")

@@ -52,8 +52,7 @@ def caption(found: Identification) -> tuple[Message, ...]:
         for name, value in estimates(found)
     ]
     if found.time_to_empty_s is not None:
-        value, (low, high) = found.time_to_empty_s.value, found.time_to_empty_s.ci
-        time = Amount(1e9 * value, "ns", 1e9 * low, 1e9 * high)
+        time = found.time_to_empty_s.amount("ns")
         parts.append(message("depleted after {time}", time=time))
     if found.left_gbit is not None:
         left = Amount(_GIGA * found.left_gbit.value, "bits")

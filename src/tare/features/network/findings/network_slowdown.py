@@ -30,7 +30,6 @@ _DESCRIPTION = Description(
     question="How much does the network slow it down?",
     source="CLOUDNET, Figures 16 and 17",
 )
-_ERROR = 0.05
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 from tare.experiment.fingerprints.network.identified import (
-    Estimate,
     Identification,
     TypeSummary,
     kind_of,
@@ -22,7 +21,7 @@ from tare.networks.recording.starved import no_cpu
 from tare.render.words import sentence, text
 from tare.results import phrases as results_phrases
 from tare.results.finding import Column, Table
-from tare.results.message import Amount, Message, Said, each, message
+from tare.results.message import Message, Said, each, message
 from tare.results.report import Entry, Origin, Report, Section
 
 #: Maximum number of series with a chart.
@@ -139,8 +138,11 @@ def _series(found: Found) -> Section:
 
 def _tables(some: Sequence[Identification]) -> Iterator[Table]:
     """Lay out the estimates: a column for each of few series, a row for each of many."""
-    values = [[_amount(getattr(one, field), unit) for _, field, unit in _ESTIMATES]
-              for one in some]  # fmt: skip
+    fields = [(field, unit) for _, field, unit in _ESTIMATES]
+    values = [
+        [known and known.amount(unit) for field, unit in fields for known in (getattr(one, field),)]
+        for one in some
+    ]
     note = message("–: not identifiable, for the reason given")
     if len(some) > _FEW:
         heads = ["series", "kind", *(title for title, *_ in _ESTIMATES), "outages"]
@@ -160,13 +162,6 @@ def _tables(some: Sequence[Identification]) -> Iterator[Table]:
         columns = [Column(key=f"series_{i}", title=_name(one) or "value")
                    for i, one in enumerate(some)]  # fmt: skip
         yield Table.of(message("Estimates with 95 % intervals"), ["estimate", *columns], rows, note)
-
-
-def _amount(known: Estimate | None, unit: str) -> Amount | None:
-    if known is None:
-        return None
-    low, high = known.ci
-    return Amount(1e9 * known.value, unit, 1e9 * low, 1e9 * high)
 
 
 def _name(one: Identification) -> str:

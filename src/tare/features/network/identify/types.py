@@ -16,14 +16,15 @@ from tare.results.message import Amount, Message, message
 from tare.results.report import Figure, Section
 from tare.units import scale_for
 
-#: Quantities of a type: field, title, unit as stored, and factor from the field's unit.
+#: Quantities of a type: field, title, and a unit that is 10⁻⁹ of the field's own.
 _QUANTITIES = (
-    ("high_gbps", "high", "bits/s", 1e9),
-    ("low_gbps", "low", "bits/s", 1e9),
-    ("budget_gbit", "budget", "bits", 1e9),
-    ("refill_gbps", "refill", "bits/s", 1e9),
-    ("time_to_empty_s", "time to empty", "ns", 1e9),
+    ("high_gbps", "high", "bits/s"),
+    ("low_gbps", "low", "bits/s"),
+    ("budget_gbit", "budget", "bits"),
+    ("refill_gbps", "refill", "bits/s"),
+    ("time_to_empty_s", "time to empty", "ns"),
 )
+_GIGA = 1e9
 #: Charts: their quantities, which share a unit.
 _CHARTS = (("high_gbps", "low_gbps"), ("budget_gbit",), ("refill_gbps",), ("time_to_empty_s",))
 #: Ratio of a type's largest to its smallest value from which its instances differ.
@@ -122,27 +123,23 @@ def _mixed(one: TypeSummary) -> Iterator[Message]:
 
 def _differs(one: TypeSummary) -> Iterator[Message]:
     """Yield the quantity that differs most, where one differs."""
-    ratios = {
-        (title, unit, factor): q.max / q.min
-        for (_, title, unit, factor), q in _known(one)
-        if q.n > 1 and q.min > 0
-    }
-    largest = max(ratios, key=lambda key: ratios[key], default=None)
-    if largest is None or ratios[largest] <= _DIFFERENT:
+    some = [known for known in _known(one) if known[1].n > 1 and known[1].min > 0]
+    (_, title, unit), quartiles = max(
+        some, key=lambda known: known[1].max / known[1].min, default=(("", "", ""), None)
+    )
+    if quartiles is None or quartiles.max / quartiles.min <= _DIFFERENT:
         return
-    title, unit, factor = largest
-    quartiles = next(q for (_, t, *_), q in _known(one) if t == title)
     yield message(
         "{type}: {what} is {low} to {high} in {n} instances of this type",
         type=_name(one.key),
         n=quartiles.n,
         what=title,
-        low=Amount(factor * quartiles.min, unit),
-        high=Amount(factor * quartiles.max, unit),
+        low=Amount(_GIGA * quartiles.min, unit),
+        high=Amount(_GIGA * quartiles.max, unit),
     )
 
 
-def _known(one: TypeSummary) -> list[tuple[tuple[str, str, str, float], Quartiles]]:
+def _known(one: TypeSummary) -> list[tuple[tuple[str, str, str], Quartiles]]:
     pairs = ((quantity, getattr(one, quantity[0])) for quantity in _QUANTITIES)
     return [(quantity, quartiles) for quantity, quartiles in pairs if quartiles is not None]
 
@@ -152,9 +149,9 @@ def table(types: Sequence[TypeSummary]) -> Table:
     statistics = ("median", "p25", "p75", "min", "max")
     rows = []
     for one in types:
-        for field, title, unit, factor in _QUANTITIES:
+        for field, title, unit in _QUANTITIES:
             known = getattr(one, field)
-            values = (known and Amount(factor * getattr(known, s), unit) for s in statistics)
+            values = (known and Amount(_GIGA * getattr(known, s), unit) for s in statistics)
             n = 0 if known is None else known.n
             rows.append((_name(one.key), title, f"{n} of {one.series}", *values))
     heads = ["type", "quantity", "n of series", *statistics]
@@ -171,11 +168,11 @@ def _figure(types: Sequence[TypeSummary], fields: Sequence[str]) -> Figure | Non
     rows = [(t, q, b) for q in chosen for t in types for known, b in _known(t) if known == q]
     if not rows:
         return None
-    (_, title, unit, factor), several = rows[0][1], len(fields) > 1
-    size, shown = scale_for([factor * b.max for _, _, b in rows], unit)
+    (_, title, unit), several = rows[0][1], len(fields) > 1
+    size, shown = scale_for([_GIGA * b.max for _, _, b in rows], unit)
     name = " and ".join(q[1] for q in chosen)
     drawn = {
-        at: [factor * getattr(b, at) / size for _, _, b in rows]
+        at: [_GIGA * getattr(b, at) / size for _, _, b in rows]
         for at in ("median", "p25", "p75", "min", "max")
     }
     chart = interval_rows(
@@ -193,11 +190,11 @@ def _figure(types: Sequence[TypeSummary], fields: Sequence[str]) -> Figure | Non
             type=_name(t.key),
             what=what,
             n=b.n,
-            median=Amount(f * b.median, u),
-            low=Amount(f * b.min, u),
-            high=Amount(f * b.max, u),
+            median=Amount(_GIGA * b.median, u),
+            low=Amount(_GIGA * b.min, u),
+            high=Amount(_GIGA * b.max, u),
         )
-        for t, (_, what, u, f), b in rows
+        for t, (_, what, u), b in rows
     ]
     said = sentence(message(phrases.CHART_PARTS, parts=parts))
     return Figure(f"types-{fields[0]}", f"{title.capitalize() if not several else 'Rates'} by type",
