@@ -1,4 +1,3 @@
 """Sentences that several modules of this package share, as templates."""
 
 FINGERPRINT_STOPPED = "search stopped: {why}"
-TAKE_NOTHING_SENT = "nothing was sent"

@@ -24,7 +24,7 @@ from tare.experiment.fingerprints.network.document import (
     Starved,
     Write,
 )
-from tare.features.network.fingerprint import figures, phrases, stages, starving
+from tare.features.network.fingerprint import figures, stages, starving
 from tare.features.network.fingerprint.search import (
     INTERVAL_S,
     Bounds,
@@ -337,7 +337,7 @@ def _writes(
 def _add_write(one: Write | None, size: int, taken: _Taken) -> None:
     if one is None:
         what = message(_TAKE_WRITE, size=Chosen(size, "bytes"), again=False)
-        taken.problems.append(_problem(what, message(phrases.TAKE_NOTHING_SENT)))
+        taken.problems.append(_problem(what, message("nothing was sent")))
     else:
         taken.writes.append(one)
 
