@@ -83,10 +83,11 @@ def lines(report: Report, width: int) -> list[Line]:
     """
     if report.is_labelled:
         return [*_labelled(report, width)]
-    gate = [] if report.gate is None else [Line(f"Gate {text(report.gate.said)}", "strong")]
-    question, *others = _answered(report, width)
+    answers = [*([] if report.gate is None else [f"Gate {text(report.gate.said)}"])]
+    answers += sentences((*report.missing, *report.leading))
+    first = Line(answers[0] if answers else text(report.question), "strong")
     following = [Line(f"Next: {text(said)}", "quiet") for said in report.next]
-    return [*gate, Line(question, "strong"), *map(Line, others), *following]
+    return [first, *map(Line, _answered(report, answers[1:], width)), *following]
 
 
 def _labelled(report: Report, width: int) -> Iterator[Line]:
@@ -115,10 +116,9 @@ def _entries(entries: Iterable[Entry], indent: int) -> Iterator[Line]:
             yield Line(f"{'':<{indent}} {drawn}".rstrip())
 
 
-def _answered(report: Report, width: int) -> list[str]:
-    shown = [text(report.question)]
-    shown += [f"Caveat: {caveat}" for caveat in sentences(report.caveats)]
-    shown += sentences((*report.missing, *report.leading))
+def _answered(report: Report, further: Sequence[str], width: int) -> list[str]:
+    """Lay out what stands below the first answer."""
+    shown = [f"Caveat: {caveat}" for caveat in sentences(report.caveats)] + [*further]
     others = sentences((*report.others, *report.failed, *report.notes))
     if report.table is not None:
         of = "host" if report.table.id == "hosts" else "cell"
@@ -129,7 +129,7 @@ def _answered(report: Report, width: int) -> list[str]:
         shown += [*table(one, width), ""]
     shown += others[:MOST_ANSWERS]
     if others[MOST_ANSWERS:]:
-        shown.append(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} in the report")
+        shown.append(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} on the page")
     findings = [section.finding for section in report.sections]
     for finding in findings:
         if finding.shown == "no" and finding.name in _CHECKS:
@@ -137,7 +137,7 @@ def _answered(report: Report, width: int) -> list[str]:
             shown.append(f"Check failed: {text(finding.question)} {why}")
     if report.inconclusive:
         n, of = len(report.inconclusive), counted(len(findings), "question")
-        shown.append(f"Inconclusive: {n} of {of}; the report has each.")
+        shown.append(f"Inconclusive: {n} of {of}; the page has each.")
     return shown
 
 
@@ -175,7 +175,7 @@ def table(overview: Table, width: int, of: str = "cell", *, intervals: bool = Fa
         lines += _legend(overview, laid[0], gone - _PAGE_ONLY, width)
     if rule is not None:
         more = counted(len(overview.rows) - len(rows), f"more {of}")
-        lines += textwrap.wrap(f"… and {more} in the report. Shown: {rule}", width)
+        lines += textwrap.wrap(f"… and {more} on the page. Shown: {rule}", width)
     return [text(overview.title), *lines]
 
 

@@ -200,6 +200,11 @@ class Gate(msgspec.Struct, frozen=True):
         )
 
     @property
+    def limit(self) -> Message:
+        """The margin as it is written: "5 %"."""
+        return message("{margin}", margin=Chosen(self.margin))
+
+    @property
     def evidence(self) -> Message:
         """The reason, and that of how many candidates it is the worst's."""
         return message(

@@ -175,10 +175,10 @@ def blocks_needed(comparisons: int) -> int:
 
 
 def share(some: int, total: int) -> Message:
-    """Say how many of the cells: "the only cell", "all 6 cells", "2 of 6 cells"."""
+    """Say how many of the cells: "the only cell", "both cells", "all 6 cells", "2 of 6 cells"."""
     return message(
         "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
-        "only cell{% else %}all {total} cells{% endif %}",
+        "only cell{% elif total == 2 %}both cells{% else %}all {total} cells{% endif %}",
         some=some,
         total=total,
     )

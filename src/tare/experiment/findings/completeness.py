@@ -106,7 +106,9 @@ def over_budget(results: Results) -> Message | None:
     stopping = results.experiment.stopping
     if stopping.trials is None:
         return message(
-            "the budget ended before all medians were known to ± {precision}",
+            "the budget ended before {% if compared %}all comparisons had a verdict{% else %}all "
+            "medians were known to ± {precision}{% endif %}",
+            compared=stopping.compare is not None,
             precision=Chosen(stopping.precision),
         )
     short = tuple(cell for cell in short_cells(results) if not cell.given_up)

@@ -116,10 +116,11 @@ def _verdict(
 
 
 def _judged(d: Difference, gate: float | None) -> Message:
-    """Give the verdict, and what would settle it where it is inconclusive."""
-    answer = d.answer if gate is None else d.gate_answer(gate)
+    """Give the answer of a gate; without one the verdict, and what would settle it."""
+    if gate is not None:
+        return d.gate_answer(gate)
     more = d.settle(gate)
-    return answer if more is None else message("{answer}; {more}", answer=answer, more=more)
+    return d.answer if more is None else message("{answer}; {more}", answer=d.answer, more=more)
 
 
 def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
@@ -143,8 +144,8 @@ def _table(found: Sequence[Difference], gate: float | None) -> Table:
         Column(key="n", title="pairs"),
         Column(key="first_median", title="median of the reference", unit=u),
         Column(key="second_median", title="median", unit=u),
-        *interval_columns("ratio", "ratio", "1"),
-        Column(key="median_ratio", title="ratio of medians", unit="1"),
+        *interval_columns("ratio", "difference", "ratio"),
+        Column(key="median_ratio", title="of medians", unit="ratio"),
         Column(key="cliffs_delta", title="Cliff's delta", unit="1"),
         Column(key="verdict", title="verdict"),
         Column(key="more", title="more pairs"),

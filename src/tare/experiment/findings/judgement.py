@@ -413,7 +413,9 @@ class Difference:
                 why=why,
             )
         if self.gated is None:
-            where = message("median of pairs")
+            where = message(
+                "median of {% if paired %}pairs{% else %}sessions{% endif %}", paired=self.paired
+            )
             ratio: Message | Ratio = self.estimate
         else:
             where = (
@@ -422,7 +424,10 @@ class Difference:
                 else message("{quantile}", quantile=self.gate_on)
             )
             ratio = (
-                message("{pairs} pairs are needed", pairs=pairs_needed(quantile_of(self.gate_on)))
+                message(
+                    "is not known ({pairs} pairs are needed)",
+                    pairs=pairs_needed(quantile_of(self.gate_on)),
+                )
                 if self.gated.low is None
                 and len(self.first_values) < pairs_needed(quantile_of(self.gate_on))
                 else _ratio(self.gated)

@@ -261,22 +261,28 @@ def answers(experiment: Experiment, forecast: Forecast) -> list[Message]:
 
 def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
     stopping = experiment.stopping
-    trials, budget_s, precision = stopping.trials, stopping.budget_s, Chosen(stopping.precision)
+    trials, budget_s = stopping.trials, stopping.budget_s
+    goal = message(
+        "{% if compared %}all comparisons have a verdict{% else %}medians are known to "
+        "± {precision}{% endif %}",
+        compared=stopping.compare is not None,
+        precision=Chosen(stopping.precision),
+    )
     total = Duration(forecast.total_s(trials, budget_s) or 0.0)
     room = blocks(experiment, forecast)
     if trials is None:
         if budget_s is None:
             return [
                 message(
-                    "ends when medians are known to ± {precision}; no budget ends it earlier",
-                    precision=precision,
+                    "ends when {goal}; no budget ends it earlier",
+                    goal=goal,
                 )
             ]
         return [
             message(
-                "takes at most {total}: ends when medians are known to ± {precision}",
+                "takes at most {total}: ends when {goal}",
                 total=total,
-                precision=precision,
+                goal=goal,
             ),
             message("the budget has room for ≈ {room | counted('trial')} per cell", room=room),
         ]

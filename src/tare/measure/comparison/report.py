@@ -180,12 +180,14 @@ def _verdict(d: Difference, gate: float | None) -> Message:
         return d.answer
     return message(
         "{second} vs. {first} {ratio}{% if margin %}, below the gate of {margin}{% else %} "
-        "(median of pairs; the gate is on the {on}){% endif %}",
+        "(median of {% if paired %}pairs{% else %}sessions{% endif %}; the gate is on the {on})"
+        "{% endif %}",
         second=d.second,
         first=d.first,
         ratio=d.estimate,
         margin=Chosen(gate) if d.gated is None else None,
         on=d.gate_on,
+        paired=d.paired,
     )
 
 
