@@ -11,7 +11,7 @@ import numpy as np
 
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of, pooled
 from tare.experiment.findings.evidence import level_columns
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Finding, Table
@@ -66,10 +66,8 @@ def find(results: Results) -> Finding | None:
     ]
     made = [(one, _table(one, cells)) for one in wanted if one[-1]]
     made = [(one, table) for one, table in made if table.rows]
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=tuple(_counts(one, table) for one, table in made if one[0] != "isolate"),
         verdict="none",
         basis=str(basis),

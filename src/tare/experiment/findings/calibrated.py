@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.results import Results
 from tare.experiment.sweep.numbers import cpus, span
 from tare.registry import Description
@@ -64,9 +64,9 @@ def find(results: Results) -> Finding | None:
 
 
 def _finding(verdict: Answer, *answer: Message, **more: Any) -> Finding:
-    return Finding(
-        name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
+        closed=True,
         answer=answer,
         verdict=verdict,
         settle=message("tare calibrate") if verdict == "inconclusive" else None,

@@ -11,7 +11,7 @@ import numpy as np
 from tare.experiment.findings import waiting
 from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.evidence import level_columns, relative_spread
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.ladder import ladders
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.stability import compare_platforms
@@ -67,10 +67,8 @@ def find(results: Results) -> Finding | None:
     if not rows:
         return _none(cells, basis)
     known = [(c, e) for c, _, e in rows if e is not None]
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=tuple(_answer(known, len(rows), cells)),
         verdict="none" if known else "inconclusive",
         settle=None if known else message(phrases.SETTLE_TRIALS, trials=FEWEST),
@@ -122,10 +120,8 @@ def _none(cells: Cells, basis: Basis) -> Finding:
             trials=few,
             least=FEWEST,
         )
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=answer,
         verdict="inconclusive" if few < FEWEST else "none",
         settle=message(phrases.SETTLE_TRIALS, trials=FEWEST) if few < FEWEST else None,

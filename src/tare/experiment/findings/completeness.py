@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.experiment.findings.failures import Failure, failures, reasons
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import COUNTED, Results
 from tare.experiment.specification import Cell
@@ -210,9 +210,9 @@ def find(results: Results) -> Finding | None:
         cells=len(results.planned),
         named=_first([_named(cell, varied) for cell in short]),
     )
-    return Finding(
-        name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
+        closed=True,
         answer=answer,
         verdict="no",
         # Cells that were given up and a budget that ended are in the head already.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from tare import workloads
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.findings.network_cells import FACTOR, levels_of
 from tare.experiment.findings.service_cells import driven
 from tare.experiment.results import STATUSES, Results
@@ -35,10 +35,8 @@ def find(results: Results) -> Finding | None:
     found = rows(results)
     if not found:
         return None
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=sentences(found),
         verdict="none",
         tables=(_table(found),),

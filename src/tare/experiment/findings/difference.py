@@ -14,7 +14,14 @@ from tare.experiment.findings.evidence import (
     ratio_cells,
     verdict_cells,
 )
-from tare.experiment.findings.finding import FindingUnit, Judged, first_of, judged, uncompared
+from tare.experiment.findings.finding import (
+    FindingUnit,
+    Judged,
+    answered,
+    first_of,
+    judged,
+    uncompared,
+)
 from tare.experiment.findings.judgement import Difference, differences, judged_before, lost
 from tare.experiment.findings.known import amount
 from tare.experiment.results import Results
@@ -53,8 +60,8 @@ def find(results: Results) -> Finding | None:
     cells = cells_of(results.of_levels, found[0].basis)
     gate = results.experiment.stopping.gate
     without = tuple(one.answer for one in lost(results))
-    return Finding(
-        name=_DESCRIPTION.name,
+    return answered(
+        _DESCRIPTION,
         closed=gate is not None,
         question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
         answer=(*without, *(one for d in found for one in _answer(d, gate))),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
+
+from msgspec import UnsetType
 
 from tare.render.vocabulary import Words
-from tare.results.finding import Answer, Finding
+from tare.results.finding import Answer, Estimate, Finding, Table, Unsettled
 from tare.results.message import Chosen, Said
 from tare.results.verdict import Verdict
 
@@ -60,6 +62,40 @@ class Judged(TypedDict):
     within: Chosen | None
 
 
+class Parts(TypedDict, total=False):
+    """Fields of a finding that not every one has."""
+
+    within: Chosen | None
+    summary: Said | tuple[Said, ...] | None
+    unsettled: tuple[Unsettled, ...] | UnsetType
+    advice: tuple[Said, ...]
+    settle: Said | None
+    basis: str | None
+    estimates: tuple[Estimate, ...]
+    tables: tuple[Table, ...]
+    caveats: tuple[Said, ...]
+    charts: tuple[str, ...]
+
+
+def answered(
+    description: Description,
+    *,
+    answer: Said | tuple[Said, ...],
+    verdict: Answer,
+    closed: bool = False,
+    question: Said | None = None,
+    **parts: Unpack[Parts],
+) -> Finding:
+    """Answer the question of a description, or ``question`` where results make it precise.
+
+    ``closed``: "yes" or "no" answers it. ``parts``: what else the finding has.
+    """
+    return Finding(
+        name=description.name, question=question or description.question, closed=closed,
+        answer=answer, verdict=verdict, **parts,
+    )  # fmt: skip
+
+
 def settled(parts: Iterable[bool]) -> Answer:
     """Judge a question that yes and no do not answer by whether each part of it is decided.
 
@@ -99,9 +135,4 @@ def first_of(order: Sequence[Verdict], verdicts: Iterable[Verdict]) -> Verdict:
 
 def uncompared(description: Description, why: Said) -> Finding:
     """Answer a question for which no values can be compared."""
-    return Finding(
-        name=description.name,
-        question=description.question,
-        answer=why,
-        verdict="nothing to compare",
-    )
+    return answered(description, answer=why, verdict="nothing to compare", closed=True)

@@ -14,7 +14,7 @@ import numpy as np
 from tare.experiment.findings import phrases
 from tare.experiment.findings.comparison_summary import spread_kind
 from tare.experiment.findings.evidence import comparison_columns, level_columns, verdict_cells
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import ISOLATE, PRINTED, ranked
 from tare.experiment.results import Results
@@ -58,10 +58,8 @@ def find(results: Results) -> Finding | None:
         )
     varied = results.varied or ["workload"]
     answer, summary = _answer(rows, growth, results, varied)
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=answer,
         verdict="none",
         summary=summary or None,

@@ -8,7 +8,7 @@ from typing import Any
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import level_columns
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -49,9 +49,9 @@ def find(results: Results) -> Finding | None:
     p_spread = holm([e.p_spread for _, e in effects])
     rows = [_row(c, e, p, q, cells) for (c, e), p, q in zip(effects, p_mean, p_spread, strict=True)]
     verdict: Answer = "yes" if min(p_mean) < _ALPHA or min(p_spread) < _ALPHA else "no"
-    return Finding(
-        name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
+        closed=True,
         answer=tuple(_answer(rows, cells)),
         verdict=verdict,
         basis=str(basis),

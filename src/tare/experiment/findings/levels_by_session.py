@@ -6,7 +6,7 @@ from typing import Any
 
 from tare.experiment.findings.cells import basis_of, cells_of
 from tare.experiment.findings.evidence import level_columns
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
@@ -41,10 +41,8 @@ def find(results: Results) -> Finding | None:
                 unit=basis.unit, low=median.low, high=median.high, confidence=median.confidence,
                 method="median, order statistics, of one session", n=cell.n, trials=cell.trials,
             ))  # fmt: skip
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=(
             message(
                 "levels elsewhere in this report are those of session {session}",

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from tare.experiment.findings.evidence import level_columns
-from tare.experiment.findings.finding import FindingUnit, settled
+from tare.experiment.findings.finding import FindingUnit, answered, settled
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.limit_cells import LimitCell, LimitCells, limit_cells
 from tare.experiment.results import Results
@@ -80,10 +80,8 @@ def find(results: Results) -> Finding | None:
     found = [cells for cells in limit_cells(results) if isinstance(cells, LimitCells)]
     without = tuple(why for why in limit_cells(results) if isinstance(why, Message))
     if not found:
-        return Finding(
-            name=_DESCRIPTION.name,
-            question=_DESCRIPTION.question,
-            closed=False,
+        return answered(
+            _DESCRIPTION,
             answer=without,
             verdict="nothing to compare",
         )
@@ -96,10 +94,8 @@ def find(results: Results) -> Finding | None:
         for cell in cells.all
         if _bound(cell, ADVISED) is None and cell.n < needed(cell, ADVISED).over.needs
     ]
-    return Finding(
-        name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
-        closed=False,
+    return answered(
+        _DESCRIPTION,
         answer=(*advice, *(more for cells in found for more in _more(cells, results))),
         verdict=settled(_bound(cell, ADVISED) is not None for cells in found for cell in cells.all),
         advice=tuple(advice),

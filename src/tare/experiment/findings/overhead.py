@@ -24,7 +24,7 @@ from tare.experiment.findings.evidence import (
     ratio_estimate,
     without_ratio,
 )
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.results import Results
@@ -67,10 +67,8 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, why or message("no platform has cells that bare has too"))
     reference = compared[0][0].reference
     also = [said for said in (smallest_detectable(compared), apart) if said]
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=(
             *levels_said(location_telling(cells, margin), compared, reference),
             blocks_said([p for p, _ in compared]),

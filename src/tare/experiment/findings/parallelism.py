@@ -11,7 +11,7 @@ from tare.experiment.findings import phrases
 from tare.experiment.findings.cells import Basis, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import SPREAD_METHOD, level_columns, ratio_estimate
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
 from tare.experiment.findings.ladder import Ladder, Step, beyond, ladders
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
@@ -53,10 +53,8 @@ def find(results: Results) -> Finding | None:
         if min(x.safe for x in by_wall) < min(x.safe for x in found):
             summary.append(_by_metric(metric, also[0]))
             told.append((by_wall, metric))
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=tuple(answer),
         verdict=_verdict(found, by_wall),
         summary=tuple(summary),

@@ -11,7 +11,7 @@ from tare.experiment.findings import phrases
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import level_columns
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
@@ -63,9 +63,9 @@ def find(results: Results) -> Finding | None:
         _row(c, stamps.where(cell=c.cell), p, ends[c.cell], cells)
         for c, p in zip(many, ps, strict=True)
     ]
-    return Finding(
-        name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
+        closed=True,
         answer=tuple(_answer(rows, cells, results)),
         verdict=_verdict(rows),
         basis=f"start_ns and end_ns ({source}), {basis}",

@@ -25,7 +25,7 @@ from tare.experiment.findings.evidence import (
     comparison_row,
     ratio_estimate,
 )
-from tare.experiment.findings.finding import FindingUnit, first_of, judged, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, first_of, judged, uncompared
 from tare.experiment.findings.overhead import compare_locations, location_telling
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -80,10 +80,8 @@ def find(results: Results) -> Finding | None:
             _DESCRIPTION, message("no cell has good trials both pinned and not pinned")
         )
     seen = smallest_detectable(spreads)
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=(
             *_said(
                 "spread", Telling(SPREADS, factor(margin), "p10–p90 range", cells.varied), spreads

@@ -16,7 +16,7 @@ from tare.experiment.findings.comparison_summary import (
     more_trials,
     share,
 )
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.overhead import compare_locations
 from tare.experiment.findings.platform_cells import (
@@ -71,10 +71,8 @@ def find(results: Results) -> Finding | None:
     waiting = [(p, c) for p, c in compared if not c.verdict.conclusive]
     inconclusive = _inconclusive(waiting, len(compared), more(waiting)) if waiting else None
     trials = more_trials(waiting)
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=(*advice, *([inconclusive] if inconclusive else [])),
         advice=advice,
         summary=inconclusive,

@@ -11,7 +11,7 @@ import numpy as np
 from tare.experiment.findings import emulated_cpu, phrases
 from tare.experiment.findings.cells import Basis, Cell, Cells, cells_of
 from tare.experiment.findings.evidence import level_columns, verdict_cells
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.platform_cells import (
     SIZES,
@@ -75,10 +75,8 @@ def find(results: Results) -> Finding | None:
             _DESCRIPTION,
             message("no platform has blocks in common with its reference at two levels"),
         )
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=tuple(_sentence(*of, some, results) for of, some in _groups(found).items()),
         verdict=settled(_state(some) != "inconclusive" for some in _groups(found).values()),
         settle=_more([c for _, c in found if not c.verdict.conclusive]),

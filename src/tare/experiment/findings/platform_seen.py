@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.findings.platform_cells import FREE, given_cores, named, size_name
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -36,10 +36,8 @@ def find(results: Results) -> Finding | None:
     if not rows or not {"platform", *_KEYS, "quota"} & set(results.varied):
         return None
     keys = [k for k in ("platform", "pinning", "size") if any(r.get(k) is not None for r in rows)]
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=_answer(rows),
         verdict="none",
         tables=(

@@ -8,7 +8,7 @@ from typing import Any
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.evidence import level_columns, verdict_cells
-from tare.experiment.findings.finding import FindingUnit, settled, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
 from tare.experiment.findings.platform_cells import (
     FREE,
     SIZES,
@@ -70,10 +70,8 @@ def find(results: Results) -> Finding | None:
             _DESCRIPTION, message("nothing is compared: {why}", why=apart or _nothing(results))
         )
     divided = [one for one in some if one.found.refusal is None]
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=(*_answer(some, divided, basis, results), *filter(None, [apart])),
         # Too few sizes are a matter of the design, which no number of trials changes.
         verdict=settled(

@@ -12,7 +12,7 @@ from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings import phrases as findings_phrases
 from tare.experiment.findings.cells import Basis, Pair, cells_of
 from tare.experiment.findings.evidence import level_columns
-from tare.experiment.findings.finding import FindingUnit, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.level_names import unit_of, where
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.metrics import DRIVER, PRINTED, ranked
@@ -155,10 +155,8 @@ def find(results: Results) -> Finding | None:
         "these times overlap and are sums over threads: they are not shares of the extra "
         "time and may exceed it"
     )
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=tuple(_answer(some, results)),
         verdict="none" if any(one.time.sure for one in some) else "inconclusive",
         settle=None if any(one.time.sure for one in some) else message(results_phrases.SETTLE_MORE),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tare.experiment.findings import caveats
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.findings.sessions import comparisons, probed
 from tare.experiment.fingerprints.machine.machine_changes import Judged, Probed
 from tare.experiment.results import Results
@@ -31,9 +31,9 @@ def find(results: Results) -> Finding | None:
     compared = comparisons(results)
     if not compared:
         return None
-    return Finding(
-        name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
+        closed=True,
         answer=_answer(compared),
         verdict=_verdict(compared),
         settle=message("another session on an idle machine")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.fingerprints.network import cache
 from tare.experiment.fingerprints.network.cache import GIVEN, Told
 from tare.experiment.fingerprints.network.difference import Difference
@@ -103,9 +103,9 @@ def find(results: Results) -> Finding | None:
     answer = _answer(sessions, pairs, changed)
     unsure = any(pair[2].verdict == "inconclusive" for pair in pairs)
     verdict = "no" if changed else "inconclusive" if unsure else "yes" if pairs else "none"
-    return Finding(
-        name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
+        closed=True,
         answer=answer,
         verdict=verdict,  # type: ignore[arg-type]
         settle=message("another fingerprint of the network in each session: tare net fingerprint")

@@ -14,7 +14,7 @@ import numpy as np
 from tare.experiment.findings import requests_seen
 from tare.experiment.findings.cells import Basis, cells_of
 from tare.experiment.findings.evidence import level_columns
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.known import interval
 from tare.experiment.findings.level_names import unit_of, where
@@ -65,10 +65,8 @@ def find(results: Results) -> Finding | None:
     if not cells:
         return None
     requests = requests_seen.seen(results)
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=tuple(_answer(cells, results)),
         verdict="none",
         summary=_summary(cells, results),

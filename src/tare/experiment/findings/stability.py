@@ -30,7 +30,7 @@ from tare.experiment.findings.evidence import (
     ratio_estimate,
     relative_spread,
 )
-from tare.experiment.findings.finding import FindingUnit, first_of, judged, uncompared
+from tare.experiment.findings.finding import FindingUnit, answered, first_of, judged, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.network_cells import applies
 from tare.experiment.results import Results
@@ -87,9 +87,8 @@ def find(results: Results) -> Finding | None:
     detectable = [seen] if seen else []
     few = [(p, c) for p, c in compared if overall[p.level].low is None]
     summary, trials = _summary(compared, overall, more(few)), more_trials(few)
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
+    return answered(
+        _DESCRIPTION,
         question=message(
             "Is {platforms | listing('or')} less stable than {reference} (margin {margin})?",
             platforms=list(overall),
@@ -262,9 +261,8 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
                 most=most,
             )
         ]
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
+    return answered(
+        _DESCRIPTION,
         question=message("How much do values vary on {platform}?", platform=platform),
         answer=tuple(answer),
         verdict="none" if ordered else "inconclusive",

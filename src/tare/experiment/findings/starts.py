@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.columns import Columns
@@ -37,10 +37,8 @@ def find(results: Results) -> Finding | None:
         return None
     by_time = sorted(enough, key=lambda row: float(row["start"]))
     anew = results.experiment.fresh == "trial"
-    return Finding(
-        name=_DESCRIPTION.name,
-        closed=False,
-        question=_DESCRIPTION.question,
+    return answered(
+        _DESCRIPTION,
         answer=_medians(by_time, intervals=True),
         verdict="none",
         summary=_medians(by_time, intervals=False) if anew else None,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tare.experiment.findings.cells import basis_of, cells_of
-from tare.experiment.findings.finding import FindingUnit
+from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.findings.level_names import at_levels
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -176,10 +176,8 @@ def _finding(
     shown = [one.test(period).is_shown for one in some]
     left_out = [n for one in some if (n := one.analysis.units.left_out)]
     settle = _settle(some[shown.index(None)].test(period), period) if None in shown else None
-    return Finding(
-        name=described.name,
-        closed=False,
-        question=described.question,
+    return answered(
+        described,
         answer=answer,
         verdict="yes" if shown[0] else "inconclusive" if None in shown else "no",
         settle=None if shown[0] else settle,
