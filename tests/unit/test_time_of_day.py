@@ -184,7 +184,7 @@ def test_screen_finding_chart_and_json_give_one_answer(tmp_path: Path) -> None:
     # One sentence on all, four on single ones, and the number of the others.
     assert len(one.answer) == 6
     assert args(one.answer, "series are not") == {"n": 4}
-    assert "day by ±" not in templates(time_of_day.day_described(some))
+    assert "day by ±" not in templates(time_of_day.described(some, "day"))
     days = [s.over_time.day for s in found.series if s.over_time is not None]
     assert [day.is_shown for day in days] == [False] * 8
     assert min(day.p for day in days if day.p is not None) == pytest.approx(8 * min(raw))

@@ -6,10 +6,10 @@ One analysis for experiments, audits and measured networks, of series that last 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -57,9 +57,9 @@ _SETTLE_TEXTS = {
     "units": "measure in more units of time",
     "coarse": "take medians of 4 h or less",
 }
-_TIME_OF_DAY_TEXTS = {
-    "hours": "Median by time of day, with its interval over days",
-    "weekdays": "Median by day of the week, with its interval over weeks",
+_DESCRIBED_TEXTS = {
+    "day": "Median over days at each time of day; the band is its interval over days",
+    "week": "Median over weeks at each time of the week",
 }
 
 #: Series that have rows by hour, and lines in the charts.
@@ -145,12 +145,7 @@ def finding(some: Sequence[Timed]) -> Finding | None:
     if not some:
         return None
     some = _ordered(some, "day")
-    return _finding(
-        some,
-        "day",
-        sentences(some),
-        (_levels(some[:_MOST_ROWS]), _hours(some[:_MOST_SERIES])),
-    )
+    return _finding(some, "day", sentences(some), (_levels(some[:_MOST_ROWS]),))
 
 
 def week_finding(some: Sequence[Timed]) -> Finding | None:
@@ -158,7 +153,7 @@ def week_finding(some: Sequence[Timed]) -> Finding | None:
     if all(one.analysis.day.cycle == "days" for one in some):
         return None
     some = _ordered(some, "week")
-    return _finding(some, "week", week_sentences(some), (_weekdays(some[:_MOST_SERIES]),))
+    return _finding(some, "week", week_sentences(some))
 
 
 def _ordered(some: Sequence[Timed], period: _Period) -> list[Timed]:
@@ -170,14 +165,14 @@ def _finding(
     some: Sequence[Timed],
     period: _Period,
     answer: tuple[Message, ...],
-    tables: tuple[Table, ...],
+    tables: tuple[Table, ...] = (),
 ) -> Finding:
-    described = _DESCRIPTION if period == "day" else WEEK_DESCRIPTION
+    asked = _DESCRIPTION if period == "day" else WEEK_DESCRIPTION
     shown = [one.test(period).is_shown for one in some]
     left_out = [n for one in some if (n := one.analysis.units.left_out)]
     settle = _settle(some[shown.index(None)].test(period), period) if None in shown else None
     return answered(
-        described,
+        asked,
         answer=answer,
         verdict="yes" if shown[0] else "inconclusive" if None in shown else "no",
         settle=None if shown[0] else settle,
@@ -192,8 +187,8 @@ def _finding(
         )
         if left_out
         else (),
-        tables=tables,
-        charts=("time_of_day",) if period == "day" else ("time_of_week",),
+        tables=(*tables, _medians_table(some[:_MOST_SERIES], period)),
+        charts=(asked.name,),
     )
 
 
@@ -265,7 +260,7 @@ def _cycles(some: Sequence[Timed], period: _Period) -> tuple[Message, ...]:
     )
 
 
-def _cycle(one: Timed, period: _Period = "day") -> Message:
+def _cycle(one: Timed, period: _Period) -> Message:
     """Say whether a series follows a cycle; if it is not tested, why."""
     units, test, kind = one.analysis.units, one.test(period), _ADJECTIVES[period]
     cycle, length = test.cycle, Duration(units.days * DAY_S)
@@ -438,21 +433,19 @@ def _levels(some: Sequence[Timed]) -> Table:
     )
 
 
-def _hours(some: Sequence[Timed]) -> Table:
-    columns = Column(key="at", title="from (UTC)"), Column(key="days", title="days")
-    return _medians_table("hours", columns, some, _by_hour)
-
-
-def _medians_table(
-    name: str,
-    columns: Sequence[Column],
-    some: Sequence[Timed],
-    rows_of: Callable[[Timed], list[dict[str, Any]]],
-) -> Table:
-    """Put the medians at each time of a day or week into a table; ``columns`` name the time."""
+def _medians_table(some: Sequence[Timed], period: _Period) -> Table:
+    """Lay out the median at each hour of the day, or at each day of the week."""
+    if period == "day":
+        name, rows_of = "hours", _by_hour
+        title = message("Median by time of day, with its interval over days")
+        columns = Column(key="at", title="from (UTC)"), Column(key="days", title="days")
+    else:
+        name, rows_of = "weekdays", _by_weekday
+        title = message("Median by day of the week, with its interval over weeks")
+        columns = Column(key="day", title="day (UTC)"), Column(key="weeks", title="weeks")
     return Table(
         id=name,
-        title=message(_TIME_OF_DAY_TEXTS[name]),
+        title=title,
         columns=(
             *((Column(key="series", title="series"),) if len(some) > 1 else ()),
             *columns,
@@ -479,12 +472,6 @@ def _by_hour(one: Timed) -> list[dict[str, Any]]:
     return rows
 
 
-def _weekdays(some: Sequence[Timed]) -> Table:
-    """Put the median of each day of the week over its weeks into a table."""
-    columns = Column(key="day", title="day (UTC)"), Column(key="weeks", title="weeks")
-    return _medians_table("weekdays", columns, some, _by_weekday)
-
-
 def _by_weekday(one: Timed) -> list[dict[str, Any]]:
     """Return the median of the daily medians of each weekday, with its interval over weeks."""
     units = one.analysis.units
@@ -501,68 +488,54 @@ def _by_weekday(one: Timed) -> list[dict[str, Any]]:
     return rows
 
 
-def day_chart(some: Sequence[Timed]) -> Chart | None:
-    """Draw the median of each hour of the day over all days, with its interval over days."""
-    drawn = []
-    for one in some[:_MOST_SERIES]:
-        rows = _by_hour(one)
-        at, middle, low, high = (
-            [row[key] for row in rows] for key in ("at", "median", "low", "high")
-        )
-        hours = [int(text[:2]) + int(text[3:]) / 60 for text in at]
-        drawn.append(Line(one.name or "median over days", hours, middle, low, high))
-    axis = Axis("hour of the day (UTC)", "1", even=True)
-    return lines([("", drawn)], axis, Axis("value", some[0].unit)) if drawn else None
+def chart(some: Sequence[Timed], period: _Period) -> Chart | None:
+    """Draw the median at each time of the day, with its interval over days, or of the week.
+
+    None where no series has two weeks.
+    """
+    line, title = {
+        "day": (_day_line, "hour of the day (UTC)"),
+        "week": (_week_line, "day of the week (UTC, 0: Monday)"),
+    }[period]
+    drawn = [found for one in some[:_MOST_SERIES] if (found := line(one)) is not None]
+    axes = Axis(title, "1", even=True), Axis("value", some[0].unit if some else "1")
+    return lines([("", drawn)], *axes) if drawn else None
 
 
-def week_chart(some: Sequence[Timed]) -> Chart | None:
-    """Draw the median of each hour of the week; None with fewer than two weeks."""
-    drawn = []
-    for one in some[:_MOST_SERIES]:
-        units = one.analysis.units
-        if units.days * DAY_S < 2 * WEEK_S:
-            continue
-        slots = units.folded(WEEK_S)
-        places = np.unique(slots)
-        middle = [median(units.values[slots == slot]) for slot in places]
-        days = (places * units.unit_s / DAY_S).tolist()
-        drawn.append(Line(one.name or "median over weeks", days, middle))
-    axis = Axis("day of the week (UTC, 0: Monday)", "1", even=True)
-    return lines([("", drawn)], axis, Axis("value", some[0].unit)) if drawn else None
+def _day_line(one: Timed) -> Line:
+    rows = _by_hour(one)
+    at, middle, low, high = ([row[key] for row in rows] for key in ("at", "median", "low", "high"))
+    hours = [int(text[:2]) + int(text[3:]) / 60 for text in at]
+    return Line(one.name or "median over days", hours, middle, low, high)
 
 
-def day_figures(some: Sequence[Timed], suffix: str = "") -> tuple[Figure, ...]:
-    """Draw the chart by time of day for a page that is not of an experiment."""
-    chart = day_chart(some)
-    if chart is None:
+def _week_line(one: Timed) -> Line | None:
+    units = one.analysis.units
+    if units.days * DAY_S < 2 * WEEK_S:
+        return None
+    slots = units.folded(WEEK_S)
+    places = np.unique(slots)
+    middle = [median(units.values[slots == slot]) for slot in places]
+    days = (places * units.unit_s / DAY_S).tolist()
+    return Line(one.name or "median over weeks", days, middle)
+
+
+def described(some: Sequence[Timed], period: _Period) -> tuple[Message, ...]:
+    """Say in words what :func:`chart` shows."""
+    cycles = (_cycle(one, period) for one in some[:_MOST_SERIES])
+    return (message(_DESCRIBED_TEXTS[period]), *cycles)
+
+
+def _figures(some: Sequence[Timed], suffix: str = "", *, period: _Period) -> tuple[Figure, ...]:
+    """Draw the chart for a page that is not of an experiment."""
+    drawn = chart(some, period)
+    if drawn is None:
         return ()
-    said = paragraph(day_described(some))
-    return (Figure(f"time-of-day{suffix}", "By time of the day", chart, said),)
+    name, title = f"time-of-{period}{suffix}", f"By time of the {period}"
+    return (Figure(name, title, drawn, paragraph(described(some, period))),)
 
 
-def week_figures(some: Sequence[Timed], suffix: str = "") -> tuple[Figure, ...]:
-    """Draw the chart by time of the week for a page that is not of an experiment."""
-    chart = week_chart(some)
-    if chart is None:
-        return ()
-    said = paragraph(week_described(some))
-    return (Figure(f"time-of-week{suffix}", "By time of the week", chart, said),)
-
-
-def day_described(some: Sequence[Timed]) -> tuple[Message, ...]:
-    """Say in words what :func:`day_chart` shows."""
-    return (
-        message("Median over days at each time of day; the band is its interval over days"),
-        *map(_cycle, some[:_MOST_SERIES]),
-    )
-
-
-def week_described(some: Sequence[Timed]) -> tuple[Message, ...]:
-    """Say in words what :func:`week_chart` shows."""
-    return (
-        message("Median over weeks at each time of the week"),
-        *(_cycle(one, "week") for one in some[:_MOST_SERIES]),
-    )
-
+day_figures = partial(_figures, period="day")
+week_figures = partial(_figures, period="week")
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=86, find=find, of_rates=True)

@@ -16,11 +16,6 @@ from tare.results.message import Message, message
 if TYPE_CHECKING:
     from tare.measure.baseline.stored import Baseline, Session
 
-_BASELINE_TEXTS = {
-    "unknown": "unknown",
-    "not_set": "not set",
-}
-
 #: Memory that the kernel keeps for itself changes from boot to boot.
 _ABOUT = {"memory_bytes": 0.01}
 #: Differences that one message names.
@@ -44,14 +39,9 @@ def check(path: Path, stored: Baseline, now: Session, asked: dict[str, str]) -> 
 
 def refusal(path: Path, unlike: Sequence[Message], hint: str) -> StoreError:
     """Say what differs."""
-    told = message(
-        "{path} was measured under other conditions: {unlike | join('; ')}{% if more %}; and "
-        "{more} more{% endif %}",
-        path=str(path),
-        unlike=unlike[:_MOST_NAMED],
-        more=max(0, len(unlike) - _MOST_NAMED),
-    )
-    return StoreError(text(told), hint)
+    named = [*map(text, unlike[:_MOST_NAMED])]
+    named += [f"and {more} more"] if (more := len(unlike) - _MOST_NAMED) > 0 else []
+    return StoreError(f"{path} was measured under other conditions: {'; '.join(named)}", hint)
 
 
 def disagreements(stored: Baseline, now: Session) -> list[Message]:
@@ -113,17 +103,15 @@ def _agree(name: str, was: Any, value: Any) -> bool:
     return bool(was == value)
 
 
-def _differs(name: str, was: Any, now: Any, absent: Literal["unknown", "not_set"]) -> Message:
-    values = [
-        message(_BASELINE_TEXTS[absent]) if value is None else str(value) for value in (was, now)
-    ]
-    return message("{name} was {was} and is {now}", name=name, was=values[0], now=values[1])
+def _differs(name: str, was: Any, now: Any, absent: Literal["unknown", "not set"]) -> Message:
+    before, after = (absent if value is None else str(value) for value in (was, now))
+    return message("{name} was {was} and is {now}", name=name, was=before, now=after)
 
 
 def unlike_settings(then: Mapping[str, str], now: Mapping[str, str]) -> list[Message]:
     """Say which settings differ."""
     return [
-        _differs(name, then.get(name), now.get(name), "not_set")
+        _differs(name, then.get(name), now.get(name), "not set")
         for name in {**then, **now}
         if then.get(name) != now.get(name)
     ]

@@ -11,7 +11,6 @@ from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.judgement import Difference, Remedy
 from tare.experiment.metrics import ranked, tick
 from tare.measure.baseline.stored import Baseline
-from tare.render.words import text
 from tare.results import phrases
 from tare.results.message import Amount, Message, message
 from tare.statistics.censored import interval_above
@@ -45,12 +44,7 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
     source = next(iter(ranked(stored.metric, common)), None)
     if source is None:
         raise StoreError(
-            text(
-                message(
-                    "no source of {metric} is common to the baseline and this session",
-                    metric=stored.metric,
-                )
-            ),
+            f"no source of {stored.metric} is common to the baseline and this session",
             "measure both versions here, interleaved: tare compare './old' './new'",
         )
     series = [s.series(source) for s in stored.sessions]

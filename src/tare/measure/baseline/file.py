@@ -13,8 +13,7 @@ from tare.errors import StoreError
 from tare.experiment import store
 from tare.measure.baseline.agreement import disagreements, refusal, unlike_settings
 from tare.measure.baseline.stored import VERSION, Baseline, of
-from tare.render.words import text
-from tare.results.message import Chosen, message
+from tare.units import chosen
 
 #: A file larger than this is no baseline.
 _SIZE_LIMIT = 256 << 20
@@ -32,28 +31,21 @@ def read(
     """
     if path.is_dir():
         return of(store.load(path), metric, workload, like)
-    named = str(path)
     try:
         with files.open_plain(path, links=True) as file:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(
-            text(
-                message(
-                    "cannot read the baseline {path}: {why}", path=named, why=error.strerror or ""
-                )
-            ),
+            f"cannot read the baseline {path}: {error.strerror or ''}",
             "tare run --save FILE -- COMMAND…   (writes one, a session each time)",
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
-            raise DecodeError(
-                text(message("it is larger than {limit}", limit=Chosen(_SIZE_LIMIT, "bytes")))
-            )
+            raise DecodeError(f"it is larger than {chosen(_SIZE_LIMIT, 'bytes')}")
         found = decode(data, Baseline)
     except DecodeError as error:
         raise StoreError(
-            text(message("{path} is no baseline: {why}", path=named, why=str(error))),
+            f"{path} is no baseline: {error}",
             "name a folder of results, or a file that tare run --save wrote",
         ) from error
     _check(found, path, metric)
@@ -61,32 +53,18 @@ def read(
 
 
 def _check(found: Baseline, path: Path, metric: str) -> None:
-    named = str(path)
+    again = "measure the baseline again"
     if found.version != VERSION:
-        told = message(
-            "{path} was written by another tare (layout {layout}, this one reads {known})",
-            path=named,
-            layout=str(found.version),
-            known=str(VERSION),
-        )
-        raise StoreError(text(told), "measure the baseline again")
+        layouts = f"layout {found.version}, this one reads {VERSION}"
+        raise StoreError(f"{path} was written by another tare ({layouts})", again)
     values = [v for s in found.sessions for some in (*s.values.values(), s.above) for v in some]
     full = (s.values and (s.above or all(s.values.values())) for s in found.sessions)
     if not all(full) or not values:
-        raise StoreError(
-            text(message("{path} has a session without trials", path=named)),
-            "measure the baseline again",
-        )
+        raise StoreError(f"{path} has a session without trials", again)
     if not all(np.isfinite(v) and v > 0 for v in values):
-        raise StoreError(
-            text(message("{path} has values that are not above 0", path=named)),
-            "measure the baseline again",
-        )
+        raise StoreError(f"{path} has values that are not above 0", again)
     if found.metric != metric:
-        told = message(
-            "{path} holds {metric}, not {other}", path=named, metric=found.metric, other=metric
-        )
-        raise StoreError(text(told), f"--metric {found.metric}")
+        raise StoreError(f"{path} holds {found.metric}, not {metric}", f"--metric {found.metric}")
 
 
 def save(path: Path, new: Baseline) -> Baseline:

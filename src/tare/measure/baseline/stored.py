@@ -14,9 +14,9 @@ from tare.experiment.fingerprints.machine.difference import Rule
 from tare.experiment.fingerprints.network import cache as networks
 from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Experiment
-from tare.render.words import text
-from tare.results.message import message
+from tare.render.words import listing
 from tare.statistics.statistic import FloatArray
+from tare.units import counted
 
 #: Facts that say how a session was, not where: what is measured anew, and who was busy.
 _PASSING = frozenset({"load_average"})
@@ -156,9 +156,7 @@ def of(
     ]
     if not sessions:
         raise StoreError(
-            text(
-                message("no session of the baseline has a good trial with {metric}", metric=metric)
-            ),
+            f"no session of the baseline has a good trial with {metric}",
             "choose another --metric",
         )
     return Baseline(
@@ -171,30 +169,17 @@ def of(
 
 def _choice(cells: Sequence[Mapping[Any, Any]], *, some: bool) -> StoreError:
     names, platforms = (
-        list(dict.fromkeys(str(row[factor]) for row in cells))
+        listing(dict.fromkeys(str(row[factor]) for row in cells))
         for factor in ("workload", "platform")
     )
     if some:
+        n = counted(len(cells), "cell")
         return StoreError(
-            text(
-                message(
-                    "the baseline holds {n | counted('cell')} that this could be compared with: "
-                    "{names | listing}",
-                    n=len(cells),
-                    names=names,
-                )
-            ),
+            f"the baseline holds {n} that this could be compared with: {names}",
             "--baseline-name NAME says which",
         )
     return StoreError(
-        text(
-            message(
-                "the baseline holds no cell like this one: it has {names | listing} on "
-                "{platforms | listing}",
-                names=names,
-                platforms=platforms,
-            )
-        ),
+        f"the baseline holds no cell like this one: it has {names} on {platforms}",
         "ask for the same platform, workers and pinning, or name the workload by --baseline-name",
     )
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from tare.experiment.findings import time_of_day
 from tare.experiment.findings.charts.chart import ChartUnit
-from tare.experiment.findings.time_of_day import UNIT as FINDING
-from tare.experiment.findings.time_of_day import day_chart, day_described, timed
-from tare.experiment.results import Results
-from tare.render.drawing import Chart
-from tare.results.finding import Finding
-from tare.results.message import Message
+
+if TYPE_CHECKING:
+    from tare.registry import Description
 
 
-def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
-    """Draw a line per cell; None where nothing lasts long enough."""
-    return day_chart(timed(results))
+def cycle_chart(description: Description, period: Literal["day", "week"]) -> ChartUnit:
+    """Make a chart with a line per cell; none is drawn where nothing lasts long enough."""
+    return ChartUnit(
+        description=msgspec.structs.replace(description, title=f"Medians by time of the {period}"),
+        draw=lambda results, findings: time_of_day.chart(time_of_day.timed(results), period),
+        alternative=lambda results, findings: time_of_day.described(
+            time_of_day.timed(results), period
+        ),
+    )
 
 
-def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
-    """Say what is drawn."""
-    return day_described(timed(results))
-
-
-UNIT = ChartUnit(
-    description=msgspec.structs.replace(FINDING.description, title="Medians by time of the day"),
-    draw=draw,
-    alternative=alternative,
-)
+UNIT = cycle_chart(time_of_day.UNIT.description, "day")
