@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tare import units
 from tare.cli import console
 from tare.cli.again import FILES, again
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.features.run.summary import Summary
-from tare.results import phrases
+from tare.measure.next_step import by_cpu_time, typed, with_longer_limit
 from tare.results.message import Chosen, Message, message
 from tare.statistics.warmup import warm_up
 
@@ -48,8 +47,7 @@ def _longer(summary: Summary) -> Message | None:
     each_s = float(np.mean(good["duration_ns"])) / 1e9
     needed_s = RESERVE * each_s * needed
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
-    command = again("run", {"--budget": console.seconds(budget_s)})
-    return message(phrases.RUN_NEXT, command=command, brings=brings)
+    return typed(again("run", {"--budget": console.seconds(budget_s)}), brings)
 
 
 def _longer_limit(summary: Summary) -> Message | None:
@@ -57,13 +55,10 @@ def _longer_limit(summary: Summary) -> Message | None:
 
     None: no requested value is open.
     """
-    limits = [w.timeout_s for w in summary.results.experiment.workloads if w.timeout_s is not None]
-    if not limits or not any(known.is_open for known in summary.asked):
+    if not any(known.is_open for known in summary.asked):
         return None
-    command = again("run", {"--timeout": units.duration(2 * max(limits))})
-    return message(
-        phrases.RUN_NEXT, command=command, brings=message("how long the runs above the limit take")
-    )
+    longer = message("how long the runs above the limit take")
+    return with_longer_limit("run", summary.results.experiment, brings=longer)
 
 
 def _warms_up(summary: Summary) -> bool:
@@ -99,20 +94,14 @@ def _narrower(summary: Summary) -> Message | None:
     """Return the command without the main cause of the spread; None: it is not known."""
     if _warms_up(summary):
         steady = message("leaves out the warm-up of the first trials")
-        return message(
-            phrases.RUN_NEXT, command=again("run", {"--steady": None}, FILES), brings=steady
-        )
-    if _waits(summary):
-        by_cpu = message(phrases.RUN_BRINGS_CPU)
-        command = again("run", {"--metric": "cpu"}, FILES)
-        return message(phrases.RUN_NEXT, command=command, brings=by_cpu)
-    return None
+        return typed(again("run", {"--steady": None}, FILES), steady)
+    return by_cpu_time("run") if _waits(summary) else None
 
 
 def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
     """Return what to type next: what brings what is missing, or what else can be measured."""
     if kept is not None:
-        return message(phrases.RUN_NEXT, command=f"tare experiment report {kept}", brings=None)
+        return typed(f"tare experiment report {kept}")
     stop = summary.stop
     if (longer := _longer_limit(summary)) is not None:
         return longer
@@ -122,29 +111,23 @@ def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
         return _disturbs()
     # Something else than the precision speaks against the median.
     is_doubtful = summary.trust.verdict == "DOUBT" and not summary.trust.is_sound
-    if stop and stop.reason == "budget":
-        longer = _longer(summary)
-        if longer is not None:
-            return longer
+    if stop and stop.reason == "budget" and (longer := _longer(summary)) is not None:
+        return longer
     return (
         _disturbs() if is_doubtful else _further(platform, of_application=bool(summary.conditions))
     )
 
 
 def _disturbs() -> Message:
-    return message(
-        phrases.RUN_NEXT, command="tare doctor", brings=message("what disturbs this machine")
-    )
+    return typed("tare doctor", message("what disturbs this machine"))
 
 
 def _further(platform: str, *, of_application: bool) -> Message:
     """Return what else can be measured, where nothing is wrong with what was."""
     if platform == "bare":
-        overhead = message("overhead of a container")
         # Applications bring their files, which a container has as well.
         containers = CONTAINERS if of_application else ()
         container = next((one for one in containers if shutil.which(one)), "unshare")
         command = again("run", {"--platform": container}, FILES)
-        return message(phrases.RUN_NEXT, command=command, brings=overhead)
-    platforms = message("compare platforms")
-    return message(phrases.RUN_NEXT, command="tare experiment new", brings=platforms)
+        return typed(command, message("overhead of a container"))
+    return typed("tare experiment new", message("compare platforms"))

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare import units
 from tare.cli import console
 from tare.cli.again import FILES, again, offers
 from tare.experiment.findings import causes
 from tare.experiment.findings.judgement import Difference
 from tare.experiment.results import Results
 from tare.measure.comparison.session import Execution
-from tare.results import phrases
+from tare.measure.next_step import by_cpu_time, typed, with_longer_limit
 from tare.results.message import Message, message
 from tare.statistics.sequential import FIRST_LOOK
-
-
-def _longer_limit(found: Sequence[Difference], results: Results, gate: float | None) -> str | None:
-    """Return twice the time limit where kills at it are what leaves an answer inconclusive."""
-    if not any(d.needs_longer_limit(gate) for d in found):
-        return None
-    limits = [w.timeout_s for w in results.experiment.workloads if w.timeout_s is not None]
-    return None if not limits else units.duration(2 * max(limits))
 
 
 def _needs_median(d: Difference, gate: float | None) -> bool:
@@ -41,12 +32,18 @@ def _missing_pairs(d: Difference, gate: float | None) -> int:
 
 
 def _changed_limits(
-    found: Sequence[Difference], results: Results, gate: float | None
-) -> dict[str, str | None]:
-    """Return the options that settle what no number of pairs does."""
-    if limit := _longer_limit(found, results, gate):
-        return {"--timeout": limit}
-    return {"--gate-on": "median"} if any(_needs_median(d, gate) for d in found) else {}
+    found: Sequence[Difference], results: Results, execution: Execution
+) -> Message | None:
+    """Return what settles that which no number of pairs does."""
+    command, gate, without = execution.command, execution.gate, ["--out"]
+    # Kills at the limit leave an answer inconclusive.
+    if any(d.needs_longer_limit(gate) for d in found):
+        longer = with_longer_limit(command, results.experiment, without)
+        if longer is not None:
+            return longer
+    if any(_needs_median(d, gate) for d in found):
+        return typed(again(command, {"--gate-on": "median"}, without))
+    return None
 
 
 def next_step(
@@ -54,8 +51,8 @@ def next_step(
 ) -> Message | None:
     """Return what settles what is inconclusive, else what draws the page; None: it is drawn."""
     command, gate = execution.command, execution.gate
-    if changed := _changed_limits(found, results, gate):
-        return _typed(again(command, changed, ["--out"]))
+    if (changed := _changed_limits(found, results, execution)) is not None:
+        return changed
     waiting = [
         d
         for d in found
@@ -68,8 +65,7 @@ def next_step(
     # A baseline has one metric, and is compared with one session, whatever is kept of it.
     paired = all(d.paired for d in found)
     if waiting and paired and causes.cpu_metric(results) == "cpu_ns":
-        by_cpu = again(command, {"--metric": "cpu"}, (*FILES, "--out"))
-        return _typed(by_cpu, message(phrases.RUN_BRINGS_CPU))
+        return by_cpu_time(command, (*FILES, "--out"))
     if waiting:
         more = sum(_missing_pairs(d, gate) * d.seconds for d in waiting)
         resumes = execution.out is not None and paired
@@ -83,18 +79,13 @@ def next_step(
         if resumes:
             changes["--resume"] = None
         # Otherwise its folder is full.
-        return _typed(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
+        return typed(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
     if execution.page:
         return None
     if not found and offers("--capture"):
         # Every candidate failed: what it wrote says why.
-        return _typed(
+        return typed(
             again(command, {"--capture": None, "--out": "DIR"}, FILES),
             message("keeps what it wrote"),
         )
-    drawn = message("draws the page")
-    return _typed(again(command, {"--report": "report.html"}), drawn)
-
-
-def _typed(command: str, brings: Message | None = None) -> Message:
-    return message(phrases.RUN_NEXT, command=command, brings=brings)
+    return typed(again(command, {"--report": "report.html"}), message("draws the page"))
