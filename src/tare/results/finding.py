@@ -86,7 +86,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         title: Said,
         heads: Sequence[str | Column],
         rows: Iterable[Sequence[Any]],
-        note: Said | None = None,
+        note: Said | tuple[Said, ...] | None = None,
         *,
         id: str | None = None,
     ) -> Table:
@@ -99,6 +99,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
             columns=columns,
             rows=tuple(dict(zip(keys, row, strict=True)) for row in rows),
             note=note,
+            id=id,
         )
 
 

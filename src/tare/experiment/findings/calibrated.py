@@ -201,20 +201,17 @@ def _judged(
 
 
 def _table(shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]) -> Table:
-    return Table(
-        title=message("CPU shares and their linear ranges"),
-        columns=(
-            Column(key="level", title="level"),
+    return Table.of(
+        message("CPU shares and their linear ranges"),
+        (
+            "level",
             Column(key="cpus", title="CPU for all workers"),
             Column(key="range", title="linear range"),
         ),
-        rows=tuple(
-            {
-                "level": label,
-                "cpus": text(cpus(share)),
-                "range": None if (found := ranges_of[label]) is None else text(span(*found)),
-            }
+        (
+            (label, text(cpus(share)), found and text(span(*found)))
             for label, share in sorted(shares.items(), key=lambda item: item[1])
+            for found in (ranges_of[label],)
         ),
     )
 

@@ -256,23 +256,17 @@ def _named(cell: ShortCell, varied: list[str]) -> Message:
 
 
 def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
-    return Table(
-        title=_DESCRIPTION.title,
-        columns=(
-            *(Column(key=f, title=f) for f in varied),
+    return Table.of(
+        _DESCRIPTION.title,
+        (
+            *varied,
             Column(key="good", title="good trials"),
             Column(key="asked", title="requested"),
-            Column(key="failed", title="failed"),
+            "failed",
             Column(key="reason", title="why trials failed"),
         ),
-        rows=tuple(
-            {
-                **{f: cell.levels[f] for f in varied},
-                "good": cell.good,
-                "asked": cell.asked,
-                "failed": cell.failed,
-                "reason": cell.reason,
-            }
+        (
+            (*(cell.levels[f] for f in varied), cell.good, cell.asked, cell.failed, cell.reason)
             for cell in short
         ),
         note=message(

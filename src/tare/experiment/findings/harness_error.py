@@ -13,7 +13,7 @@ import numpy as np
 
 from tare.experiment.findings import phrases
 from tare.experiment.findings.comparison_summary import spread_kind
-from tare.experiment.findings.evidence import comparison_columns, level_columns, verdict_cells
+from tare.experiment.findings.evidence import comparison_cells, comparison_columns, level_columns
 from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import ISOLATE, PRINTED, ranked
@@ -321,17 +321,9 @@ def _growth_table(growth: Sequence[dict[str, Any]], varied: Sequence[str]) -> Ta
                 **{f: g[f] for f in factors},
                 "metric": metric_name(g["metric"]),
                 "source": g["source"],
-                "n": c.n,
-                "ratio": c.ratio,
-                "low": c.low,
-                "high": c.high,
-                "p": c.p_adjusted if c.low is not None else None,
-                **verdict_cells(c.verdict, *spread_kind(margin)),
-                "detectable": c.detectable,
-                "more": c.more_pairs,
+                **comparison_cells(g["compared"], spread_kind(margin)),
             }
             for g in growth
-            for c in (g["compared"],)
         ),
         note=message(phrases.TABLE_NOTE, margin=Chosen(margin, "growth")),
     )

@@ -146,26 +146,23 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
 def _each_input(effects: list[tuple[Cell, GroupEffect]], cells: Cells) -> Table:
     """Lay out mean and SD of every input, as STABILITY's histogram needs them."""
     factors = cells.varied or ["workload"]
-    rows = [
-        {
-            **{f: cell.levels[f] for f in factors},
-            "input": i + 1,
-            "n": n,
-            "mean": float(mean),
-            "sd": float(sd),
-        }
-        for cell, effect in effects
-        for i, (n, mean, sd) in enumerate(zip(effect.sizes, effect.means, effect.sds, strict=True))
-    ]
-    columns = (
-        *level_columns(factors),
-        Column(key="input", title="input"),
-        Column(key="n", title="trials"),
-        Column(key="mean", title="mean", unit=cells.basis.unit),
-        Column(key="sd", title="SD", unit=cells.basis.unit),
+    return Table.of(
+        message("Each input, {basis}", basis=str(cells.basis)),
+        (
+            *factors,
+            "input",
+            Column(key="n", title="trials"),
+            Column(key="mean", title="mean", unit=cells.basis.unit),
+            Column(key="sd", title="SD", unit=cells.basis.unit),
+        ),
+        (
+            (*(cell.levels[f] for f in factors), i, n, float(mean), float(sd))
+            for cell, effect in effects
+            for i, (n, mean, sd) in enumerate(
+                zip(effect.sizes, effect.means, effect.sds, strict=True), 1
+            )
+        ),
     )
-    title = message("Each input, {basis}", basis=str(cells.basis))
-    return Table(title=title, columns=columns, rows=tuple(rows))
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=70, find=find)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tare.experiment.findings.cells import basis_of, cells_of
-from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -27,15 +26,13 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     estimates = []
     for number in sorted(results.trial_table.distinct("session")):
         for cell in cells_of(results.of_sessions([number]), basis).all:
             median, levels = cell.median, {f: cell.levels[f] for f in results.varied}
-            rows.append({
-                "session": str(number), **levels, "n": cell.n, "median": median.estimate,
-                "low": median.low, "high": median.high,
-            })  # fmt: skip
+            ends = median.estimate, median.low, median.high
+            rows.append((str(number), *levels.values(), cell.n, *ends))
             estimates.append(Estimate(
                 name="median", levels={"session": str(number), **levels}, value=median.estimate,
                 unit=basis.unit, low=median.low, high=median.high, confidence=median.confidence,
@@ -57,15 +54,14 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(estimates),
         tables=(
-            Table(
-                title=message("Every cell by session, {basis}", basis=str(basis)),
-                columns=(
-                    Column(key="session", title="session"),
-                    *level_columns(results.varied),
+            Table.of(
+                message("Every cell by session, {basis}", basis=str(basis)),
+                (
+                    *("session", *results.varied),
                     Column(key="n", title="trials"),
                     *interval_columns("median", "median", basis.unit),
                 ),
-                rows=tuple(rows),
+                rows,
                 note=message("95 % intervals by order statistics."),
             ),
         ),

@@ -31,6 +31,11 @@ from tare.statistics.misjudgement import (
 from tare.statistics.order import MOST_TAU
 from tare.units import percent
 
+#: By whether the program truly needs more than the limit.
+_SEEN_TEXTS = {
+    False: "limit {limit}: {share} of the runs of {where} exceed it, which truly need {value}",
+    True: "limit {limit}: {share} of the runs of {where} are within it, which truly need {value}",
+}
 _DESCRIPTION = Description(
     name="misjudged",
     title="Programs judged wrongly by a limit, because measured values exceed true ones",
@@ -250,26 +255,20 @@ def _of_worst(cell: LimitCell, cells: LimitCells, results: Results) -> Iterator[
 def _seen(cells: LimitCells, results: Results) -> Iterator[Message]:
     """Yield sentences on the measured programs that a limit misjudges most often."""
     limit = cells.limit.value
-    within = [cell for cell in cells.all if cell.true_value <= limit]
-    beyond = [cell for cell in cells.all if cell.true_value > limit]
-    if within:
-        worst = max(within, key=lambda cell: float(cell.over(limit).estimate[0]))
+    for is_beyond in (False, True):
+        some = [cell for cell in cells.all if (cell.true_value > limit) is is_beyond]
+        if not some:
+            continue
+        # Programs that need more are misjudged by the runs within the limit.
+        sign = -1 if is_beyond else 1
+        worst = max(some, key=lambda cell: sign * float(cell.over(limit).estimate[0]))
         over = worst.over(limit)
+        ends = [float(end[0]) for end in (over.estimate, over.low, over.high)]
+        if is_beyond:
+            ends = [1 - ends[i] for i in (0, 2, 1)]
         yield message(
-            "limit {limit}: {share} of the runs of {where} exceed it, which truly need {value}",
-            share=_share(float(over.estimate[0]), float(over.low[0]), float(over.high[0])),
-            where=_place(worst, results, whole=True),
-            value=Amount(worst.true_value, cells.basis.unit),
-            limit=Chosen(limit, cells.basis.unit),
-        )
-    if beyond:
-        worst = min(beyond, key=lambda cell: float(cell.over(limit).estimate[0]))
-        over = worst.over(limit)
-        yield message(
-            "limit {limit}: {share} of the runs of {where} are within it, which truly need {value}",
-            share=_share(
-                1 - float(over.estimate[0]), 1 - float(over.high[0]), 1 - float(over.low[0])
-            ),
+            _SEEN_TEXTS[is_beyond],
+            share=Amount(ends[0], "share", *ends[1:]),
             where=_place(worst, results, whole=True),
             value=Amount(worst.true_value, cells.basis.unit),
             limit=Chosen(limit, cells.basis.unit),
@@ -278,10 +277,6 @@ def _seen(cells: LimitCells, results: Results) -> Iterator[Message]:
 
 def _what(cells: LimitCells) -> str:
     return "memory" if cells.basis.unit == "bytes" else "time"
-
-
-def _share(estimate: float, low: float, high: float) -> Amount:
-    return Amount(estimate, "share", low, high)
 
 
 def _times(factor: float) -> str:
@@ -341,20 +336,14 @@ def _factors(cells: LimitCells, results: Results) -> Table:
             over = {chance: needed(cell, chance, rule).over.bound for chance in CHANCES}
             passed = needed(cell, ADVISED, rule).passed.bound
             limit = over[ADVISED]
-            rows.append(
-                {
-                    **{f: cell.levels[f] for f in factors},
-                    "n": cell.n,
-                    "rule": rule.name,
-                    **{f"over_{chance:g}": factor for chance, factor in over.items()},
-                    "passed": None if limit is None or passed is None else limit * passed,
-                }
-            )
-    return Table(
-        title=message("Limit relative to the true value, {basis}", basis=str(cells.basis)),
+            caught = None if limit is None or passed is None else limit * passed
+            levels = [cell.levels[f] for f in factors]
+            rows.append((*levels, cell.n, rule.name, *over.values(), caught))
+    return Table.of(
+        message("Limit relative to the true value, {basis}", basis=str(cells.basis)),
+        columns,
+        rows,
         id="factors",
-        columns=columns,
-        rows=tuple(rows),
         note=message(
             "Upper bounds with 95 % confidence, by the largest share of runs that may be "
             "misjudged; blank: too few trials. Caught from: of runs that really need so many "
@@ -381,24 +370,16 @@ def _at_limit(cells: LimitCells, results: Results) -> Table:
     for cell in cells.all:
         over = cell.over(cells.limit.value)
         low, high = over.next(NEXT, cell.values.size)
-        rows.append(
-            {
-                **{f: cell.levels[f] for f in factors},
-                "true": cell.true_value,
-                "executions": cell.values.size,
-                "over": int((cell.values > cells.limit.value).sum()),
-                "share": float(over.estimate[0]),
-                "share_low": float(over.low[0]),
-                "share_high": float(over.high[0]),
-                "next_low": int(np.floor(NEXT * low[0])),
-                "next_high": int(np.ceil(NEXT * high[0])),
-            }
-        )
-    return Table(
-        title=message("Runs judged by the limit of {limit}", limit=Chosen(cells.limit.value, unit)),
+        counted = cell.values.size, int((cell.values > cells.limit.value).sum())
+        share = (float(end[0]) for end in (over.estimate, over.low, over.high))
+        following = int(np.floor(NEXT * low[0])), int(np.ceil(NEXT * high[0]))
+        levels = [cell.levels[f] for f in factors]
+        rows.append((*levels, cell.true_value, *counted, *share, *following))
+    return Table.of(
+        message("Runs judged by the limit of {limit}", limit=Chosen(cells.limit.value, unit)),
+        columns,
+        rows,
         id="at_limit",
-        columns=columns,
-        rows=tuple(rows),
         note=message("Intervals count trials as replicates, whatever runs in them"),
     )
 

@@ -272,31 +272,24 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
         Column(key="state", title="verdict"),
         Column(key="more", title="more trials per cell"),
     )
-    rows = tuple(
-        {
-            **{f: {**s.pair.levels, "workers": s.pair.level}[f] for f in cells.varied},
-            "n": s.shift.n,
-            "shift": s.shift.ratio,
-            "shift_low": s.shift.low,
-            "shift_high": s.shift.high,
-            "growth": s.growth.ratio,
-            "growth_low": s.growth.low,
-            "growth_high": s.growth.high,
-            "detectable": s.growth.detectable,
-            "state": s.state,
-            "more": s.more,
-        }
+    rows = (
+        (
+            *({**s.pair.levels, "workers": s.pair.level}[f] for f in cells.varied),
+            s.shift.n,
+            *(end for c in (s.shift, s.growth) for end in (c.ratio, c.low, c.high)),
+            *(s.growth.detectable, s.state, s.more),
+        )
         for ladder in found
         for s in ladder.steps
     )
-    return Table(
-        title=message(
+    return Table.of(
+        message(
             "Relative to {workers | counted('worker')}, {basis}",
             workers=found[0].smallest,
             basis=str(cells.basis),
         ),
-        columns=columns,
-        rows=rows,
+        columns,
+        rows,
         note=message(
             "Disturbed: the whole 95 % interval of the shift is beyond {shift}, or that of "
             "the growth of the spread beyond {growth}. Spread of single workers' values: "

@@ -10,7 +10,12 @@ import numpy as np
 
 from tare.experiment.findings import emulated_cpu, phrases
 from tare.experiment.findings.cells import Basis, Cell, Cells, cells_of
-from tare.experiment.findings.evidence import level_columns, verdict_cells
+from tare.experiment.findings.evidence import (
+    comparison_estimate,
+    level_columns,
+    ratio_cells,
+    verdict_cells,
+)
 from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.platform_cells import (
@@ -219,18 +224,8 @@ def _more(some: list[Comparison]) -> Message | None:
 
 
 def _estimate(change: Change, c: Comparison) -> Estimate:
-    return Estimate(
-        name="ratio of overhead ratios",
-        levels={**change.levels, "platform": change.platform, change.factor: change.level},
-        value=c.ratio,
-        unit="1",
-        low=c.low,
-        high=c.high,
-        confidence=c.confidence,
-        method=_METHOD,
-        n=c.n,
-        trials=change.trials,
-    )
+    levels = {**change.levels, "platform": change.platform, change.factor: change.level}
+    return comparison_estimate("ratio of overhead ratios", c, levels, _METHOD, change.trials)
 
 
 def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basis) -> Table:
@@ -241,9 +236,7 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
             **{f: change.levels.get(f) for f in results.varied if f != "platform"},
             "platform": change.platform,
             "n": c.n,
-            "ratio": c.ratio,
-            "low": c.low,
-            "high": c.high,
+            **ratio_cells(c),
             "p": c.p_adjusted if c.low is not None else None,
             **verdict_cells(c.verdict, VALUES, chosen(results.experiment.margin)),
         }

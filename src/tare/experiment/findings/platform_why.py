@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -318,28 +317,22 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
     )
     for metric, title in compared:
         columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))
-    rows: list[dict[str, Any]] = []
-    for one in some:
-        pair = one.pair
-        levels = {**pair.levels, "platform": pair.level}
-        rows.append(
-            {
-                **{f: levels[f] for f in ("platform", *varied)},
-                "n": pair.n,
-                "extra": one.time.value,
-                "low": one.time.low,
-                "high": one.time.high,
-                **{m: one.parts[m].value if m in one.parts else None for m, _ in compared},
-            }
+    rows = (
+        (
+            *({**one.pair.levels, "platform": one.pair.level}[f] for f in ("platform", *varied)),
+            *(one.pair.n, one.time.value, one.time.low, one.time.high),
+            *(one.parts[m].value if m in one.parts else None for m, _ in compared),
         )
-    return Table(
-        title=message(
+        for one in some
+    )
+    return Table.of(
+        message(
             "Extra time and counts vs. {reference}, {basis}",
             reference=some[0].pair.reference,
             basis=basis,
         ),
-        columns=tuple(columns),
-        rows=tuple(rows),
+        columns,
+        rows,
         note=message(
             "Means over a trial's workers and iterations. Values: {method}. Time in the "
             "kernel includes the accounting of control groups. Empty: not recorded on both "

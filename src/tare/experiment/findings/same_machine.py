@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tare.experiment.findings import caveats
 from tare.experiment.findings.finding import FindingUnit, answered
@@ -146,33 +145,25 @@ def _table(compared: Iterable[Judged]) -> Table:
     def percent(ratio: float | None) -> float | None:
         return None if ratio is None else 100 * (ratio - 1)
 
-    rows: list[dict[str, Any]] = [
-        {
-            "compared": text(caveats.named(one.sessions)),
-            "metric": c.metric,
-            "before": quantity(c.before, c.unit),
-            "after": quantity(c.after, c.unit),
-            "change": percent(c.ratio),
-            "low": percent(c.low),
-            "high": percent(c.high),
-            "margin": 100 * c.margin,
-            "verdict": "inconclusive" if one.why and c.verdict == "changed" else c.verdict,
-        }
-        for one in compared
-        for c in one.changes
-    ]
-    return Table(
-        title=message("What the probes found"),
-        columns=(
-            Column(key="compared", title="compared"),
-            Column(key="metric", title="metric"),
-            Column(key="before", title="before"),
-            Column(key="after", title="after"),
+    return Table.of(
+        message("What the probes found"),
+        (
+            *("compared", "metric", "before", "after"),
             *interval_columns("change", "change", "%"),
             Column(key="margin", title="margin", unit="%"),
-            Column(key="verdict", title="verdict"),
+            "verdict",
         ),
-        rows=tuple(rows),
+        (
+            (
+                *(text(caveats.named(one.sessions)), c.metric),
+                *(quantity(value, c.unit) for value in (c.before, c.after)),
+                *map(percent, (c.ratio, c.low, c.high)),
+                100 * c.margin,
+                "inconclusive" if one.why and c.verdict == "changed" else c.verdict,
+            )
+            for one in compared
+            for c in one.changes
+        ),
         note=message(
             "A change counts where it is significant over all metrics and comparisons (Holm). Its "
             "whole interval must exceed the margin in every pair of takes. Disturbed takes do not "

@@ -164,23 +164,16 @@ def _answer(sessions: Mapping[int, Told], pairs: _Pairs, changed: _Pairs) -> tup
 
 
 def _table(sessions: Mapping[int, Told]) -> Table:
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for number, one in sessions.items():
         texts = {"shaping": one.texts.get("shaping"), "taken": one.texts.get("date"),
                  "how it came": one.origin}  # fmt: skip
-        rows += [{"session": str(number), "what": w, "value": v} for w, v in texts.items() if v]
-        rows += [
-            {"session": str(number), "what": name_told(name), "value": figure_told(figure)}
-            for name, figure in one.figures.items()
-        ]
-    return Table(
-        title=message("The network's fingerprint"),
-        columns=(
-            Column(key="session", title="session"),
-            Column(key="what", title="what"),
-            Column(key="value", title="value [95 %]"),
-        ),
-        rows=tuple(rows),
+        rows += [(str(number), what, value) for what, value in texts.items() if value]
+        rows += [(str(number), name_told(n), figure_told(f)) for n, f in one.figures.items()]
+    return Table.of(
+        message("The network's fingerprint"),
+        ("session", "what", Column(key="value", title="value [95 %]")),
+        rows,
         note=message(
             "From --network-fingerprint (given), or the last tare net fingerprint on this machine "
             "(remembered)."

@@ -227,14 +227,10 @@ def machine_tables(results: Results) -> list[Table]:
     tables = []
     if own:
         tables.append(
-            Table(
-                title=message("Facts of the machine"),
-                columns=(
-                    Column(key="name", title="fact"),
-                    Column(key="value", title="value"),
-                    Column(key="source", title="source"),
-                ),
-                rows=tuple(map(_fact, own)),
+            Table.of(
+                message("Facts of the machine"),
+                (Column(key="name", title="fact"), "value", "source"),
+                ((_spoken(row["name"]), _value(row), row["source"]) for row in own),
                 note=(
                     own_error(results.fact)
                     or message(
@@ -251,26 +247,25 @@ def machine_tables(results: Results) -> list[Table]:
         platforms = [p for p in dict.fromkeys([*asked, *(r["platform"] for r in per)]) if p in told]
         rows = []
         for name in dict.fromkeys(row["name"] for row in per):
-            values = {r["platform"]: _fact(r)["value"] for r in per if r["name"] == name}
-            by_platform = {f"on {p}": values.get(p) for p in platforms}
-            rows.append({"name": _spoken(name), **by_platform})
+            values = {row["platform"]: _value(row) for row in per if row["name"] == name}
+            rows.append((_spoken(name), *map(values.get, platforms)))
         tables.append(
-            Table(
-                title=message("The instrument on each platform"),
-                columns=(
+            Table.of(
+                message("The instrument on each platform"),
+                (
                     Column(key="name", title="fact"),
                     *(Column(key=f"on {p}", title=p) for p in platforms),
                 ),
-                rows=tuple(rows),
+                rows,
             )
         )
     return tables
 
 
-def _fact(row: dict[str, Any]) -> dict[str, Any]:
-    value = row["value"] if isinstance(row["value"], bool | int | float) else str(row["value"])
-    name = str(row["name"])
-    return {"name": _spoken(name), "value": fact(name, value), "source": row["source"]}
+def _value(row: dict[str, Any]) -> str:
+    """Write the value of a fact."""
+    value = row["value"]
+    return fact(row["name"], value if isinstance(value, bool | int | float) else str(value))
 
 
 def _spoken(name: str) -> str:
