@@ -6,13 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from tare.registry import Description
 from tare.render.drawing import Chart
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
-    from tare.registry import Description
     from tare.results.finding import Finding
     from tare.results.message import Message
+
+
+Draw = Callable[["Results", Sequence["Finding"]], Chart | None]
+Alternative = Callable[["Results", Sequence["Finding"]], tuple["Message", ...]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,28 @@ class ChartUnit:
     """
 
     description: Description
-    draw: Callable[[Results, Sequence[Finding]], Chart | None]
-    alternative: Callable[[Results, Sequence[Finding]], tuple[Message, ...]]
+    draw: Draw
+    alternative: Alternative
     of_levels: bool = False
     takes_killed: bool = False
+
+
+def chart_of(
+    finding: Description,
+    title: str,
+    draw: Draw,
+    alternative: Alternative,
+    *,
+    name: str | None = None,
+    source: str | None = None,
+    of_levels: bool = False,
+    takes_killed: bool = False,
+) -> ChartUnit:
+    """Make the unit of a chart that shows the answer of a finding.
+
+    Its name and the source of its design are those of the finding, unless others are given.
+    """
+    description = msgspec.structs.replace(
+        finding, name=name or finding.name, title=title, source=source or finding.source
+    )
+    return ChartUnit(description, draw, alternative, of_levels, takes_killed)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
+from tare.experiment.findings.difference import UNIT as FINDING
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.forest import has_factors, ratio_axis
 from tare.render.drawing import (
     MOST_MARKS,
@@ -138,14 +138,11 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="difference",
-        title="The ratio of every pair, in order of time",
-        question="Is it different?",
-        source="Hodges and Lehmann 1963",
-    ),
-    draw=draw,
-    alternative=alternative,
+UNIT = chart_of(
+    FINDING.description,
+    "The ratio of every pair, in order of time",
+    draw,
+    alternative,
+    source="Hodges and Lehmann 1963",
     takes_killed=True,
 )

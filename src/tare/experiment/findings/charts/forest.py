@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import UNSET
 
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import ChartUnit, chart_of
 from tare.experiment.findings.charts.rows import first_of, tables_of, where
 from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
@@ -21,16 +21,23 @@ from tare.units import change_interval
 
 
 def ratio_chart(
-    description: Description,
-    finding: str,
+    finding: Description,
+    title: str,
+    *,
     factor: str,
     what: str,
     margin: Callable[[Experiment], float],
+    name: str | None = None,
+    source: str | None = None,
 ) -> ChartUnit:
     """Make the chart of a finding that compares the levels of one factor.
 
     Parameters
     ----------
+    finding : Description
+        Of the finding.
+    title : str
+        Of the chart; its name and source as of :func:`chart_of`.
     what : str
         What a ratio is, in a title.
     margin : callable
@@ -39,7 +46,7 @@ def ratio_chart(
 
     def ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
         # Of several comparisons, the last is that of values.
-        compared = [t for t in tables_of(findings, finding) if _is_comparison(t)]
+        compared = [t for t in tables_of(findings, finding.name) if _is_comparison(t)]
         return [one for table in compared[-1:] for one in _ratios(table, factor, results)]
 
     def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
@@ -49,7 +56,7 @@ def ratio_chart(
     def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
         return describe_ratios(ratios(results, findings))
 
-    return ChartUnit(description=description, draw=draw, alternative=alternative, takes_killed=True)
+    return chart_of(finding, title, draw, alternative, name=name, source=source, takes_killed=True)
 
 
 def _is_comparison(table: Table) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.rows import tables_of, where
+from tare.experiment.findings.input_dependence import UNIT as FINDING
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.distribution import FEWEST, distribution
 from tare.render.drawing import Chart
 from tare.results.finding import Finding
@@ -62,13 +62,6 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="input_dependence",
-        title="Means and SDs of the trials of each generated input",
-        question="Do times depend on the input?",
-        source="STABILITY",
-    ),
-    draw=draw,
-    alternative=alternative,
+UNIT = chart_of(
+    FINDING.description, "Means and SDs of the trials of each generated input", draw, alternative
 )

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.charts import phrases
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.charts.input_dependence import rows_by_cell
 from tare.experiment.findings.charts.rows import first_of, tables_of, where
+from tare.experiment.findings.input_dependence import UNIT as FINDING
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.course import most_points, thin
 from tare.render.charts.forest import MOST_ROWS
 from tare.render.charts.panels import number
@@ -147,13 +147,10 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="input_ranges",
-        title="Range of means and of SDs over generated inputs",
-        question="Do times depend on the input?",
-        source="STABILITY",
-    ),
-    draw=draw,
-    alternative=alternative,
+UNIT = chart_of(
+    FINDING.description,
+    "Range of means and of SDs over generated inputs",
+    draw,
+    alternative,
+    name="input_ranges",
 )

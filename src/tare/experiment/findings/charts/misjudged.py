@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.level_names import where
 from tare.experiment.findings.limit_cells import LimitCell, LimitCells, limit_cells
 from tare.experiment.findings.misjudged import ADVISED, needed
+from tare.experiment.findings.misjudged import UNIT as FINDING
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.drawing import (
     Chart,
     by_series,
@@ -165,14 +165,10 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="misjudged",
-        title="Share of runs over the limit, over how long the program really takes",
-        question="How far above the intended time must a limit be?",
-        source="STABILITY",
-    ),
-    draw=draw,
-    alternative=alternative,
+UNIT = chart_of(
+    FINDING.description,
+    "Share of runs over the limit, over how long the program really takes",
+    draw,
+    alternative,
     of_levels=True,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.rows import tables_of, where
+from tare.experiment.findings.parallelism import UNIT as FINDING
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.forest import has_factors, ratio_axis
 from tare.render.drawing import (
     Chart,
@@ -139,13 +139,4 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="parallelism",
-        title="What more workers do to mean and spread",
-        question="How many workers may run at a time?",
-        source="STABILITY",
-    ),
-    draw=draw,
-    alternative=alternative,
-)
+UNIT = chart_of(FINDING.description, "What more workers do to mean and spread", draw, alternative)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.experiment.findings import phrases
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.charts.rows import tables_of
 from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.platform_cells import Beside, cost_basis, named, over_sizes
+from tare.experiment.findings.platform_size import UNIT as FINDING
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.by_size import by_size
 from tare.render.drawing import Chart
 from tare.render.words import text
@@ -73,13 +73,4 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="platform_chr",
-        title="Overhead over CHR",
-        question="What of a platform's cost is its type's, and what its size's?",
-        source="PINNING",
-    ),
-    draw=draw,
-    alternative=alternative,
-)
+UNIT = chart_of(FINDING.description, "Overhead over CHR", draw, alternative, name="platform_chr")

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from tare.experiment.findings.charts.forest import ratio_chart
-from tare.registry import Description
+from tare.experiment.findings.pinning import UNIT as FINDING
 
 UNIT = ratio_chart(
-    Description(
-        name="platform_pinning",
-        title="What pinning changes, cell by cell",
-        question="Does pinning make times more stable?",
-        source="PINNING",
-    ),
-    finding="pinning",
-    factor="pinning",
-    what="change by pinning",
+    FINDING.description, "What pinning changes, cell by cell", name="platform_pinning",
+    source="PINNING", factor="pinning", what="change by pinning",
     margin=lambda asked: asked.margin,
-)
+)  # fmt: skip

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.experiment.findings.cells import Cell, cells_of
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.medians import labelled
 from tare.experiment.findings.charts.rows import tables_of
 from tare.experiment.findings.level_names import at_levels
 from tare.experiment.findings.platform_cells import SIZES, cost_basis, given_cores
+from tare.experiment.findings.platform_size import UNIT as FINDING
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.by_size import by_size_apart
 from tare.render.drawing import Chart
 from tare.results.finding import Finding
@@ -96,14 +96,11 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="platform_values",
-        title="Values over sizes, on every platform",
-        question="What of a platform's cost is its type's, and what its size's?",
-        source="PINNING",
-    ),
-    draw=draw,
-    alternative=alternative,
+UNIT = chart_of(
+    FINDING.description,
+    "Values over sizes, on every platform",
+    draw,
+    alternative,
+    name="platform_values",
     of_levels=True,
 )

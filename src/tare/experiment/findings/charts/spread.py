@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from tare.experiment.findings.charts.forest import ratio_chart
-from tare.registry import Description
+from tare.experiment.findings.stability import UNIT as FINDING
 
 UNIT = ratio_chart(
-    Description(
-        name="spread",
-        title="How much wider or narrower times spread on each platform",
-        question="Which platform is stable?",
-        source="STABILITY",
-    ),
-    finding="stability",
-    factor="platform",
-    what="change of the p10–p90 range",
+    FINDING.description, "How much wider or narrower times spread on each platform", name="spread",
+    factor="platform", what="change of the p10–p90 range",
     margin=lambda asked: asked.parallel_growth,
-)
+)  # fmt: skip

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.platform_cells import named
+from tare.experiment.findings.platform_why import UNIT as FINDING
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.by_size import by_size
 from tare.render.drawing import Chart
 from tare.render.words import text
@@ -115,13 +115,11 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     return tuple(said)
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="stretches",
-        title="Lengths of stretches on and off the CPU",
-        question="Why does a platform cost what it costs?",
-        source="PINNING: cpudist and offcputime of BCC",
-    ),
-    draw=draw,
-    alternative=alternative,
+UNIT = chart_of(
+    FINDING.description,
+    "Lengths of stretches on and off the CPU",
+    draw,
+    alternative,
+    name="stretches",
+    source="PINNING: cpudist and offcputime of BCC",
 )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.variance import UNIT as FINDING
 from tare.experiment.findings.variance import described, drawn, explained
 from tare.experiment.results import Results
@@ -27,10 +25,4 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     return () if found is None else described(found)
 
 
-UNIT = ChartUnit(
-    description=msgspec.structs.replace(
-        FINDING.description, title="Shares of the variance by factor"
-    ),
-    draw=draw,
-    alternative=alternative,
-)
+UNIT = chart_of(FINDING.description, "Shares of the variance by factor", draw, alternative)

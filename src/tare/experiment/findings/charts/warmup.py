@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.experiment.findings.cells import basis_of, cells_of
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.charts.grid import Grid, grid, left_out
+from tare.experiment.findings.warmup import UNIT as FINDING
 from tare.experiment.findings.warmup import series
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.course import course
 from tare.render.drawing import Chart
 from tare.results.finding import Finding
@@ -53,13 +53,10 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="warmup",
-        title="Values in order of time, and level shifts",
-        question="Do times need to warm up?",
-        source="Barrett 2017",
-    ),
-    draw=draw,
-    alternative=alternative,
+UNIT = chart_of(
+    FINDING.description,
+    "Values in order of time, and level shifts",
+    draw,
+    alternative,
+    source="Barrett 2017",
 )

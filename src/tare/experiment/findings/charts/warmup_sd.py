@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tare.experiment.findings.charts import phrases
-from tare.experiment.findings.charts.chart import ChartUnit
+from tare.experiment.findings.charts.chart import chart_of
 from tare.experiment.findings.charts.grid import left_out
 from tare.experiment.findings.charts.warmup import named_series
+from tare.experiment.findings.warmup import UNIT as FINDING
 from tare.experiment.results import Results
-from tare.registry import Description
 from tare.render.charts.course import most_points, order_axis, thin
 from tare.render.charts.panels import arrange, number
 from tare.render.drawing import Chart, colour, field, layer, mark
@@ -92,13 +92,11 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
     )
 
 
-UNIT = ChartUnit(
-    description=Description(
-        name="warmup_sd",
-        title="SD of a sliding window relative to that of the whole series",
-        question="Do times need to warm up?",
-        source="STABILITY",
-    ),
-    draw=draw,
-    alternative=alternative,
+UNIT = chart_of(
+    FINDING.description,
+    "SD of a sliding window relative to that of the whole series",
+    draw,
+    alternative,
+    name="warmup_sd",
+    source="STABILITY",
 )
