@@ -200,33 +200,28 @@ def table(some: Sequence[ChrLine], margin: float) -> Table | None:
     """Tabulate the range of each platform next to both of PINNING's; None without a platform."""
     rows = []
     for line in some:
-        within, above = line.within(margin), line.above(margin)
+        above = line.above(margin)
+        at: tuple[float | None, ...] = (None,) * 4
+        if above is not None:
+            at = (above.chr, above.ratio.value, above.ratio.low, above.ratio.high)
+        within = _range(line.within(margin))
         rows.append(
-            {
-                "kind": text(_name(line.kind)),
-                "case": text(line.name),
-                "measured": _range((line.points[0].chr, line.points[-1].chr)),
-                "within": text(
-                    message(
-                        "{% if span %}{span}{% elif above %}none{% else %}inconclusive{% endif %}",
-                        span=_range(within),
-                        above=above is line.points[-1],
-                    )
+            (
+                *(text(_name(line.kind)), text(line.name)),
+                _range((line.points[0].chr, line.points[-1].chr)),
+                within or ("none" if above is line.points[-1] else "inconclusive"),
+                *at,
+                *(
+                    _range(ends.get(line.kind)) if line.kind else None
+                    for ends in (IMPACT, PRACTICES)
                 ),
-                "above": None if above is None else above.chr,
-                "ratio": None if above is None else above.ratio.value,
-                "low": None if above is None else above.ratio.low,
-                "high": None if above is None else above.ratio.high,
-                "impact": _range(IMPACT.get(line.kind)) if line.kind else None,
-                "practices": _range(PRACTICES[line.kind]) if line.kind else None,
-            }
+            )
         )
     if not rows:
         return None
-    return Table(
-        id="chr_ranges",
-        title=message("Range of CHR with an overhead within {margin}", margin=Chosen(margin)),
-        columns=(
+    return Table.of(
+        message("Range of CHR with an overhead within {margin}", margin=Chosen(margin)),
+        (
             Column(key="kind", title="kind of load"),
             Column(key="case", title="platform"),
             Column(key="measured", title="CHR measured"),
@@ -236,7 +231,8 @@ def table(some: Sequence[ChrLine], margin: float) -> Table | None:
             Column(key="impact", title="PINNING, impact of CHR"),
             Column(key="practices", title="PINNING, best practices"),
         ),
-        rows=tuple(rows),
+        rows,
+        id="chr_ranges",
         note=message(
             "CHR: assigned cores over the host's. Within: the whole interval at every CHR "
             "from there to the largest one measured. Kind of load: as the application "

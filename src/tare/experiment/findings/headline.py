@@ -13,10 +13,9 @@ from tare.experiment.findings.cells import basis_of
 from tare.experiment.findings.failures import failures, reasons
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.results import Results
+from tare.results.columns import Columns
 from tare.results.finding import Finding
 from tare.results.message import Message, Said, each, message
-
-_FAILED_OF = "{failed} of {workload} on {platform}"
 
 #: Findings that explain what the others answer.
 _EXPLAIN = {
@@ -155,17 +154,13 @@ def _killed(results: Results) -> list[Message]:
     killed = results.trial_table.where(status="killed")
     if not killed or results.experiment.stopping.compare is not None:
         return []
-    counts = Counter(zip(killed["workload"], killed["platform"], strict=True))
     return [
         message(
             "{killed} of {trials | counted('trial')} exceeded the time limit ("
             "{where | listing}): medians and overheads count them, other answers do not",
             killed=len(killed),
             trials=len(results.counted),
-            where=[
-                message(_FAILED_OF, failed=n, workload=str(workload), platform=str(platform))
-                for (workload, platform), n in counts.items()
-            ],
+            where=_by_place(killed),
         )
     ]
 
@@ -178,7 +173,6 @@ def _failures(results: Results) -> list[Message]:
     failed = counted_in.where(status="failed")
     if not failed:
         return []
-    counts = Counter(zip(failed["workload"], failed["platform"], strict=True))
     return [
         message(
             "{failed} of {trials | counted('trial')}{% if others %} of the other cells"
@@ -187,10 +181,21 @@ def _failures(results: Results) -> list[Message]:
             failed=len(failed),
             trials=len(counted_in),
             others=bool(over),
-            where=[
-                message(_FAILED_OF, failed=n, workload=str(workload), platform=str(platform))
-                for (workload, platform), n in counts.items()
-            ],
+            where=_by_place(failed),
             reasons=reasons(failures(results, failed)),
         )
+    ]
+
+
+def _by_place(trials: Columns) -> list[Message]:
+    """Say how many of some trials are of which workload, and on which platform."""
+    counts = Counter(zip(trials["workload"], trials["platform"], strict=True))
+    return [
+        message(
+            "{failed} of {workload} on {platform}",
+            failed=n,
+            workload=str(workload),
+            platform=str(platform),
+        )
+        for (workload, platform), n in counts.items()
     ]

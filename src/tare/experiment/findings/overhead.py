@@ -44,6 +44,17 @@ _DESCRIPTION = Description(
     source="STABILITY; PINNING",
 )
 
+#: By whether more is better.
+_SUMMARY_TEXTS = {
+    True: "throughput vs. {reference}: {parts | join('; ')}",
+    False: "overhead vs. {reference}: {parts | join('; ')}",
+}
+_MOST_TEXTS = {
+    True: (
+        "{platform} loses ≤ {bound} ({% if several %}worst cell {% endif %}{ratio}, inconclusive)"
+    ),
+    False: "{platform} ≤ {bound} ({% if several %}worst cell {% endif %}{ratio}, inconclusive)",
+}
 #: Cells that a sentence names.
 _MOST_CELLS = 6
 
@@ -176,14 +187,10 @@ def location_telling(cells: Cells, margin: float) -> Telling:
 
 def _summary(compared: Compared, margin: float, *, rate: bool) -> Message:
     """Give each platform's largest overhead; where all differences are gains, the largest gain."""
-    parts = [_worst(*of, margin, rate=rate) for of in by_level(compared).items()]
-    reference = compared[0][0].reference
-    if rate:
-        return message(
-            "throughput vs. {reference}: {parts | join('; ')}", reference=reference, parts=[*parts]
-        )
     return message(
-        "overhead vs. {reference}: {parts | join('; ')}", reference=reference, parts=[*parts]
+        _SUMMARY_TEXTS[rate],
+        reference=compared[0][0].reference,
+        parts=[_worst(*of, margin, rate=rate) for of in by_level(compared).items()],
     )
 
 
@@ -208,26 +215,16 @@ def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Messa
         return message("{platform} inconclusive (too few trials)", platform=platform)
     if any(c.low == 0 if rate else c.high == math.inf for c in known):
         return message("{platform} not known (runs exceeded the time limit)", platform=platform)
-    if rate:
-        c = min(known, key=lambda c: c.low or 0)
-        bound = Amount(max(1 - (c.low or 0), 0), "share")
-        ratio = Ratio.of(c.ratio or 1, c.low, c.high)
-        return message(
-            "{platform} loses ≤ {bound} ({% if several %}worst cell {% endif %}{ratio}, "
-            "inconclusive)",
-            platform=platform,
-            bound=bound,
-            ratio=ratio,
-            several=several,
-        )
-    c = max(known, key=lambda c: c.high or 0)
-    bound = Amount(max((c.high or 0) - 1, 0), "share")
-    ratio = Ratio.of(c.ratio or 1, c.low, c.high)
+
+    def most(c: Comparison | SpreadComparison) -> float:
+        return 1 - (c.low or 0) if rate else (c.high or 0) - 1
+
+    c = max(known, key=most)
     return message(
-        "{platform} ≤ {bound} ({% if several %}worst cell {% endif %}{ratio}, inconclusive)",
+        _MOST_TEXTS[rate],
         platform=platform,
-        bound=bound,
-        ratio=ratio,
+        bound=Amount(max(most(c), 0), "share"),
+        ratio=Ratio.of(c.ratio or 1, c.low, c.high),
         several=several,
     )
 
