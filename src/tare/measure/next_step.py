@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tare import units
 from tare.cli.again import FILES, again
-from tare.results import phrases
 from tare.results.message import Message, message
 
 if TYPE_CHECKING:
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
 
 def typed(command: str, brings: Message | None = None) -> Message:
     """Return a command with what it brings."""
-    return message(phrases.RUN_NEXT, command=command, brings=brings)
+    return message(
+        "{command}{% if brings %}   ({brings}){% endif %}", command=command, brings=brings
+    )
 
 
 def with_longer_limit(
@@ -34,4 +35,7 @@ def with_longer_limit(
 
 def by_cpu_time(command: str, without: Sequence[str] = FILES) -> Message:
     """Return the command by CPU time, which leaves out waiting for a CPU."""
-    return typed(again(command, {"--metric": "cpu"}, without), message(phrases.RUN_BRINGS_CPU))
+    return typed(
+        again(command, {"--metric": "cpu"}, without),
+        message("CPU time leaves out waiting for a CPU, the main cause of the spread"),
+    )

@@ -17,8 +17,6 @@ TASKS_OTHER_TASKS = (
     "tasks, comparisons over those of both"
 )
 TASKS_QUESTION_RUNS = "How did each task end?"
-RUN_NEXT = "{command}{% if brings %}   ({brings}){% endif %}"
-RUN_BRINGS_CPU = "CPU time leaves out waiting for a CPU, the main cause of the spread"
 RUN_BY_HAND = (
     "stopped by hand after {% if asked %}{n} of {asked | counted('trial')}{% else %}"
     "{n | counted('trial')}{% endif %}{% if kept %}; --resume continues{% endif %}"

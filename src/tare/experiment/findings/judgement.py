@@ -27,7 +27,7 @@ from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, Words
 from tare.results import phrases
-from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, message
+from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, Value, message
 from tare.results.report import Gate
 from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
 from tare.statistics.censored import has_killed
@@ -63,6 +63,24 @@ _DIFFERENCE_TEXTS = {
     "least_for_gate": (
         "at least {pairs | counted('more pair')} are needed to judge the gate{% if time %} ("
         "{time}){% endif %}"
+    ),
+}
+_ANSWER_TEXTS = {
+    "differs": (
+        "{second} is {verdict} than {first}{% if margin %} (within {margin}){% endif %}: {ratio}"
+        "{% if exceeded is defined %}; {exceeded}{% endif %}"
+    ),
+    "equivalent": (
+        "{second} is equivalent to {first} (within {margin}): {ratio}"
+        "{% if exceeded is defined %}; {exceeded}{% endif %}"
+    ),
+    "inconclusive": (
+        "inconclusive: {second} vs. {first} {ratio}{% if exceeded is defined %}; {exceeded}"
+        "{% endif %}"
+    ),
+    "few": (
+        "inconclusive: {second} vs. {first} {ratio} ({level}){% if word %}, {word} in all {n} "
+        "pairs{% endif %}{% if exceeded is defined %}; {exceeded}{% endif %}"
     ),
 }
 _GATE_TEXTS = {
@@ -232,50 +250,24 @@ class Difference:
     @property
     def answer(self) -> Message:
         """The verdict with its evidence."""
-        verdict = self.comparison.verdict
+        verdict, extremes, ratio = self.comparison.verdict, self.extremes, self.estimate
+        margin = Chosen(self.margin) if verdict.within_margin else None
+        more: dict[str, Value] = {}
+        kind = "inconclusive"
         if verdict.differs:
-            return message(
-                "{second} is {verdict} than {first}{% if margin %} (within {margin})"
-                "{% endif %}: {ratio}{% if exceeded is defined %}; {exceeded}{% endif %}",
-                second=self.second,
-                first=self.first,
-                verdict=self.words.of(verdict),
-                margin=Chosen(self.margin) if verdict.within_margin else None,
-                ratio=self.estimate,
-                **self._exceeded,
-            )
-        if verdict.conclusive:
-            return message(
-                "{second} is equivalent to {first} (within {margin}): {ratio}"
-                "{% if exceeded is defined %}; {exceeded}{% endif %}",
-                second=self.second,
-                first=self.first,
-                margin=Chosen(self.margin),
-                ratio=self.estimate,
-                **self._exceeded,
-            )
-        extremes = self.extremes
-        if extremes is None or extremes.low is None or extremes.high is None:
-            return message(
-                "inconclusive: {second} vs. {first} {ratio}{% if exceeded is defined %}; "
-                "{exceeded}{% endif %}",
-                second=self.second,
-                first=self.first,
-                ratio=self.estimate,
-                **self._exceeded,
-            )
-        higher, lower = extremes.low > 1, extremes.high < 1
+            kind, more = "differs", {"verdict": self.words.of(verdict), "margin": margin}
+        elif verdict.conclusive:
+            kind, more = "equivalent", {"margin": margin}
+        elif extremes is not None and extremes.low is not None and extremes.high is not None:
+            higher, lower = extremes.low > 1, extremes.high < 1
+            word = self.words.higher if higher else self.words.lower if lower else None
+            ratio = Ratio.of(self.comparison.ratio, extremes.low, extremes.high)
+            level = Chosen(extremes.confidence)
+            kind, more = "few", {"level": level, "word": word, "n": extremes.n}
         return message(
-            "inconclusive: {second} vs. {first} {ratio} ({level}){% if word %}, {word} in "
-            "all {n} pairs{% endif %}{% if exceeded is defined %}; {exceeded}{% endif %}",
-            second=self.second,
-            first=self.first,
-            ratio=Ratio.of(self.comparison.ratio, extremes.low, extremes.high),
-            level=Chosen(extremes.confidence),
-            word=self.words.higher if higher else self.words.lower if lower else None,
-            n=extremes.n,
-            **self._exceeded,
-        )
+            _ANSWER_TEXTS[kind],
+            first=self.first, second=self.second, ratio=ratio, **more, **self._exceeded,
+        )  # fmt: skip
 
     @property
     def _exceeded(self) -> dict[str, Message]:
@@ -602,37 +594,26 @@ def _without_survivors(found: Difference) -> Difference:
     failures = found.failures
     if failures is None or not failures.hides_times:
         return found
-    return replace(
-        found,
-        looks=(),
-        spread=None,
-        gated=None,
-        means=None,
-        remedy=Remedy(failures.killed_apart),
-        comparison=replace(
-            found.comparison, ratio=math.nan, low=0.0, high=math.inf, p=1.0, p_adjusted=1.0,
-            verdict=INCONCLUSIVE, more_pairs=None, detectable=None, gap=math.inf,
-            killed=(failures.reference.killed, failures.candidate.killed),
-        ),
+    open_ = replace(
+        found.comparison, ratio=math.nan, low=0.0, high=math.inf, gap=math.inf,
+        killed=(failures.reference.killed, failures.candidate.killed),
     )  # fmt: skip
+    return _without_verdict(replace(found, remedy=Remedy(failures.killed_apart)), open_)
 
 
 def _unjudged(found: Difference, few: Message) -> Difference:
     """Leave the values, and take all that is concluded from them."""
-    first, second = found.medians
-    return replace(
-        found,
-        few=few,
-        looks=(),
-        spread=None,
-        gated=None,
-        means=None,
-        comparison=replace(
-            found.comparison, low=None, high=None, p=1.0, p_adjusted=1.0, verdict=INCONCLUSIVE,
-            more_pairs=None, detectable=None,
-        ),
-        medians=(first.refused(few), second.refused(few)),
-    )  # fmt: skip
+    first, second = (median.refused(few) for median in found.medians)
+    found = replace(found, few=few, medians=(first, second))
+    return _without_verdict(found, replace(found.comparison, low=None, high=None))
+
+
+def _without_verdict(found: Difference, comparison: Comparison) -> Difference:
+    """Return a difference with a comparison from which nothing is concluded."""
+    inconclusive = replace(
+        comparison, p=1.0, p_adjusted=1.0, verdict=INCONCLUSIVE, more_pairs=None, detectable=None
+    )
+    return replace(found, looks=(), spread=None, gated=None, means=None, comparison=inconclusive)
 
 
 def emulated_apart(results: Results) -> Message | None:
@@ -791,13 +772,8 @@ def _more_for_gate(
         more = needed
     if more <= 0:
         return None
-    said = message(
-        "about {pairs | counted('more pair')} would settle the gate{% if time %} ({time})"
-        "{% endif %}",
-        pairs=more,
-        time=_time(more * seconds),
-    )
-    return Remedy(said, more)
+    time = _time(more * seconds)
+    return Remedy(message(_DIFFERENCE_TEXTS["more_for_gate"], pairs=more, time=time), more)
 
 
 def _pairs_for_gate(
