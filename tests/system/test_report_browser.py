@@ -9,10 +9,10 @@ import chromium
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+import folder_report as report
 import journals
 import synthetic
 
-from tare.experiment import report
 from tare.wiring import SUPPLIES
 
 pytestmark = [

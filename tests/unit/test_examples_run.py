@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import folder_report as report
 import msgspec
 import pytest
 from scripted import (
@@ -27,7 +28,7 @@ from test_execute import Quiet
 from tare import extras
 from tare.agent import record
 from tare.experiment import file as experiment_file
-from tare.experiment import journal, plan, plan_file, report
+from tare.experiment import journal, plan, plan_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.store.collector import Collector

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import folder_report as reports
 import journals
 import msgspec
 import pytest
@@ -19,7 +20,6 @@ from tare.applications import image
 from tare.cli import console
 from tare.errors import IncompleteError, UsageError
 from tare.experiment import pipeline, plan, plan_file
-from tare.experiment import report as reports
 from tare.experiment.pilot import Forecast
 from tare.experiment.placement import Machine
 from tare.experiment.specification import Experiment, NetworkSpec, Stopping

@@ -8,6 +8,7 @@ import html
 from pathlib import Path
 
 import columns
+import folder_report as report
 import journals
 import msgspec
 import numpy as np
@@ -20,7 +21,7 @@ from synthetic import MS, Behaviour
 
 from tare.cli.delivery import deliver
 from tare.errors import ChangedError, StoreError
-from tare.experiment import pipeline, report
+from tare.experiment import pipeline
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.caveats import notes
 from tare.experiment.findings.caveats import sentences as above

@@ -6,12 +6,13 @@ import json
 import os
 from pathlib import Path
 
+import folder_report as report
 import journals
 import pytest
 import synthetic
 
 from tare.errors import StoreError
-from tare.experiment import report, session, store
+from tare.experiment import session, store
 from tare.experiment.session import folder as execute_folder
 from tare.experiment.store.export import export
 from tare.render import files

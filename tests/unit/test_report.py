@@ -9,6 +9,7 @@ import xml.dom.minidom
 from html.parser import HTMLParser
 from pathlib import Path
 
+import folder_report as report
 import journals
 import msgspec
 import printed
@@ -19,7 +20,7 @@ from said import args
 from synthetic import Behaviour
 
 from tare.errors import InputError, StoreError
-from tare.experiment import report, store
+from tare.experiment import store
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.report import page
 from tare.experiment.report.origin import origin

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import folder_report as report
 import journals
 import msgspec
 import numpy as np
@@ -21,7 +22,7 @@ from journals import BEGIN, LASTS
 from tare import readers
 from tare.agent import record
 from tare.errors import InputError
-from tare.experiment import journal, pipeline, plan, plan_file, report
+from tare.experiment import journal, pipeline, plan, plan_file
 from tare.experiment.findings import disturbance
 from tare.experiment.metrics import ranked
 from tare.experiment.report import backing
