@@ -48,6 +48,8 @@ COLOURS = {
     "s6": "#a3312f",
     "s7": "#565f6b",
 }
+#: Look of axes to the left of panels that stand in line, whatever their labels take.
+IN_LINE = {"minExtent": 38, "maxExtent": 38}
 SERIES = tuple(f"var(--s{i})" for i in range(8))
 #: Shapes of series, for readers who see no colours.
 SHAPES = (
@@ -68,6 +70,11 @@ def field(name: str, **options: Any) -> dict[str, Any]:
     """
     column, _, kind = name.partition(":")
     return {"field": column, **({"type": _TYPES[kind]} if kind else {}), **options}
+
+
+def axis(title: str | None, scale: Mapping[str, Any], **look: Any) -> dict[str, Any]:
+    """Describe an axis: its title, its scale, and how its labels look."""
+    return {"title": title, "scale": {**scale}, "axis": look}
 
 
 def category(

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tare.render.drawing import IN_LINE, axis
+
 #: An axis that spans more than this factor is logarithmic.
 _WIDE = 12
 #: Different places on an axis up to which each is labelled.
@@ -38,28 +40,25 @@ def across(
 ) -> dict[str, Any]:
     """Describe the axis along which lines go: sizes in powers of two, wide spans by decades."""
     scale: dict[str, Any]
-    axis: dict[str, Any]
+    look: dict[str, Any]
     low, high = min(values), max(values)
     wide = not even and _is_wide(values)
     named = f"{title} [{unit}]" if unit else title
     if stored == "bytes":
         scale = {"type": "log", "base": 2, "domain": [low, max(high, low * 2)]}
-        axis = {"values": _powers(low, high), "labelExpr": _BYTES, "labelFlush": True}
+        look = {"values": _powers(low, high), "labelExpr": _BYTES, "labelFlush": True}
     elif wide:
         scale = {"type": "log", "domain": [low, high]}
-        axis = {"values": _ticks(low, high), "format": _NUMBER, "labelFlush": True}
+        look = {"values": _ticks(low, high), "format": _NUMBER, "labelFlush": True}
     else:
         room = 0.03 * (high - low) or 0.5
         scale = {"domain": [low - room, high + room]}
-        axis = {"tickCount": 6, "format": _NUMBER}
+        look = {"tickCount": 6, "format": _NUMBER}
         # Counts have no values between them.
         if len(each := sorted(set(values))) <= _MOST_TICKS:
-            axis["values"] = each
-    return {
-        "title": named,
-        "scale": {**scale, "nice": False},
-        "axis": {**axis, "grid": False, "labelOverlap": "greedy", "labelSeparation": 6},
-    }
+            look["values"] = each
+    scale["nice"] = False
+    return axis(named, scale, **look, grid=False, labelOverlap="greedy", labelSeparation=6)
 
 
 def _powers(low: float, high: float) -> list[int]:
@@ -73,20 +72,30 @@ def upwards(
 ) -> dict[str, Any]:
     """Describe the axis of values: by decades where they span much, else from zero or near."""
     least, most = min(values), max(values)
-    axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": _NUMBER}
+    look: dict[str, Any] = {"tickCount": 5, "format": _NUMBER, **IN_LINE}
     # An interval that reaches far beyond all values is cut off.
     if not even and _is_wide(values):
         low = max(min((least, *ends)), least / _BEYOND) / 1.3
         high = min(max((most, *ends)), most * _BEYOND) * 1.3
         scale: dict[str, Any] = {"type": "log", "nice": False, "domain": [low, high]}
-        axis["values"] = _ticks(low, high)
+        look["values"] = _ticks(low, high)
     else:
         room = max(most - least, 0.1 * abs(most)) / 2
         low, high = max(min((least, *ends)), least - room), min(max((most, *ends)), most + room)
         share = least / most if most > 0 else 0.0
         low = low if not even and _HIGH < share < _FLAT else min(0.0, low)
         scale = {"domain": [low, high if high > low else low + 1], "nice": True}
-    return {"title": f"{title} [{unit}]" if unit else title, "scale": scale, "axis": axis}
+    return axis(f"{title} [{unit}]" if unit else title, scale, **look)
+
+
+def logarithmic(values: Iterable[float | None], title: str) -> dict[str, Any]:
+    """Describe a logarithmic axis that is as long as the values need, with a few round labels."""
+    known = [v for v in values if v is not None and v > 0]
+    low, high = min(known) / _MARGIN, max(known) * _MARGIN
+    scale = {"type": "log", "domain": [low, high], "nice": False, "clamp": True}
+    # Seven digits hide rounding errors of powers of ten.
+    seven = "format(datum.value, '.7~g')"
+    return axis(title, scale, values=_ticks(low, high), labelExpr=seven, labelOverlap="greedy")
 
 
 def sizes_axis(sizes: Iterable[float], title: str, most: float = 1.0) -> dict[str, Any]:
@@ -99,11 +108,8 @@ def sizes_axis(sizes: Iterable[float], title: str, most: float = 1.0) -> dict[st
     """
     known = sorted(set(sizes))
     domain = [known[0] / _ROOM, known[-1] * _ROOM * most]
-    return {
-        "title": title,
-        "scale": {"type": "log", "base": 2, "domain": domain, "nice": False},
-        "axis": {"values": known, "format": "~g", "labelOverlap": "greedy", "grid": False},
-    }
+    scale = {"type": "log", "base": 2, "domain": domain, "nice": False}
+    return axis(title, scale, values=known, format="~g", labelOverlap="greedy", grid=False)
 
 
 def _ticks(low: float, high: float) -> list[float]:

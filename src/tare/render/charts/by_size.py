@@ -9,6 +9,7 @@ from tare.render.charts.axes import sizes_axis
 from tare.render.charts.panels import number
 from tare.render.drawing import (
     Chart,
+    axis,
     by_series,
     colour,
     data,
@@ -136,11 +137,8 @@ def _drawn(
 
 def _layers(x: dict[str, Any], title: str, series: tuple[Any, Any], *, logarithmic: bool) -> Chart:
     """Lines through the estimates, their intervals, and marks."""
-    y: dict[str, Any] = {
-        "title": title,
-        "scale": {"type": "log", "nice": False, "padding": 8} if logarithmic else {"zero": False},
-        "axis": {"tickCount": 6, "format": "~g", "labelOverlap": "greedy"},
-    }
+    scale = {"type": "log", "nice": False, "padding": 8} if logarithmic else {"zero": False}
+    y = axis(title, scale, tickCount=6, format="~g", labelOverlap="greedy")
     tint, shape = series
     at, interval = field("at:Q", **y), {"y": field("low:Q", **y), "y2": field("high")}
     tip = [field(f"{key}:N", title=key) for key in ("series", "size", "told")]

@@ -9,7 +9,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.render.charts.panels import arrange, by_name, number
-from tare.render.drawing import Chart, colour, field, layer, mark
+from tare.render.drawing import IN_LINE, Chart, axis, colour, field, layer, mark
 from tare.statistics.confirm import Repetitions, repetitions
 from tare.statistics.intervals import trials_needed
 from tare.statistics.statistic import FloatArray
@@ -67,18 +67,9 @@ def convergence(
 
 def _panel(found: Repetitions) -> Chart:
     records, s = _records(found), found.curve.s
-    x: dict[str, Any] = {
-        "title": None,
-        "scale": {"type": "log", "domain": [int(s[0]), max(int(s[-1]), int(s[0]) + 1)]},
-        "axis": {
-            "tickCount": 4, "grid": False, "format": ",d", "labelFlush": True, "labelOverlap": True
-        },
-    }  # fmt: skip
-    y: dict[str, Any] = {
-        "title": None,
-        "scale": {"nice": True},
-        "axis": {"tickCount": 4, "format": "+.2~%", "minExtent": 38, "maxExtent": 38},
-    }
+    sizes = {"type": "log", "domain": [int(s[0]), max(int(s[-1]), int(s[0]) + 1)]}
+    x = axis(None, sizes, tickCount=4, grid=False, format=",d", labelFlush=True, labelOverlap=True)
+    y = axis(None, {"nice": True}, tickCount=4, format="+.2~%", **IN_LINE)
     target = [{"low": -found.precision, "high": found.precision}]
     ends = {"y": field("low:Q", **y), "y2": field("high")}
     tip = [field("s:Q", title="trials"),

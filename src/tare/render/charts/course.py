@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tare.render.charts.panels import Named, arrange, by_name, number
-from tare.render.drawing import MOST_MARKS, Chart, colour, field, layer, mark
+from tare.render.drawing import IN_LINE, MOST_MARKS, Chart, axis, colour, field, layer, mark
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import FEWEST, settle
 
@@ -79,11 +79,7 @@ def _panel(values: FloatArray, changes: Sequence[int], unit: str, most: int) -> 
         for a, b in pairwise(bounds)
     ]
     x = order_axis(len(values))
-    y: dict[str, Any] = {
-        "title": unit or None,
-        "scale": {"zero": False, "nice": True},
-        "axis": {"tickCount": 4, "minExtent": 38, "maxExtent": 38},
-    }
+    y = axis(unit or None, {"zero": False, "nice": True}, tickCount=4, **IN_LINE)
     tip = [field("i:Q", title="value no."), field("value:Q")]
     at = {"x": x, "y": field("value:Q", **y), "tooltip": tip}
     level = {"x": field("from:Q"), "x2": field("to"), "y": field("level:Q", **y)}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tare.render.charts.panels import Named, arrange, by_name, number
-from tare.render.drawing import Chart, colour, field, layer, mark
+from tare.render.drawing import IN_LINE, Chart, axis, colour, field, layer, mark
 from tare.render.words import text
 from tare.statistics.intervals import Interval, quantile_interval
 from tare.statistics.statistic import FloatArray
@@ -63,17 +63,9 @@ def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, un
     edges = bins(values)
     counts = np.ones(1, int) if dots else np.histogram(values, edges)[0]
     top = float(counts.max()) * (1 + _ROW * (len(found) + 0.5))
-    x: dict[str, Any] = {
-        "title": unit or None,
-        "scale": {"zero": False, "nice": False},
-        "axis": {"tickCount": 5, "labelFlush": True, "grid": False},
-    }
-    y = field(
-        "count:Q",
-        title=None,
-        scale={"domain": [0, top]},
-        axis={"tickCount": 3, "values": _ticks(counts), "minExtent": 38, "maxExtent": 38},
-    )
+    x = axis(unit or None, {"zero": False, "nice": False}, tickCount=5, labelFlush=True, grid=False)
+    upwards = axis(None, {"domain": [0, top]}, tickCount=3, values=_ticks(counts), **IN_LINE)
+    y = field("count:Q", **upwards)
     if dots:
         y |= {"axis": y["axis"] | {"labels": False, "grid": False}}
         records = [{"at": number(float(v)), "row": 0.5} for v in values]

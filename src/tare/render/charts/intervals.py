@@ -8,6 +8,7 @@ from typing import Any
 from tare.render.charts.panels import number
 from tare.render.drawing import (
     Chart,
+    axis,
     category,
     colour,
     distinct,
@@ -67,12 +68,10 @@ def interval_rows(
     words = [w for w in order if w in states] or list(dict.fromkeys(states))
     label = label_width(short)
     gutter = label + 20
-    x: dict[str, Any] = {
-        "title": unit or None,
-        "scale": {"type": "log", "nice": False} if logarithmic else {"zero": False, "nice": True},
-        "axis": {"tickCount": 6, "labelFlush": True, "labelOverlap": "greedy",
-                 "labelSeparation": 8},
-    }  # fmt: skip
+    scale = {"type": "log", "nice": False} if logarithmic else {"zero": False, "nice": True}
+    x = axis(
+        unit or None, scale, tickCount=6, labelFlush=True, labelOverlap="greedy", labelSeparation=8
+    )
     at = {"x": field("at:Q", **x), **_states(words, order or words)}
     chart = layer(
         mark("rule", {"x": field("low:Q", **x), "x2": field("high")}, where="isValid(datum.low)",

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from tare.render.charts.panels import Named, arrange, by_name, number
-from tare.render.drawing import Chart, colour, field, layer, mark
+from tare.render.drawing import IN_LINE, Chart, axis, colour, field, layer, mark
 from tare.statistics.statistic import FloatArray
 
 _MOST_POINTS = 200
@@ -40,12 +40,7 @@ def _panel(values: FloatArray, unit: str) -> Chart:
     slope = float(q3 - q1) / (2 * float(special.ndtri(0.75)))
     middle = float(q1 + q3) / 2
     line = [{"z": number(e), "value": number(middle + slope * e)} for e in (z[0], z[-1])]
-    y = field(
-        "value:Q",
-        title=unit or None,
-        scale={"zero": False},
-        axis={"tickCount": 4, "minExtent": 38, "maxExtent": 38},
-    )
+    y = field("value:Q", **axis(unit or None, {"zero": False}, tickCount=4, **IN_LINE))
     return layer(
         mark("line", {}, line, color=colour("ink"), strokeWidth=1.2),
         mark("circle", {}, points, size=14, opacity=0.7, color=colour("s0")),

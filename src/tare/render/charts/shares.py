@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tare.render.charts.panels import number
 from tare.render.drawing import (
     Chart,
+    axis,
     colour,
     field,
     label_axis,
@@ -44,11 +44,7 @@ def share_bars(
         for n, s, r in zip(names, shares, rank_shares, strict=True)
     ]
     label = label_width(names)
-    x: dict[str, Any] = {
-        "title": None,
-        "scale": {"domain": [0, 1]},
-        "axis": {"format": "%", "tickCount": 5, "labelFlush": True},
-    }
+    x = axis(None, {"domain": [0, 1]}, format="%", tickCount=5, labelFlush=True)
     bar, tick = {"x": field("share:Q", **x)}, {"x": field("ranks:Q", **x)}
     gutter = label + 20
     chart = layer(

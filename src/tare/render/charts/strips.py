@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tare.render import drawing
 from tare.render.drawing import (
     Chart,
     category,
@@ -96,11 +97,8 @@ def _panel(
         for one in some
         for number, value in enumerate(one.sessions, 1)
     ]
-    x: dict[str, Any] = {
-        "title": unit or None,
-        "scale": {"zero": False, "nice": True},
-        "axis": {"tickCount": 4, "labelFlush": True, "labelOverlap": "greedy"},
-    }
+    values = {"zero": False, "nice": True}
+    x = drawing.axis(unit or None, values, tickCount=4, labelFlush=True, labelOverlap="greedy")
     kinds = ["like the others", "odd"]
     shape = category("odd", kinds, ["circle", "diamond"], legend=None)
     tip = [

@@ -18,6 +18,7 @@ from tare.render.charts.forest import MOST_ROWS
 from tare.render.charts.panels import number
 from tare.render.drawing import (
     Chart,
+    axis,
     colour,
     data,
     field,
@@ -101,11 +102,8 @@ def _records(
 
 
 def _marks() -> Chart:
-    x: dict[str, Any] = {
-        "title": "% of the median",
-        "scale": {"zero": False, "nice": False, "padding": 8},
-        "axis": {"tickCount": 4, "labelFlush": True, "labelOverlap": "greedy"},
-    }
+    scale = {"zero": False, "nice": False, "padding": 8}
+    x = axis("% of the median", scale, tickCount=4, labelFlush=True, labelOverlap="greedy")
     names = field("name:N", title="cell")
     ends = [names, field("low:Q", title="least"), field("high:Q", title="largest")]
     each = [names, field("input:Q", title="input"), field("at:Q", title="% of the median")]

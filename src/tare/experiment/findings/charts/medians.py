@@ -19,6 +19,7 @@ from tare.experiment.sweep.analysis import refusal
 from tare.registry import Description
 from tare.render.drawing import (
     Chart,
+    axis,
     by_series,
     colour,
     field,
@@ -101,11 +102,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
 
 def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Chart:
     tint, shape = by_series(platforms, "platform")
-    x: dict[str, Any] = {
-        "title": unit,
-        "scale": {"zero": False, "nice": True},
-        "axis": {"tickCount": 6},
-    }
+    x = axis(unit, {"zero": False, "nice": True}, tickCount=6)
     spread = {"x": field("p10:Q", **x), "x2": field("p90")}
     interval = {"x": field("low:Q", **x), "x2": field("high")}
     middle = {"x": field("middle:Q", **x), "shape": shape}

@@ -16,6 +16,7 @@ from tare.experiment.findings.misjudged import UNIT as FINDING
 from tare.experiment.results import Results
 from tare.render.drawing import (
     Chart,
+    axis,
     by_series,
     colour,
     field,
@@ -83,17 +84,10 @@ def _panel(cells: LimitCells, lines: Sequence[tuple[str, LimitCell]]) -> Chart:
     records = [record for name, cell in lines for record in _line(name, cell, cells)]
     names = [name for name, _ in lines]
     unit = quantity(cells.limit.value, cells.basis.unit)
-    x = field(
-        "true:Q",
-        title=f"true value, relative to the limit of {unit}",
-        scale={"zero": False, "nice": False},
-        axis={"format": ".3~f", "grid": False},
-    )
-    y: dict[str, Any] = {
-        "title": "over the limit",
-        "scale": {"type": "log", "domain": [_LEAST, 1], "clamp": True, "nice": False},
-        "axis": {"values": [0.001, 0.01, 0.1, 1], "labelExpr": _PERCENT},
-    }
+    true = f"true value, relative to the limit of {unit}"
+    x = field("true:Q", **axis(true, {"zero": False, "nice": False}, format=".3~f", grid=False))
+    shares = {"type": "log", "domain": [_LEAST, 1], "clamp": True, "nice": False}
+    y = axis("over the limit", shares, values=[0.001, 0.01, 0.1, 1], labelExpr=_PERCENT)
     interval = {"y": field("low:Q", **y), "y2": field("high")}
     share = {"y": field("share:Q", **y)}
     tip = [field(f"{key}:N") for key in ("setting", "true value", "over", "interval")]

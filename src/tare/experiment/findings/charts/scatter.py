@@ -17,9 +17,11 @@ from tare.experiment.results import Results
 from tare.experiment.sweep.analysis import refusal
 from tare.registry import Description
 from tare.render.drawing import (
+    IN_LINE,
     MOST_MARKS,
     SERIES,
     Chart,
+    axis,
     by_series,
     colour,
     data,
@@ -165,12 +167,7 @@ def _rings(first: str) -> list[Chart]:
 
 def _panels(unit: str, marks: Sequence[Chart], size: int) -> Chart:
     """Draw iterations by these marks, and the median as a line."""
-    y = field(
-        "y:Q",
-        title=unit,
-        scale={"zero": False, "nice": True},
-        axis={"tickCount": 4, "minExtent": 38, "maxExtent": 38},
-    )
+    y = field("y:Q", **axis(unit, {"zero": False, "nice": True}, tickCount=4, **IN_LINE))
     channels = {
         "x": field("x:Q", axis=None, scale={"nice": False, "padding": 4}),
         "y": y,

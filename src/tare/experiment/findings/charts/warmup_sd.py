@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from tare.experiment.findings.warmup import UNIT as FINDING
 from tare.experiment.results import Results
 from tare.render.charts.course import most_points, order_axis, thin
 from tare.render.charts.panels import arrange, number
-from tare.render.drawing import Chart, colour, field, layer, mark
+from tare.render.drawing import IN_LINE, Chart, axis, colour, field, layer, mark
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.statistics.statistic import FloatArray
@@ -47,11 +46,7 @@ def _panel(ratios: FloatArray, most: int) -> Chart:
         {"i": int(i) + WINDOW, "from": int(i) + 1, "ratio": number(ratios[i])}
         for i in thin(ratios, most)
     ]
-    y: dict[str, Any] = {
-        "title": "SD ÷ SD of all",
-        "scale": {"zero": True, "nice": True},
-        "axis": {"tickCount": 4, "minExtent": 38, "maxExtent": 38},
-    }
+    y = axis("SD ÷ SD of all", {"zero": True, "nice": True}, tickCount=4, **IN_LINE)
     tip = [field("from:Q", title="from value"), field("i:Q", title="to value"), field("ratio:Q")]
     x = order_axis(len(ratios) + WINDOW - 1)
     running = {"x": x, "y": field("ratio:Q", **y), "tooltip": tip}
