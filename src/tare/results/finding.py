@@ -99,7 +99,6 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
             columns=columns,
             rows=tuple(dict(zip(keys, row, strict=True)) for row in rows),
             note=note,
-            id=id,
         )
 
 

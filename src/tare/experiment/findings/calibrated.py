@@ -59,7 +59,7 @@ def find(results: Results) -> Finding | None:
         judged,
         scaling,
         tables=(_table(shares, ranges_of),),
-        caveats=tuple(_caveats(results)),
+        caveats=_caveats(results),
     )
 
 

@@ -69,7 +69,7 @@ def find(results: Results) -> Finding | None:
     known = [(c, e) for c, _, e in rows if e is not None]
     return answered(
         _DESCRIPTION,
-        answer=tuple(_answer(known, len(rows), cells)),
+        answer=_answer(known, len(rows), cells),
         verdict="none" if known else "inconclusive",
         settle=None if known else message(phrases.SETTLE_TRIALS, trials=FEWEST),
         summary=_summary(known, results, cells),

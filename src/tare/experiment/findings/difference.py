@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import cells_of
 from tare.experiment.findings.evidence import (
     cell_table,
@@ -22,13 +21,19 @@ from tare.experiment.findings.finding import (
     judged,
     uncompared,
 )
-from tare.experiment.findings.judgement import Difference, differences, judged_before, lost
+from tare.experiment.findings.judgement import (
+    Difference,
+    differences,
+    emulated_apart,
+    judged_before,
+    lost,
+)
 from tare.experiment.findings.known import amount
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.escaping import on_one_line
 from tare.results.finding import Answer, Column, Finding, Table, interval_columns
-from tare.results.message import Chosen, Message, Said, message
+from tare.results.message import Chosen, Message, message
 from tare.results.report import BELOW_GATE
 from tare.results.verdict import (
     EQUIVALENT,
@@ -77,7 +82,7 @@ def find(results: Results) -> Finding | None:
             *(_analyses(d) for d in found if d.looks),
             cell_table(cells.all, cells.varied, cells.basis),
         ),
-        caveats=_caveats(results),
+        caveats=(emulated_apart(results), judged_before(results)),
         charts=("difference",),
     )
 
@@ -204,12 +209,6 @@ def _analyses(d: Difference) -> Table:
             error=Chosen(1 - d.comparison.confidence),
         ),
     )
-
-
-def _caveats(results: Results) -> tuple[Said, ...]:
-    platforms = results.experiment.stopping.compare == "platform"
-    apart = emulated_cpu.note(results) if platforms else None
-    return tuple(one for one in (apart, judged_before(results)) if one)
 
 
 UNIT = FindingUnit(

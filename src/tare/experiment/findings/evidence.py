@@ -14,7 +14,7 @@ from tare.experiment.findings.known import median_cells
 from tare.experiment.findings.level_names import where
 from tare.render.vocabulary import VALUES, Words
 from tare.results.finding import Column, Estimate, Table, interval_columns
-from tare.results.message import Amount, Message, message, open_bounds
+from tare.results.message import Amount, Message, Said, message, open_bounds
 from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import Interval, p10_and_p90, p10_p90, range_interval, share_interval
@@ -223,6 +223,27 @@ def comparison_columns(
         Column(key="verdict", title="verdict"),
         Column(key="detectable", title="smallest detectable change", unit="1"),
         Column(key="more", title="more trials per cell"),
+    )
+
+
+def comparison_table(
+    compared: Sequence[tuple[Pair, Comparison | SpreadComparison]],
+    cells: Cells,
+    title: Said,
+    what: str,
+    kind: tuple[Words, str],
+    *,
+    n: str = "common blocks",
+    note: Said | None = None,
+    id: str | None = None,
+) -> Table:
+    """Lay out comparisons of cells; ``what``, ``n`` and ``kind`` as of columns and rows."""
+    return Table(
+        id=id,
+        title=title,
+        columns=comparison_columns(cells.varied, what, n),
+        rows=tuple(comparison_row(pair, c, cells.varied, kind) for pair, c in compared),
+        note=note,
     )
 
 

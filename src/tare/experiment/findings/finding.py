@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, Unpack, cast
 
 from msgspec import UnsetType
 
 from tare.render.vocabulary import Words
 from tare.results.finding import Answer, Estimate, Finding, Table, Unsettled
-from tare.results.message import Chosen, Said
+from tare.results.message import Chosen, Message, Said
 from tare.results.verdict import Verdict
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.registry import Description
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -72,28 +74,34 @@ class Parts(TypedDict, total=False):
     settle: Said | None
     basis: str | None
     estimates: tuple[Estimate, ...]
-    tables: tuple[Table, ...]
-    caveats: tuple[Said, ...]
     charts: tuple[str, ...]
 
 
 def answered(
     description: Description,
     *,
-    answer: Said | tuple[Said, ...],
+    answer: Said | Iterable[Said | None],
     verdict: Answer,
     closed: bool = False,
     question: Said | None = None,
+    tables: Iterable[Table | None] = (),
+    caveats: Iterable[Said | None] = (),
     **parts: Unpack[Parts],
 ) -> Finding:
     """Answer the question of a description, or ``question`` where results make it precise.
 
-    ``closed``: "yes" or "no" answers it. ``parts``: what else the finding has.
+    ``closed``: "yes" or "no" answers it. ``parts``: what else the finding has. None in an answer,
+    or in place of a table or a caveat, is left out.
     """
     return Finding(
         name=description.name, question=question or description.question, closed=closed,
-        answer=answer, verdict=verdict, **parts,
+        answer=answer if isinstance(answer, str | Message) else _known(answer), verdict=verdict,
+        tables=_known(tables), caveats=_known(caveats), **parts,
     )  # fmt: skip
+
+
+def _known(some: Iterable[_T | None]) -> tuple[_T, ...]:
+    return tuple(one for one in some if one is not None)
 
 
 def settled(parts: Iterable[bool]) -> Answer:

@@ -52,7 +52,7 @@ def find(results: Results) -> Finding | None:
     return answered(
         _DESCRIPTION,
         closed=True,
-        answer=tuple(_answer(rows, cells)),
+        answer=_answer(rows, cells),
         verdict=verdict,
         basis=str(basis),
         tables=(_table(rows, cells), _each_input(effects, cells)),

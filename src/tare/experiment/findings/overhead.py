@@ -19,8 +19,7 @@ from tare.experiment.findings.comparison_summary import (
     smallest_detectable,
 )
 from tare.experiment.findings.evidence import (
-    comparison_columns,
-    comparison_row,
+    comparison_table,
     ratio_estimate,
     without_ratio,
 )
@@ -77,13 +76,13 @@ def find(results: Results) -> Finding | None:
         why = message("nothing is compared: {why}", why=apart) if apart else ratioless
         return uncompared(_DESCRIPTION, why or message("no platform has cells that bare has too"))
     reference = compared[0][0].reference
-    also = [said for said in (smallest_detectable(compared), apart) if said]
     return answered(
         _DESCRIPTION,
         answer=(
             *levels_said(location_telling(cells, margin), compared, reference),
             blocks_said([p for p, _ in compared]),
-            *also,
+            smallest_detectable(compared),
+            apart,
         ),
         verdict=settled(c.verdict.conclusive for _, c in compared),
         summary=(
@@ -97,7 +96,7 @@ def find(results: Results) -> Finding | None:
         tables=(_table(compared, cells, basis, margin),),
         caveats=(
             *corrected([c for _, c in compared]),
-            *filter(None, [_borrowed(cells), _unmatched(cells, compared), ratioless]),
+            *(_borrowed(cells), _unmatched(cells, compared), ratioless),
         ),
         charts=("overhead",),
     )
@@ -118,13 +117,13 @@ def levels_said(telling: Telling, compared: Compared, reference: str) -> list[Me
 
 def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Table:
     reference = compared[0][0].reference
-    return Table(
-        title=message("Overhead vs. {reference}, {basis}", reference=reference, basis=str(basis)),
-        columns=comparison_columns(cells.varied, "ratio", cells.rows),
-        rows=tuple(
-            comparison_row(p, c, cells.varied, (verdict_words(basis), chosen(margin)))
-            for p, c in compared
-        ),
+    return comparison_table(
+        compared,
+        cells,
+        message("Overhead vs. {reference}, {basis}", reference=reference, basis=str(basis)),
+        "ratio",
+        (verdict_words(basis), chosen(margin)),
+        n=cells.rows,
         note=message(
             "Hodges–Lehmann median of the ratios within common blocks. “Equivalent”: within "
             "{margin}. “Slower” and “faster”: Holm over this table",

@@ -66,7 +66,7 @@ def find(results: Results) -> Finding | None:
     return answered(
         _DESCRIPTION,
         closed=True,
-        answer=tuple(_answer(rows, cells, results)),
+        answer=_answer(rows, cells, results),
         verdict=_verdict(rows),
         basis=f"start_ns and end_ns ({source}), {basis}",
         tables=(_table(rows, cells),),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import (
-    Cells,
     basis_of,
     cells_of,
     compared_spreads,
@@ -21,16 +20,15 @@ from tare.experiment.findings.comparison_summary import (
     spread_kind,
 )
 from tare.experiment.findings.evidence import (
-    comparison_columns,
-    comparison_row,
+    comparison_table,
     ratio_estimate,
 )
 from tare.experiment.findings.finding import FindingUnit, answered, first_of, judged, uncompared
 from tare.experiment.findings.overhead import compare_locations, location_telling
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.render.vocabulary import SPREADS, Words
-from tare.results.finding import Finding, Table
+from tare.render.vocabulary import SPREADS
+from tare.results.finding import Finding
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import (
     EQUIVALENT,
@@ -47,10 +45,6 @@ _PINNING_TEXTS = {
     "none": "no cell has good trials both pinned and not pinned",
     "spread": "{level} vs. not pinned, spread: {clauses | listing}",
     "values": "{level} vs. not pinned, times: {clauses | listing}",
-}
-_TABLE_TEXTS = {
-    "spreads": "Spread, pinned vs. not pinned, {basis}",
-    "values": "Values, pinned vs. not pinned, {basis}",
 }
 
 _DESCRIPTION = Description(
@@ -79,7 +73,6 @@ def find(results: Results) -> Finding | None:
         return uncompared(
             _DESCRIPTION, message("no cell has good trials both pinned and not pinned")
         )
-    seen = smallest_detectable(spreads)
     return answered(
         _DESCRIPTION,
         answer=(
@@ -88,7 +81,7 @@ def find(results: Results) -> Finding | None:
             ),
             *_said("values", location_telling(cells, results.experiment.margin), locations),
             blocks_said(pairs),
-            *([seen] if seen else []),
+            smallest_detectable(spreads),
         ),
         **judged(_verdict(spreads), SPREADS, Chosen(margin, "growth")),
         settle=more([(p, c) for p, c in spreads if not c.verdict.conclusive]),
@@ -99,25 +92,29 @@ def find(results: Results) -> Finding | None:
             for p, c in some
         ),
         tables=(
-            _table(
-                "spreads",
-                "p10–p90 ranges",
+            comparison_table(
                 spreads,
                 cells,
+                message("Spread, pinned vs. not pinned, {basis}", basis=str(basis)),
+                "ratio of p10–p90 ranges",
                 spread_kind(margin),
+                n=cells.rows,
+                id="spreads",
             ),
-            _table(
-                "values",
-                "values",
+            comparison_table(
                 locations,
                 cells,
+                message("Values, pinned vs. not pinned, {basis}", basis=str(basis)),
+                "ratio of values",
                 (verdict_words(basis), chosen(results.experiment.margin)),
+                n=cells.rows,
+                id="values",
             ),
         ),
         caveats=(
             *corrected([c for _, c in spreads]),
             *corrected([c for _, c in locations]),
-            *filter(None, [emulated_cpu.note(results)]),
+            emulated_cpu.note(results),
         ),
         charts=("platform_pinning", "pinning_scatter"),
     )
@@ -133,15 +130,6 @@ def _said(name: str, telling: Telling, compared: Compared) -> list[Message]:
         )
         for level, some in by_level(compared).items()
     ]
-
-
-def _table(id_: str, what: str, compared: Compared, cells: Cells, kind: tuple[Words, str]) -> Table:
-    return Table(
-        id=id_,
-        title=message(_TABLE_TEXTS[id_], basis=str(cells.basis)),
-        columns=comparison_columns(cells.varied, f"ratio of {what}", cells.rows),
-        rows=tuple(comparison_row(p, c, cells.varied, kind) for p, c in compared),
-    )
 
 
 def _verdict(spreads: Compared) -> Verdict:

@@ -73,7 +73,7 @@ def find(results: Results) -> Finding | None:
     trials = more_trials(waiting)
     return answered(
         _DESCRIPTION,
-        answer=(*advice, *([inconclusive] if inconclusive else [])),
+        answer=(*advice, inconclusive),
         advice=advice,
         summary=inconclusive,
         unsettled=UNSET
@@ -88,19 +88,11 @@ def find(results: Results) -> Finding | None:
         verdict=settled([not waiting, *(not is_open for _, is_open in lines)]),
         settle=more(waiting),
         basis=str(basis),
-        tables=tuple(filter(None, [chr_ranges.table(ranges, results.experiment.margin)])),
-        caveats=tuple(
-            filter(
-                None,
-                [
-                    apart,
-                    message(
-                        "these results hold for this host. Compare hosts: tare fleet report "
-                        "DIR1 DIR2"
-                    ),
-                    chr_ranges.caveat(ranges),
-                ],
-            )
+        tables=(chr_ranges.table(ranges, results.experiment.margin),),
+        caveats=(
+            apart,
+            message("these results hold for this host. Compare hosts: tare fleet report DIR1 DIR2"),
+            chr_ranges.caveat(ranges),
         ),
     )
 

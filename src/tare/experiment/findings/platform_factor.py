@@ -88,7 +88,7 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(_estimate(change, c) for change, c in found),
         tables=(_table(found, results, basis),),
-        caveats=tuple(filter(None, [emulated_cpu.note(results)])),
+        caveats=(emulated_cpu.note(results),),
     )
 
 

@@ -72,7 +72,7 @@ def find(results: Results) -> Finding | None:
     divided = [one for one in some if one.found.refusal is None]
     return answered(
         _DESCRIPTION,
-        answer=(*_answer(some, divided, basis, results), *filter(None, [apart])),
+        answer=(*_answer(some, divided, basis, results), apart),
         # Too few sizes are a matter of the design, which no number of trials changes.
         verdict=settled(
             one.found.refusal is None and one.found.verdict.conclusive
@@ -83,7 +83,7 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(
-            *filter(None, [_divided_table(divided, results)]),
+            _divided_table(divided, results),
             # The overhead of imported values has them with what their order shows.
             *([] if results.imported else [_ratio_table(some, results, basis)]),
         ),

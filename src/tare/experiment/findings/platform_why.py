@@ -156,14 +156,14 @@ def find(results: Results) -> Finding | None:
     )
     return answered(
         _DESCRIPTION,
-        answer=tuple(_answer(some, results)),
+        answer=_answer(some, results),
         verdict="none" if any(one.time.sure for one in some) else "inconclusive",
         settle=None if any(one.time.sure for one in some) else message(results_phrases.SETTLE_MORE),
         summary=_throttled(some, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(_table(some, results, str(basis)),),
-        caveats=tuple(filter(None, [_absent(some), overlap, requests, apart])),
+        caveats=(_absent(some), overlap, requests, apart),
         charts=("stretches",),
     )
 

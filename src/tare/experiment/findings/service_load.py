@@ -67,13 +67,13 @@ def find(results: Results) -> Finding | None:
     requests = requests_seen.seen(results)
     return answered(
         _DESCRIPTION,
-        answer=tuple(_answer(cells, results)),
+        answer=_answer(cells, results),
         verdict="none",
         summary=_summary(cells, results),
         basis=f"{METRICS['mean']} ({DRIVER})",
         estimates=tuple(_estimates(cells, results)),
         tables=(table(cells, results), *_by_label(cells, results, requests)),
-        caveats=tuple(_caveats(cells, results, requests)),
+        caveats=_caveats(cells, results, requests),
         charts=("response_times", "response_course"),
     )
 

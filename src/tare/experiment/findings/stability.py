@@ -24,9 +24,8 @@ from tare.experiment.findings.comparison_summary import (
 from tare.experiment.findings.evidence import (
     SPREAD_METHOD,
     cell_table,
-    comparison_columns,
     comparison_estimate,
-    comparison_row,
+    comparison_table,
     ratio_estimate,
     relative_spread,
 )
@@ -83,8 +82,6 @@ def find(results: Results) -> Finding | None:
     if not compared:
         return _one_platform(levels, basis, table)
     reference, least = compared[0][0].reference, min(c.n for _, c in compared)
-    seen = smallest_detectable([(p, overall[p.level]) for p, _ in compared])
-    detectable = [seen] if seen else []
     few = [(p, c) for p, c in compared if overall[p.level].low is None]
     summary, trials = _summary(compared, overall, more(few)), more_trials(few)
     return answered(
@@ -99,7 +96,7 @@ def find(results: Results) -> Finding | None:
             summary,
             *_by_cell(compared, overall, cells),
             message(findings_phrases.BLOCKS, n=least),
-            *detectable,
+            smallest_detectable([(p, overall[p.level]) for p, _ in compared]),
         ),
         **judged(_verdict(compared, overall), SPREADS, Chosen(margin, "growth")),
         summary=summary,
@@ -234,12 +231,12 @@ def _overall_estimate(name: str, c: SpreadComparison, compared: Compared) -> Est
 
 def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
     reference = compared[0][0].reference
-    return Table(
-        title=message(
-            "Spread vs. {reference}, {basis}", reference=reference, basis=str(cells.basis)
-        ),
-        columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
-        rows=tuple(comparison_row(p, c, cells.varied, spread_kind(margin)) for p, c in compared),
+    return comparison_table(
+        compared,
+        cells,
+        message("Spread vs. {reference}, {basis}", reference=reference, basis=str(cells.basis)),
+        "ratio of p10–p90 ranges",
+        spread_kind(margin),
         note=message(findings_phrases.TABLE_NOTE, margin=Chosen(margin, "growth")),
     )
 

@@ -88,16 +88,6 @@ def upwards(
     return axis(f"{title} [{unit}]" if unit else title, scale, **look)
 
 
-def logarithmic(values: Iterable[float | None], title: str) -> dict[str, Any]:
-    """Describe a logarithmic axis that is as long as the values need, with a few round labels."""
-    known = [v for v in values if v is not None and v > 0]
-    low, high = min(known) / _MARGIN, max(known) * _MARGIN
-    scale = {"type": "log", "domain": [low, high], "nice": False, "clamp": True}
-    # Seven digits hide rounding errors of powers of ten.
-    seven = "format(datum.value, '.7~g')"
-    return axis(title, scale, values=_ticks(low, high), labelExpr=seven, labelOverlap="greedy")
-
-
 def sizes_axis(sizes: Iterable[float], title: str, most: float = 1.0) -> dict[str, Any]:
     """Describe a logarithmic axis that is labelled at the sizes that there are.
 
