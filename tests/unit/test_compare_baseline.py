@@ -395,7 +395,7 @@ def test_trials_in_another_network_are_not_compared() -> None:
         message(
             "{name} was {was} and is {now}",
             name="network",
-            was=message("not set"),
+            was="not set",
             now="rate 100Mbit, 2 hosts",
         )
     ]

@@ -10,6 +10,7 @@ import shlex
 import shutil
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import again
@@ -121,20 +122,12 @@ def spent_s() -> float:
 
 
 def places(
-    platforms: list[str],
-    workers: int,
-    pinning: str,
-    image: str | None,
-    size: str,
-    network: str | None,
-    hosts: int | None,
-    serve: Sequence[str],
-    *,
-    networked: bool = False,
+    platforms: list[str], typed: SimpleNamespace, *, networked: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Return the tables of where the commands run, and in which network.
 
-    ``networked``: they are an application that has a network without being asked.
+    ``typed``: the options by name. ``networked``: they are an application that has a network
+    without being asked.
 
     Raises
     ------
@@ -143,6 +136,7 @@ def places(
     """
     from tare.workloads.placeholders import literal_but_hosts
 
+    network, hosts, serve = typed.network, typed.hosts, typed.serve or ()
     if serve and network is None:
         raise ExperimentError("--serve serves on hosts of a network", "--network none")
     if hosts is not None and network is None and not networked:
@@ -154,12 +148,12 @@ def places(
     return {
         "factors": {
             "platform": platforms,
-            "workers": [workers],
-            "pinning": [pinning],
-            **({} if size == WHOLE_SIZE else {"size": [size]}),
+            "workers": [typed.workers],
+            "pinning": [typed.pinning],
+            **({} if typed.size == WHOLE_SIZE else {"size": [typed.size]}),
             **({} if network is None else {"network": [network]}),
         },
-        **({"platforms": {"docker": {"image": image}}} if image else {}),
+        **({"platforms": {"docker": {"image": typed.image}}} if typed.image else {}),
         **({"network": of_network} if of_network else {}),
     }
 

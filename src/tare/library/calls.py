@@ -41,11 +41,12 @@ def run(
         platform, saves = typed.pop("platform"), typed["out"] is not None
         asked = work.ask(
             () if command is None else [options.line(command)],
-            platform=None if platform is None else [platform],
-            parameter_scan=None,
-            parameter_step_size=None,
-            parameter_list=None,
-            **typed | {"fingerprint": typed["fingerprint"] and saves},
+            typed
+            | dict.fromkeys(("parameter_scan", "parameter_step_size", "parameter_list"))
+            | {
+                "platform": None if platform is None else [platform],
+                "fingerprint": typed["fingerprint"] and saves,
+            },
         )
         prepared = work.prepare(asked, execution)
         experiment, silent = prepared.experiment, Silent()
@@ -96,7 +97,7 @@ def compare(
         typed = options.typed("compare", given, known, of_command.compare, options.RUN)
         execution, strict = _how(typed)
         asked = work.ask(
-            [options.line(one) for one in commands], baseline=None, bisect=False, **typed
+            [options.line(one) for one in commands], typed | {"baseline": None, "bisect": False}
         )
         prepared, silent = session.prepare(asked.table, execution.network), Silent()
         with _folder(typed["out"]) as folder:

@@ -120,21 +120,13 @@ def compare(
 
         tare compare 'sleep 0.1' 'sleep 0.103'
     """
+    typed = locals()  # options by name
     from tare.features.compare import work
 
     console.check_writable(json, junit, markdown, report)
     check_report(report)
     with standard_input(input) as given_input:
-        asked = work.ask(
-            commands, name=name, metric=metric, margin=margin, gate=gate, gate_on=gate_on,
-            baseline=baseline, inputs=inputs, trials=trials, min_trials=min_trials, budget=budget,
-            timeout=timeout, seed=seed, platform=platform, image=image, size=size, workers=workers,
-            pinning=pinning, network=network, out=out, resume=resume, capture=capture,
-            fingerprint=fingerprint, warmup=warmup, setup=setup, prepare=prepare,
-            conclude=conclude, cleanup=cleanup, shell=shell, ignore_failure=ignore_failure,
-            directory=directory, bisect=bisect, context_switches=context_switches, steady=steady,
-            input=given_input, hosts=hosts, serve=serve, grace=grace,
-        )  # fmt: skip
+        asked = work.ask(commands, typed | {"input": given_input})
         execution = Execution(
             ctx.obj, resume, as_root, capture, out, report, network_fingerprint, gate=asked.gate,
             strict=strict, command=str(ctx.info_name),

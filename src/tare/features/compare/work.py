@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import lines, quantities
@@ -40,50 +41,15 @@ class Asked:
     gate: float | None
 
 
-def ask(
-    commands: Sequence[str],
-    *,
-    name: Sequence[str] | None,
-    metric: Sequence[str] | None,
-    margin: str,
-    gate: str | None,
-    gate_on: str | None,
-    baseline: Path | None,
-    inputs: int | None,
-    trials: int | None,
-    min_trials: int | None,
-    budget: str | None,
-    timeout: str | None,
-    seed: int | None,
-    platform: str,
-    image: str | None,
-    size: str,
-    workers: int,
-    pinning: str,
-    network: str | None,
-    out: Path | None,
-    resume: bool,
-    capture: bool,
-    fingerprint: bool,
-    warmup: int,
-    setup: Sequence[str] | None,
-    prepare: Sequence[str] | None,
-    conclude: Sequence[str] | None,
-    cleanup: Sequence[str] | None,
-    shell: str | None,
-    ignore_failure: str | None,
-    directory: Sequence[str] | None,
-    bisect: bool,
-    context_switches: bool,
-    steady: bool,
-    input: str | None,
-    hosts: int | None,
-    serve: Sequence[str] | None,
-    grace: str,
-) -> Asked:
+def ask(commands: Sequence[str], options: Mapping[str, Any]) -> Asked:
     """Return the experiment that the options of ``tare compare`` describe.
 
-    ``input`` is a file. All other parameters are options as they are typed.
+    Parameters
+    ----------
+    commands : sequence of str
+        What is compared, the reference first.
+    options : mapping
+        Options as they are typed by their names; ``input`` is a file.
 
     Raises
     ------
@@ -93,85 +59,87 @@ def ask(
     from tare.experiment.findings.difference import question
     from tare.render.words import text
 
-    if resume:
-        if out is None:
+    typed = SimpleNamespace(**options)
+    if typed.resume:
+        if typed.out is None:
             raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
         from tare.experiment import plan_file
         from tare.experiment.session import folder
 
-        if folder.has_begun(out):
-            seed = plan_file.read(out).experiment.seed if seed is None else seed
-        elif out.exists():
-            folder.check_free(out, resume=True)
-        if baseline is not None:
+        if folder.has_begun(typed.out):
+            if typed.seed is None:
+                typed.seed = plan_file.read(typed.out).experiment.seed
+        elif typed.out.exists():
+            folder.check_free(typed.out, resume=True)
+        if typed.baseline is not None:
             raise ExperimentError(
                 "--resume and --baseline exclude each other: the new session is what is compared",
                 "leave --resume out, and choose another --out",
             )
     around = lines.Around(
-        setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure,
-        directory or (),
+        typed.setup or (), typed.prepare or (), typed.conclude or (), typed.cleanup or (),
+        typed.shell, typed.ignore_failure, typed.directory or (),
     )  # fmt: skip
-    measured = lines.typed(commands, around, name or (), (), several=True)
-    _check_quotes([line.words for line in measured], platform)
+    measured = lines.typed(commands, around, typed.name or (), (), several=True)
+    _check_quotes([line.words for line in measured], typed.platform)
     names = [line.name for line in measured]
-    _check_number(names, baseline)
-    if gate_on is not None and (gate is None or baseline is not None):
+    _check_number(names, typed.baseline)
+    if typed.gate_on is not None and (typed.gate is None or typed.baseline is not None):
         raise ExperimentError(
             "--gate-on needs --gate, and commands that are measured together",
             "tare compare --gate 3% --gate-on mean 'cmd a' 'cmd b'",
         )
-    if gate_on is not None and trials is not None:
-        _check_enough(gate_on, trials)
-    if bisect and gate is None:
+    if typed.gate_on is not None and typed.trials is not None:
+        _check_enough(typed.gate_on, typed.trials)
+    if typed.bisect and typed.gate is None:
         raise UsageError("--bisect needs --gate, which says what is bad", "--gate 2%")
-    first, *others = metric or ["wall"]
-    if others and baseline is not None:
+    first, *others = typed.metric or ["wall"]
+    if others and typed.baseline is not None:
         raise ExperimentError("a baseline has one metric", f"--metric {first} alone")
-    least = None if gate is None else quantities.share("--gate", gate, 10)
-    where = places([platform], workers, pinning, image, size, network, hosts, serve or ())
+    least = None if typed.gate is None else quantities.share("--gate", typed.gate, 10)
+    where = places([typed.platform], typed)
     table: dict[str, Any] = {
         "experiment": {
             "name": "compare",
             "question": text(
                 question(
                     names[1:] or names,
-                    names[0] if baseline is None else "the baseline",
+                    names[0] if typed.baseline is None else "the baseline",
                     least,
                     "slower" if first in _TIMES or first.endswith("_ns") else "higher",
                 )
             ),
             "metric": [first, *others],
-            "margin": margin,
-            "warmup": warmup,
-            "linger": grace,
-            "fingerprint": fingerprint and bool(out or baseline),
-            "context_switches": context_switches,
-            **({"steady": True} if steady else {}),
-            "seed": secrets.randbits(48) if seed is None else seed,
-            **given({"inputs": inputs, "budget": budget}),
+            "margin": typed.margin,
+            "warmup": typed.warmup,
+            "linger": typed.grace,
+            "fingerprint": typed.fingerprint and bool(typed.out or typed.baseline),
+            "context_switches": typed.context_switches,
+            **({"steady": True} if typed.steady else {}),
+            "seed": secrets.randbits(48) if typed.seed is None else typed.seed,
+            **given({"inputs": typed.inputs, "budget": typed.budget}),
         },
         "workload": [
             workload(
                 line.name,
                 line.words,
-                platform,
-                capture=capture,
-                timeout=timeout,
-                input=input,
-                placeholders=inputs is not None,
-                hosts=network is not None,
+                typed.platform,
+                capture=typed.capture,
+                timeout=typed.timeout,
+                input=typed.input,
+                placeholders=typed.inputs is not None,
+                hosts=typed.network is not None,
                 options=line.options,
             )
             for line in measured
         ],
         **where,
     }
-    if baseline is None:
+    if typed.baseline is None:
         table["experiment"] |= {
             "compare": "workload",
-            **given({"trials": trials, "min_trials": min_trials, "gate": gate, "gate_on": gate_on}),
-            **({} if trials or budget else {"budget": "10 s"}),
+            **given({name: options[name] for name in ("trials", "min_trials", "gate", "gate_on")}),
+            **({} if typed.trials or typed.budget else {"budget": "10 s"}),
         }
     return Asked(table, least)
 

@@ -118,6 +118,7 @@ def run(
         tare run --parameter-scan t 1 3 'sleep 0.{t}'
         tare run --application ffmpeg -p bare -p docker
     """
+    typed = locals()  # options by name
     from tare.features.run import table as run_table
     from tare.features.run import work
     from tare.measure.comparison.session import Execution, check_report
@@ -129,17 +130,10 @@ def run(
         command="run",
     )  # fmt: skip
     with standard_input(input) as given:
+        saves = bool(out or save)
         asked = work.ask(
-            command or (), application=application, set_=set_, name=name, metric=metric,
-            quantile=quantile, trials=trials, precision=precision, budget=budget, timeout=timeout,
-            platform=platform, image=image, size=size, workers=workers, pinning=pinning,
-            network=network, out=out, resume=resume, capture=capture,
-            fingerprint=fingerprint and bool(out or save), warmup=warmup, setup=setup,
-            prepare=prepare, conclude=conclude, cleanup=cleanup, shell=shell,
-            ignore_failure=ignore_failure, context_switches=context_switches, steady=steady,
-            parameter_scan=parameter_scan, parameter_step_size=parameter_step_size,
-            parameter_list=parameter_list, input=given, hosts=hosts, serve=serve, grace=grace,
-        )  # fmt: skip
+            command or (), typed | {"input": given, "fingerprint": fingerprint and saves}
+        )
         if asked.several:
             refused = {
                 "--save": save, "--quantile": quantile != "median", "--precision": precision,

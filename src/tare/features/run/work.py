@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import lines
@@ -48,48 +49,15 @@ class Asked:
         return len(self.platforms) * len(self.lines) > 1
 
 
-def ask(
-    command: Sequence[str],
-    *,
-    application: str | None,
-    set_: Sequence[str] | None,
-    name: Sequence[str] | None,
-    metric: Sequence[str] | None,
-    quantile: str,
-    trials: int | None,
-    precision: str | None,
-    budget: str | None,
-    timeout: str | None,
-    platform: list[str] | None,
-    image: str | None,
-    size: str,
-    workers: int,
-    pinning: str,
-    network: str | None,
-    out: Path | None,
-    resume: bool,
-    capture: bool,
-    fingerprint: bool,
-    warmup: int,
-    setup: Sequence[str] | None,
-    prepare: Sequence[str] | None,
-    conclude: Sequence[str] | None,
-    cleanup: Sequence[str] | None,
-    shell: str | None,
-    ignore_failure: str | None,
-    context_switches: bool,
-    steady: bool,
-    parameter_scan: Sequence[str] | None,
-    parameter_step_size: str | None,
-    parameter_list: Sequence[str] | None,
-    input: str | None,
-    hosts: int | None,
-    serve: Sequence[str] | None,
-    grace: str,
-) -> Asked:
+def ask(command: Sequence[str], options: Mapping[str, Any]) -> Asked:
     """Return the experiment that the options of ``tare run`` describe.
 
-    ``input`` is a file. All other parameters are options as they are typed.
+    Parameters
+    ----------
+    command : sequence of str
+        What is measured; empty where an application is.
+    options : mapping
+        Options as they are typed by their names; ``input`` is a file.
 
     Raises
     ------
@@ -100,66 +68,69 @@ def ask(
     from tare.features.run import application as applications
     from tare.platforms import own_files
 
-    known = catalogue()
-    if resume and out is None:
+    known, typed = catalogue(), SimpleNamespace(**options)
+    if typed.resume and typed.out is None:
         raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
-    if trials and resume and out is not None:
-        trials = total_trials(trials, out)
-    platforms = platform or ["bare"]
+    if typed.trials and typed.resume and typed.out is not None:
+        typed.trials = total_trials(typed.trials, typed.out)
+    platforms = typed.platform or ["bare"]
     around = lines.Around(
-        setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
+        typed.setup or (), typed.prepare or (), typed.conclude or (), typed.cleanup or (),
+        typed.shell, typed.ignore_failure,
+    )  # fmt: skip
+    parameters = lines.scanned(
+        typed.parameter_scan or (), typed.parameter_step_size, typed.parameter_list or ()
     )
-    parameters = lines.scanned(parameter_scan or (), parameter_step_size, parameter_list or ())
-    if application is None:
+    if typed.application is None:
         if not command:
             raise UsageError("there is no command", "tare run -- COMMAND…, or --application NAME")
-        if set_:
+        if typed.set_:
             raise UsageError("--set is of an application", "--application NAME")
-        measured = lines.typed(command, around, name or (), parameters, several=False)
+        measured = lines.typed(command, around, typed.name or (), parameters, several=False)
     else:
         of_commands = {
-            "a command": bool(command), "--name": bool(name), "--input": input is not None,
-            "--image": image is not None, "--shell": shell is not None,
-            "--ignore-failure": ignore_failure is not None,
+            "a command": bool(command), "--name": bool(typed.name),
+            "--input": typed.input is not None, "--image": typed.image is not None,
+            "--shell": typed.shell is not None,
+            "--ignore-failure": typed.ignore_failure is not None,
             "lines around it": any(around.lines.values()),
             applications.PARAMETERS: bool(parameters),
         }  # fmt: skip
-        measured = [applications.line(application, set_ or (), of_commands)]
+        measured = [applications.line(typed.application, typed.set_ or (), of_commands)]
     # Words of a command are taken as for the platform that has the fewest files of this machine.
     main = next((one for one in platforms if own_files(one)), platforms[0])
-    where = places(
-        platforms, workers, pinning, image, size, network, hosts, serve or (),
-        networked=application is not None and applications.needs_network(application),
-    )  # fmt: skip
+    is_networked = typed.application is not None and applications.needs_network(typed.application)
+    where = places(platforms, typed, networked=is_networked)
     several = len(platforms) * len(measured) > 1
     compared = "platform" if len(platforms) > 1 else "workload"
     default_s = max(BUDGET_S, CELL_S * len(platforms) * len(measured))
+    metrics = [metric_name(metric, known.metrics) for metric in typed.metric or ()]
     table = {
         "experiment": {
             "name": "run",
             "question": _question(measured, several=several),
-            "warmup": warmup,
-            "linger": grace,
-            "quantile": quantile,
-            "fingerprint": fingerprint,
-            "context_switches": context_switches,
-            **({"steady": True} if steady else {}),
-            **({"trials": trials} if trials else {"budget": f"{default_s} s"}),
-            **({"precision": precision} if precision else {}),
-            "early": not (trials or several) and quantile == "median",
-            **({"budget": budget} if budget else {}),
-            **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
+            "warmup": typed.warmup,
+            "linger": typed.grace,
+            "quantile": typed.quantile,
+            "fingerprint": typed.fingerprint,
+            "context_switches": typed.context_switches,
+            **({"steady": True} if typed.steady else {}),
+            **({"trials": typed.trials} if typed.trials else {"budget": f"{default_s} s"}),
+            **({"precision": typed.precision} if typed.precision else {}),
+            "early": not (typed.trials or several) and typed.quantile == "median",
+            **({"budget": typed.budget} if typed.budget else {}),
+            **({"metric": metrics} if metrics else {}),
             **({"compare": compared} if several else {}),
         },
         "workload": [
             workload(
-                line.name, line.words, main, capture=capture, timeout=timeout,
-                input=input, hosts=network is not None, options=line.options,
+                line.name, line.words, main, capture=typed.capture, timeout=typed.timeout,
+                input=typed.input, hosts=typed.network is not None, options=line.options,
             )
-            if application is None
+            if typed.application is None
             else {
-                **line.options, "capture": capture,
-                **({"timeout": timeout} if timeout else {}),
+                **line.options, "capture": typed.capture,
+                **({"timeout": typed.timeout} if typed.timeout else {}),
             }
             for line in measured
         ],
