@@ -120,6 +120,25 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     trials: tuple[int, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        levels: dict[str, str],
+        ends: tuple[float, float | None, float | None],
+        method: str,
+        n: int,
+        *,
+        trials: tuple[int, ...] = (),
+        unit: str = "1",
+    ) -> Estimate:
+        """Return a value with its bounds, at a confidence of 95 %."""
+        value, low, high = ends
+        return cls(
+            name=name, levels=levels, value=value, unit=unit, low=low, high=high, confidence=0.95,
+            method=method, n=n, trials=trials,
+        )  # fmt: skip
+
 
 class Unsettled(msgspec.Struct, frozen=True, kw_only=True):
     """A line of a summary that says how many more trials would settle it.

@@ -120,15 +120,23 @@ def more(some: Compared) -> Message | None:
 
     Where there is no interval yet, its width says nothing: so many are needed for one.
     """
-    wanting = [(p, c.more_pairs) for p, c in some if c.more_pairs is not None]
+    wanting = [(c.more_pairs, p.seconds) for p, c in some if c.more_pairs is not None]
+    return more_said(wanting, few=all(c.low is None for _, c in some))
+
+
+def more_said(wanting: Sequence[tuple[int, float]], *, few: bool) -> Message | None:
+    """Say how many more trials settle comparisons, and how long they take in all; None: none do.
+
+    ``wanting``: of each, its trials and the seconds of one. ``few``: so many give an interval.
+    """
     if not wanting:
         return None
-    seconds = sum(trials * p.seconds for p, trials in wanting)
+    seconds = sum(trials * each for trials, each in wanting)
     return message(
         phrases.MORE,
-        trials=max(trials for _, trials in wanting),
+        trials=max(trials for trials, _ in wanting),
         time=Duration(seconds) if seconds else None,
-        few=all(c.low is None for _, c in some),
+        few=few,
     )
 
 
@@ -187,11 +195,9 @@ def share(some: int, total: int) -> Message:
 def smallest_detectable(compared: Compared) -> Message | None:
     """Say what the comparisons without a difference could have shown; None: not known."""
     seen = [c.detectable for _, c in compared if c.detectable is not None]
-    return (
-        message("Smallest detectable change: {change}", change=Amount(max(seen), "share"))
-        if seen
-        else None
-    )
+    if not seen:
+        return None
+    return message("Smallest detectable change: {change}", change=Amount(max(seen), "share"))
 
 
 def by_level(compared: Compared) -> dict[str, Compared]:

@@ -212,10 +212,5 @@ def _analyses(d: Difference) -> Table:
 
 
 UNIT = FindingUnit(
-    description=_DESCRIPTION,
-    order=0,
-    find=find,
-    of_sweeps=True,
-    over_sessions=True,
-    killed="used",
+    description=_DESCRIPTION, order=0, find=find, of_sweeps=True, over_sessions=True, killed="used"
 )

@@ -9,12 +9,10 @@ from tare.results.message import Message, message
 def note(results: Results) -> Message | None:
     """Name the platforms that are emulated; None where none is."""
     some = sorted(results.emulated & set(results.trial_table["platform"]))
-    return (
-        message(
-            "{platforms | listing} {% if platforms | length == 1 %}is{% else %}are{% endif %} "
-            "emulated: times do not measure a VM, and no overhead is reported",
-            platforms=some,
-        )
-        if some
-        else None
+    if not some:
+        return None
+    return message(
+        "{platforms | listing} {% if platforms | length == 1 %}is{% else %}are{% endif %} "
+        "emulated: times do not measure a VM, and no overhead is reported",
+        platforms=some,
     )

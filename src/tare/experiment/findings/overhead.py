@@ -135,13 +135,11 @@ def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Tab
 def _borrowed(cells: Cells) -> Message | None:
     """Say that pinned platforms are compared with an unpinned reference; None: none is."""
     pairs = cells.unpinned_references()
-    return (
-        message(
-            "{reference} was not measured pinned: pinned platforms are compared with it unpinned",
-            reference=pairs[0].reference,
-        )
-        if pairs
-        else None
+    if not pairs:
+        return None
+    return message(
+        "{reference} was not measured pinned: pinned platforms are compared with it unpinned",
+        reference=pairs[0].reference,
     )
 
 
@@ -235,10 +233,5 @@ def _exceeds(some: Compared, shown: Sequence[Comparison | SpreadComparison]) -> 
 
 
 UNIT = FindingUnit(
-    description=_DESCRIPTION,
-    order=30,
-    find=find,
-    of_rates=True,
-    over_sessions=True,
-    killed="used",
+    description=_DESCRIPTION, order=30, find=find, of_rates=True, over_sessions=True, killed="used"
 )

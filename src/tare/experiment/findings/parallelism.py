@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from msgspec import UNSET
 
-from tare.experiment.findings import phrases
 from tare.experiment.findings.cells import Basis, Cells, basis_of, cells_of
-from tare.experiment.findings.comparison_summary import share
+from tare.experiment.findings.comparison_summary import more_said, share
 from tare.experiment.findings.evidence import SPREAD_METHOD, level_columns, ratio_estimate
 from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
 from tare.experiment.findings.ladder import Ladder, Step, beyond, ladders
@@ -17,7 +16,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table, Unsettled, interval_columns
-from tare.results.message import Change, Chosen, Duration, Message, Ratio, Said, Value, message
+from tare.results.message import Change, Chosen, Message, Ratio, Said, Value, message
 
 _DESCRIPTION = Description(
     name="parallelism",
@@ -206,15 +205,9 @@ def _more_trials(steps: list[Step]) -> int:
     return max(step.more or 1 for step in steps)
 
 
-def _more(steps: list[Step]) -> Message:
+def _more(steps: list[Step]) -> Message | None:
     """Say how many more trials per cell settle all of these, and how long they take."""
-    time = sum(step.pair.seconds * (step.more or 1) for step in steps)
-    return message(
-        phrases.MORE,
-        trials=_more_trials(steps),
-        time=Duration(time) if time else None,
-        few=False,
-    )
+    return more_said([(step.more or 1, step.pair.seconds) for step in steps], few=False)
 
 
 def _worst(some: list[Ended], results: Results) -> Ended:

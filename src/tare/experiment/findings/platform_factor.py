@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from tare.experiment.findings import emulated_cpu, phrases
+from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Cell, Cells, cells_of
+from tare.experiment.findings.comparison_summary import more_said
 from tare.experiment.findings.evidence import (
     comparison_estimate,
     level_columns,
@@ -216,11 +217,8 @@ def _sentence(platform: str, factor: str, some: Changes, results: Results) -> Me
 
 def _more(some: list[Comparison]) -> Message | None:
     """Say how many more trials would settle these; None: not known."""
-    known = [c.more_pairs for c in some if c.more_pairs is not None]
-    if not known:
-        return None
-    few = all(c.low is None for c in some)
-    return message(phrases.MORE, trials=max(known), time=None, few=few)
+    known = [(c.more_pairs, 0.0) for c in some if c.more_pairs is not None]
+    return more_said(known, few=all(c.low is None for c in some))
 
 
 def _estimate(change: Change, c: Comparison) -> Estimate:

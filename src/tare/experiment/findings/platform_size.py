@@ -226,28 +226,14 @@ def _estimates(one: Beside) -> list[Estimate]:
     made = []
     for name, factor in (("PTO", one.found.pto), ("PSO", one.found.pso)):
         if factor is not None:
-            made.append(_estimate(name, factor, levels, one.found.n, trials))
+            ends = factor.value, factor.low, factor.high
+            made.append(Estimate.of(name, levels, ends, METHOD, one.found.n, trials=trials))
     for size, (cores, a, b) in zip(one.found.sizes, one.cells, strict=True):
         at = {**levels, "cores": f"{cores:g}"}
-        made.append(_estimate("overhead ratio", size.ratio, at, size.n, (*a.trials, *b.trials)))
+        ends = size.ratio.value, size.ratio.low, size.ratio.high
+        both = (*a.trials, *b.trials)
+        made.append(Estimate.of("overhead ratio", at, ends, METHOD, size.n, trials=both))
     return made
-
-
-def _estimate(
-    name: str, factor: Factor, levels: dict[str, str], n: int, trials: tuple[int, ...]
-) -> Estimate:
-    return Estimate(
-        name=name,
-        levels=levels,
-        value=factor.value,
-        unit="1",
-        low=factor.low,
-        high=factor.high,
-        confidence=0.95,
-        method=METHOD,
-        n=n,
-        trials=trials,
-    )
 
 
 def _caveats(some: Sequence[Beside]) -> tuple[Message, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,8 +70,7 @@ _MOST_NAMED = 2
 _MOST_SENTENCES = 4
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What one metric differs by, in the median of paired differences."""
 
     value: float
@@ -277,19 +277,9 @@ def _estimates(one: Extra) -> list[Estimate]:
     """Return the extra time, and what else there is more of, each with its interval."""
     found = [("extra time", one.time)]
     found += [(f"more {name}", one.parts[m]) for m, name in _TIMES if m in one.parts]
+    levels = {**one.pair.levels, "platform": one.pair.level}
     return [
-        Estimate(
-            name=name,
-            levels={**one.pair.levels, "platform": one.pair.level},
-            value=part.value,
-            unit="ns",
-            low=part.low,
-            high=part.high,
-            confidence=0.95,
-            method=_METHOD,
-            n=one.pair.n,
-            trials=one.pair.trials,
-        )
+        Estimate.of(name, levels, part, _METHOD, one.pair.n, trials=one.pair.trials, unit="ns")
         for name, part in found
     ]
 
@@ -298,11 +288,9 @@ def _absent(some: Sequence[Extra]) -> Message | None:
     recorded = {metric for one in some for metric in one.parts}
     looked_for = dict.fromkeys(known for one in some for known in one.known_parts)
     missing = [name for metric, name in looked_for if metric not in recorded]
-    return (
-        message("not recorded on both platforms: {missing | listing}", missing=missing)
-        if missing
-        else None
-    )
+    if not missing:
+        return None
+    return message("not recorded on both platforms: {missing | listing}", missing=missing)
 
 
 def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:

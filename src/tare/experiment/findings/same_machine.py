@@ -173,10 +173,6 @@ def _table(compared: Iterable[Judged]) -> Table:
 
 
 UNIT = FindingUnit(
-    description=_DESCRIPTION,
-    order=110,
-    find=find,
-    killed="used",
-    of_sweeps=True,
+    description=_DESCRIPTION, order=110, find=find, killed="used", of_sweeps=True,
     over_sessions=True,
-)
+)  # fmt: skip

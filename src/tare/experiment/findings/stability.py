@@ -282,10 +282,6 @@ def _range(name: Literal["one", "least_stable"], cell: Cell, cells: Cells) -> Me
 
 
 UNIT = FindingUnit(
-    description=_DESCRIPTION,
-    order=10,
-    find=find,
-    killed="refused",
-    of_rates=True,
+    description=_DESCRIPTION, order=10, find=find, killed="refused", of_rates=True,
     over_sessions=True,
-)
+)  # fmt: skip

@@ -91,17 +91,11 @@ def _medians(rows: list[dict[str, Any]], *, intervals: bool) -> Message:
 
 
 def _estimate(row: dict[str, Any]) -> Estimate:
-    return Estimate(
-        name="start",
-        levels={"platform": row["platform"]},
-        value=row["start"],
-        unit="ns",
-        low=row["start low"],
-        high=row["start high"],
-        confidence=0.95,
-        method="median, exact order statistics",
-        n=row["n"],
+    levels, ends = (
+        {"platform": row["platform"]},
+        (row["start"], row["start low"], row["start high"]),
     )
+    return Estimate.of("start", levels, ends, "median, exact order statistics", row["n"], unit="ns")
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

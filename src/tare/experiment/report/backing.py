@@ -283,8 +283,6 @@ def _changed(results: Results) -> Message | None:
         and not name.startswith(("selftest_", "calibration_"))
         and len({str(value) for value in some["value"]}) > 1
     ]
-    return (
-        message("changed between sessions: {facts | join(', ')}", facts=differing)
-        if differing
-        else None
-    )
+    if not differing:
+        return None
+    return message("changed between sessions: {facts | join(', ')}", facts=differing)
