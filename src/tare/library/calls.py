@@ -32,6 +32,7 @@ def run(
     from tare.features.run import command as of_command
     from tare.features.run import report, work
     from tare.features.run.progress import RunBar
+    from tare.measure.comparison import session
 
     with _errors(RunOptions.__annotations__):
         if command is None and given.get("application") is None:
@@ -48,7 +49,7 @@ def run(
                 "fingerprint": typed["fingerprint"] and saves,
             },
         )
-        prepared = work.prepare(asked, execution)
+        prepared = session.prepare(asked.table, execution.network)
         experiment, silent = prepared.experiment, Silent()
         with _folder(typed["out"]) as folder:
             bar = RunBar(plan.metric(experiment), experiment.stopping) if progress else silent

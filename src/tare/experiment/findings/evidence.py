@@ -82,28 +82,24 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
         Column(key="sd_within", title="SD within a worker", unit=u),
     )
     sds = [key for key in _SDS if any(row[key] is not None for row in rows)]
-    note = (
+    note = [
         message(
             "95 % intervals. Medians: order statistics, adjusted for interim analyses and "
             "autocorrelation. Ranges of single workers' values: bootstrap over trials"
-        ),
-        *(
-            [
-                message(
-                    "SDs: {% for one in of %}{one | sd}{% if not loop.last %}, {% endif %}"
-                    "{% endfor %}",
-                    of=sds,
-                )
-            ]
-            if sds
-            else []
-        ),
-    )
+        )
+    ]
+    if sds:
+        note.append(
+            message(
+                "SDs: {% for one in of %}{one | sd}{% if not loop.last %}, {% endif %}{% endfor %}",
+                of=sds,
+            )
+        )
     return Table(
         title=message("All cells, {basis}", basis=str(basis)),
         columns=columns,
         rows=tuple(rows),
-        note=note,
+        note=tuple(note),
     )
 
 

@@ -260,18 +260,15 @@ def _answer(
 
 def _estimate(metric: str, row: dict[str, Any], results: Results) -> Estimate:
     interval: Interval = row["interval"]
-    return Estimate(
-        name=f"mean error of {metric} from {row['source']}",
-        levels={f: row[f] for f in results.factors},
-        value=row["mean"],
-        unit="ns",
-        low=interval.low,
-        high=interval.high,
-        confidence=interval.confidence,
-        method=f"{interval.method} over the trials' means"
-        + ("" if row["covered"] is None else f", covers {row['covered']:.0%} by simulation"),
-        n=row["n"],
+    covers = "" if row["covered"] is None else f", covers {row['covered']:.0%} by simulation"
+    return Estimate.of(
+        f"mean error of {metric} from {row['source']}",
+        {f: row[f] for f in results.factors},
+        (row["mean"], interval.low, interval.high),
+        f"{interval.method} over the trials' means{covers}",
+        row["n"],
         trials=row["trials"],
+        unit="ns",
     )
 
 

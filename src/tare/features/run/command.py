@@ -159,11 +159,11 @@ def _one(
     from tare.experiment import pipeline, plan
     from tare.features.run import report, work
     from tare.features.run.progress import RunBar
-    from tare.measure.comparison.session import with_page
+    from tare.measure.comparison.session import prepare, with_page
     from tare.render.words import text
 
     (line,) = asked.lines
-    prepared = work.prepare(asked, execution)
+    prepared = prepare(asked.table, execution.network)
     experiment = prepared.experiment
     with execution.folder() as folder:
         bar = RunBar(plan.metric(experiment), experiment.stopping)

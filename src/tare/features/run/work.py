@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import lines
-from tare.cli.command_line import COMMAND_LINE, in_options, metric_name, places, workload
+from tare.cli.command_line import places, workload
 from tare.errors import ExperimentError, TrialError, UsageError
 from tare.render.escaping import on_one_line
 
@@ -64,11 +64,10 @@ def ask(command: Sequence[str], options: Mapping[str, Any]) -> Asked:
     ExperimentError
         If an option is wrong, or excludes another.
     """
-    from tare.experiment.catalogue import catalogue
     from tare.features.run import application as applications
     from tare.platforms import own_files
 
-    known, typed = catalogue(), SimpleNamespace(**options)
+    typed = SimpleNamespace(**options)
     if typed.resume and typed.out is None:
         raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
     if typed.trials and typed.resume and typed.out is not None:
@@ -104,7 +103,6 @@ def ask(command: Sequence[str], options: Mapping[str, Any]) -> Asked:
     several = len(platforms) * len(measured) > 1
     compared = "platform" if len(platforms) > 1 else "workload"
     default_s = max(BUDGET_S, CELL_S * len(platforms) * len(measured))
-    metrics = [metric_name(metric, known.metrics) for metric in typed.metric or ()]
     table = {
         "experiment": {
             "name": "run",
@@ -119,7 +117,7 @@ def ask(command: Sequence[str], options: Mapping[str, Any]) -> Asked:
             **({"precision": typed.precision} if typed.precision else {}),
             "early": not (typed.trials or several) and typed.quantile == "median",
             **({"budget": typed.budget} if typed.budget else {}),
-            **({"metric": metrics} if metrics else {}),
+            **({"metric": typed.metric} if typed.metric else {}),
             **({"compare": compared} if several else {}),
         },
         "workload": [
@@ -146,26 +144,6 @@ def _question(measured: Sequence[lines.Line], *, several: bool) -> str:
     if several:
         return f"Does the platform change the time of {command}?"
     return f"How long does {command} take?"
-
-
-def prepare(asked: Asked, execution: Execution) -> Prepared:
-    """Check that this machine can measure a single command on a single platform.
-
-    Raises
-    ------
-    ExperimentError
-        If an option is wrong, or more is asked for than the machine has.
-    PlatformError
-        If the platform is missing.
-    """
-    from tare.experiment import file, pipeline
-    from tare.experiment.catalogue import catalogue
-
-    try:
-        experiment = file.from_table(asked.table, COMMAND_LINE, catalogue())
-    except ExperimentError as error:
-        raise in_options(error) from error
-    return pipeline.check(experiment, network=execution.network)
 
 
 def measure(
