@@ -71,11 +71,13 @@ def _caveat(group: Sequence[Caveat]) -> Message:
             activity=activity(first.activity),
             changes=what,
         )
-    if len(first.sessions) > 1:
-        return message("the machine changed between {where} ({changes})", where=where, changes=what)
     return message(
-        "the machine changed during {where} ({changes}). Levels mix both states; comparisons "
-        "within blocks hold",
+        "the machine changed between {where} ({changes})"
+        if len(first.sessions) > 1
+        else (
+            "the machine changed during {where} ({changes}). Levels mix both states; comparisons "
+            "within blocks hold"
+        ),
         where=where,
         changes=what,
     )

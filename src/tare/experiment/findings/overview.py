@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -89,8 +89,8 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
             row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
     others = [one for one in map(partial(_further, results), _described(results)) if one]
-    for found in others:
-        rows = [row | found.rows.get(_levels_of(row, results), {}) for row in rows]
+    for _, cells_of_metric in others:
+        rows = [row | cells_of_metric.get(_levels_of(row, results), {}) for row in rows]
     least = min((c.n for c in levels.all), default=0)
     note = message(
         "Medians with 95 % intervals, from {source}{% if pairs %}; medians are of all "
@@ -118,20 +118,11 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
                 counted=each_n or len({row["n"] for row in rows}) > 1,
                 killed=any(cell.killed for cell in levels.all),
             ),
-            *(column for found in others for column in found.columns),
+            *(column for more, _ in others for column in more),
         ),
         rows=tuple(rows),
         note=(note, *reasons) if reasons else note,
     )
-
-
-@dataclass(frozen=True)
-class _Further:
-    """Columns of a metric that is described besides the one that is judged, and their cells."""
-
-    columns: tuple[Column, ...]
-    #: By the levels of the row.
-    rows: Mapping[tuple[Any, ...], dict[str, Any]]
 
 
 def _described(results: Results) -> tuple[str, ...]:
@@ -148,8 +139,12 @@ def of_metric(results: Results, metric: str) -> Results:
     return replace(results, experiment=asked)
 
 
+#: Columns, and their cells by the levels of the row.
+_Further = tuple[tuple[Column, ...], Mapping[tuple[Any, ...], dict[str, Any]]]
+
+
 def _further(results: Results, metric: str) -> _Further | None:
-    """Lay out median and change of another metric; None: it has no values."""
+    """Lay out median and change of a metric that is not judged; None: it has no values."""
     table = overview(of_metric(results, metric))
     if table is None:
         return None
@@ -160,18 +155,13 @@ def _further(results: Results, metric: str) -> _Further | None:
         columns += interval_columns(
             f"ratio_{metric}", f"{name} change", "ratio", f"ratio_{metric}_"
         )
-    named = {
-        "median": key, "median_low": f"{key}_low", "median_high": f"{key}_high",
-        "median_above": f"{key}_above", "ratio": f"ratio_{metric}", "low": f"ratio_{metric}_low",
-        "high": f"ratio_{metric}_high",
-    }  # fmt: skip
-    return _Further(
-        columns,
-        {
-            _levels_of(row, results): {named[k]: v for k, v in row.items() if k in named}
-            for row in table.rows
-        },
-    )
+    named = {f"median{end}": f"{key}{end}" for end in ("", "_low", "_high", "_above")}
+    named |= {end: f"ratio_{metric}_{end}" for end in ("low", "high")}
+    named["ratio"] = f"ratio_{metric}"
+    return columns, {
+        _levels_of(row, results): {named[k]: v for k, v in row.items() if k in named}
+        for row in table.rows
+    }
 
 
 def _below_gate(results: Results) -> set[tuple[Any, ...]]:

@@ -23,7 +23,7 @@ from tare.render.charts.lines import Axis, Line, lines
 from tare.render.drawing import Chart
 from tare.render.words import paragraph
 from tare.results.finding import Column, Finding, Table, interval_columns
-from tare.results.message import Amount, Chosen, Duration, Message, message
+from tare.results.message import Amount, Chosen, Duration, Message, Value, message
 from tare.results.report import Figure
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.statistic import FloatArray, median
@@ -42,7 +42,19 @@ from tare.statistics.time_of_day import (
 )
 from tare.units import p_value
 
-_TIME_OF_DAY_TEXTS_OF_NAME = {
+_UNTESTED_TEXTS = {
+    "days": (
+        "{% if name %}{name}: {% endif %}a daily cycle cannot be tested: {length} are less than "
+        "3 days"
+    ),
+    "weeks": (
+        "{% if name %}{name}: {% endif %}a weekly cycle cannot be tested: {n} weeks, {needed} "
+        "needed"
+    ),
+    "units": (
+        "{% if name %}{name}: {% endif %}a {cycle} cycle cannot be tested: {n} units of time have "
+        "values, {needed} are needed"
+    ),
     "coarse": (
         "{% if name %}{name}: {% endif %}a {cycle} cycle cannot be tested: units of time of "
         "more than 4 h do not resolve it"
@@ -264,34 +276,15 @@ def _cycle(one: Timed, period: _Period) -> Message:
     """Say whether a series follows a cycle; if it is not tested, why."""
     units, test, kind = one.analysis.units, one.test(period), _ADJECTIVES[period]
     cycle, length = test.cycle, Duration(units.days * DAY_S)
-    if cycle == "days":
-        return message(
-            "{% if name %}{name}: {% endif %}a daily cycle cannot be tested: {length} are "
-            "less than 3 days",
-            name=one.name,
-            length=length,
-        )
-    if cycle == "weeks":
+    if isinstance(cycle, str):
         # Rounded down: 2.99 weeks are not 3.
         weeks = f"{math.floor(10 * units.days / 7) / 10:g}"
-        return message(
-            "{% if name %}{name}: {% endif %}a weekly cycle cannot be tested: {n} weeks, "
-            "{needed} needed",
-            name=one.name,
-            n=weeks,
-            needed=FEWEST_PERIODS,
-        )
-    if cycle == "units":
-        return message(
-            "{% if name %}{name}: {% endif %}a {cycle} cycle cannot be tested: {n} units of "
-            "time have values, {needed} are needed",
-            name=one.name,
-            cycle=kind,
-            n=len(units),
-            needed=FEWEST_UNITS,
-        )
-    if isinstance(cycle, str):
-        return message(_TIME_OF_DAY_TEXTS_OF_NAME[cycle], name=one.name, cycle=kind)
+        why: dict[str, dict[str, Value]] = {
+            "days": {"length": length},
+            "weeks": {"n": weeks, "needed": FEWEST_PERIODS},
+            "units": {"cycle": kind, "n": len(units), "needed": FEWEST_UNITS},
+        }
+        return message(_UNTESTED_TEXTS[cycle], name=one.name, **why.get(cycle, {"cycle": kind}))
     if not test.is_shown:
         return message(
             "{% if name %}{name}: {% endif %}no {cycle} cycle is shown over {length}; one of "

@@ -180,7 +180,9 @@ def doubts(results: Results) -> tuple[Message, ...]:
                 reasons=reasons(failures(results, some)),
             )
         )
-    found += [*trusted.each(results), *_captured(trials), *_lost(results)]
+    # Of how many good trials the kernel's records were lost.
+    lost = disturbance.lost(results.values(*disturbance.LOST)["value"], len(results.good))
+    found += [*trusted.each(results), *_captured(trials), *([lost] if lost else [])]
     warnings = Counter(results.faults.where(kind="warning")["message"])
     return (
         *found,
@@ -189,12 +191,6 @@ def doubts(results: Results) -> tuple[Message, ...]:
             for warning, n in warnings.most_common(20)
         ),
     )
-
-
-def _lost(results: Results) -> list[Message]:
-    """Say of how many good trials the kernel's records were lost."""
-    said = disturbance.lost(results.values(*disturbance.LOST)["value"], len(results.good))
-    return [] if said is None else [said]
 
 
 def _captured(trials: Columns) -> list[Message]:

@@ -16,14 +16,12 @@ from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Chosen, Message, message
 
-_STRETCHES_TEXTS = {
+#: Of which there are histograms, and what they are called.
+STATES = {
     "on_cpu": "on a CPU",
     "off_cpu_preempted": "ready, without a CPU",
     "off_cpu_blocked": "waiting for something",
 }
-
-#: Of which there are histograms.
-STATES = ("on_cpu", "off_cpu_preempted", "off_cpu_blocked")
 #: Unit of the axis of lengths: 1.024 µs.
 _UNIT_NS = 2.0**10
 #: Where the lengths are from.
@@ -70,20 +68,20 @@ def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel for each state, with a line for each platform."""
     rows = [
         {
-            "panel": text(message(_STRETCHES_TEXTS[state])),
+            "panel": title,
             "series": name,
             "x": 2.0**bucket / _UNIT_NS,
             "at": count,
             "low": None,
             "high": None,
         }
-        for state in STATES
+        for state, title in STATES.items()
         for name, trials in [*_lines(results)][:_MOST]
         for bucket, count in histogram(results, state, trials).items()
     ]
     if not rows:
         return None
-    sizes = text(message("length, from (× 1.024 µs)"))
+    sizes = "length, from (× 1.024 µs)"
     return by_size(rows, "stretches per execution", sizes=sizes, logarithmic=True)
 
 
