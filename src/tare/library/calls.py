@@ -118,7 +118,7 @@ def compare(
                 pipeline.check_same(
                     sessions.caveats(results), results.levels_of, typed["out"], strict=strict
                 )
-                work.check(results, execution, ended, failure, made.exit_code)
+                session.check(results, execution, ended, failure, made.exit_code)
             return result
 
 

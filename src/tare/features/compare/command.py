@@ -13,6 +13,7 @@ from tare.cli import console, lines, options
 from tare.cli.standard_input import standard_input
 from tare.measure.comparison.session import (
     Execution,
+    check,
     check_report,
     conclude,
     differences_in,
@@ -144,12 +145,10 @@ def compare(
 
 
 def _interleaved(table: dict[str, Any], execution: Execution) -> Report:
-    from tare.features.compare import work
-
     prepared = prepare(table, execution.network)
     with execution.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
         results = prepared.results(folder)
         found = differences_in(results, folder, execution, ended)
-        check = partial(work.check, results, execution, ended, failure)
-        return conclude(found, results, ended, folder, execution, check)
+        complete = partial(check, results, execution, ended, failure)
+        return conclude(found, results, ended, folder, execution, complete)

@@ -12,14 +12,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import lines, quantities
-from tare.cli.command_line import given, how_to_see, places, workload
-from tare.errors import ExperimentError, TrialError, UsageError
-from tare.measure.comparison.session import check_complete
-from tare.results.verdict import GATE_CODES
+from tare.cli.command_line import given, places, workload
+from tare.errors import ExperimentError, UsageError
 
 if TYPE_CHECKING:
-    from tare.experiment.results import Results
-    from tare.measure.comparison.session import Execution
+    pass
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")
@@ -142,47 +139,6 @@ def ask(commands: Sequence[str], options: Mapping[str, Any]) -> Asked:
             **({} if typed.trials or typed.budget else {"budget": "10 s"}),
         }
     return Asked(table, least)
-
-
-def check(
-    results: Results, execution: Execution, ended: str, failure: TrialError | None, code: int
-) -> None:
-    """Raise what failed or is missing, after the comparisons were reported.
-
-    Parameters
-    ----------
-    results : Results
-    execution : Execution
-    ended : str
-        Why the session ended.
-    failure : TrialError or None
-        What ended it.
-    code : int
-        Exit code of the gate; 0 without one.
-
-    Raises
-    ------
-    TrialError
-        If the session failed, or every trial of a command did.
-    IncompleteError
-        If trials are missing.
-    """
-    from tare.experiment.findings.failures import failures
-    from tare.experiment.findings.judgement import failing, failing_trials, lost
-    from tare.render.words import text
-
-    if failure is not None:
-        raise failure
-    hopeless = failing(results, "workload")
-    if not hopeless:
-        check_complete(results, execution, ended, code)
-    # Otherwise the gate has answered for the failed command already.
-    elif not lost(results) and code != GATE_CODES["fail"]:
-        raise TrialError(
-            f"nothing is compared with {hopeless[0]}: "
-            + text(failing_trials(results, "workload", hopeless)),
-            how_to_see(failures(results)),
-        )
 
 
 def _check_enough(gate_on: str, trials: int) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import console
-from tare.errors import ExperimentError, TrialError
+from tare.errors import ExperimentError
 from tare.experiment.results import COUNTED
+from tare.measure.comparison import session
 from tare.measure.comparison.session import (
     Execution,
-    check_complete,
     conclude,
     differences_in,
     measure,
@@ -19,7 +20,6 @@ from tare.measure.comparison.session import (
 
 if TYPE_CHECKING:
     from tare.cli.lines import Line
-    from tare.experiment.results import Results
     from tare.results.report import Report
 
 
@@ -78,7 +78,6 @@ def run_table(
     from tare.features.run.exports import as_hyperfine, trial_json, trials_of
 
     table["experiment"] = {k: v for k, v in table["experiment"].items() if k != "quantile"}
-    factor = table["experiment"]["compare"]
     prepared = prepare(table, execution.network)
     with execution.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
@@ -92,29 +91,7 @@ def run_table(
         found = differences_in(results, folder, execution, ended, trials=counted)
         if export is not None:
             console.write_json(as_hyperfine(trials, lines, named=named), export)
-
-        def check(code: int) -> None:
-            if failure is not None:
-                raise failure
-            _check_all(results, factor)
-            check_complete(results, execution, ended, code)
-
+        complete = partial(session.check, results, execution, ended, failure)
         return conclude(
-            found, results, ended, folder, execution, check, is_table=True, trials=counted
-        )
-
-
-def _check_all(results: Results, factor: str) -> None:
-    """Raise where something that was asked for has no good trial."""
-    from tare.cli.command_line import hiding, how_to_see
-    from tare.experiment.findings.failures import failures
-    from tare.experiment.findings.judgement import failing, failing_trials
-    from tare.render.words import text
-
-    hopeless = failing(results, factor)
-    if hopeless:
-        stacks = hiding(hopeless, results.experiment) if factor == "platform" else ()
-        raise TrialError(
-            text(failing_trials(results, factor, hopeless)),
-            how_to_see(failures(results), stacks),
+            found, results, ended, folder, execution, complete, is_table=True, trials=counted
         )

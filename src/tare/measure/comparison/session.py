@@ -323,7 +323,7 @@ def check_complete(
     """
     from tare.experiment.findings import completeness
     from tare.experiment.findings.failures import failing_often, failures
-    from tare.render.words import paragraph, text
+    from tare.render.words import paragraph
 
     # Who stops it by hand wants no more of them.
     enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
@@ -341,6 +341,49 @@ def check_complete(
             else how_to_see(failures(results))
             if (trials["status"] == "failed").any()
             else "a longer --budget",
+        )
+
+
+def check(
+    results: Results, execution: Execution, ended: str, failure: TrialError | None, code: int
+) -> None:
+    """Raise what failed or is missing, after the comparisons were reported.
+
+    Parameters
+    ----------
+    results : Results
+    execution : Execution
+    ended : str
+        Why the session ended.
+    failure : TrialError or None
+        What ended it.
+    code : int
+        Exit code of the gate; 0 without one.
+
+    Raises
+    ------
+    TrialError
+        If the session failed, or every trial of something that is compared did.
+    IncompleteError
+        If trials are missing.
+    """
+    from tare.experiment.findings.failures import failures
+    from tare.experiment.findings.judgement import failing, failing_trials, lost
+
+    if failure is not None:
+        raise failure
+    factor = results.experiment.stopping.compare or "workload"
+    hopeless = failing(results, factor)
+    if not hopeless:
+        check_complete(results, execution, ended, code)
+    # Otherwise the gate has answered for the failed command already.
+    elif not lost(results) and code != GATE_CODES["fail"]:
+        stacks = hiding(hopeless, results.experiment) if factor == "platform" else ()
+        of_run = execution.command == "run"
+        raise TrialError(
+            ("" if of_run else f"nothing is compared with {hopeless[0]}: ")
+            + text(failing_trials(results, factor, hopeless)),
+            how_to_see(failures(results), stacks),
         )
 
 
