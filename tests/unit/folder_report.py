@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tare.experiment import report, store
+from tare.experiment import store
 from tare.experiment.findings.sessions import judged
+from tare.experiment.report import page
 from tare.experiment.results import Results
 from tare.experiment.supplies import Supplies
 from tare.render import files
@@ -37,4 +38,4 @@ def document(
 ) -> Report:
     """Lay the report out, of all sessions or of some."""
     results = results or judged(store.load(folder), sessions, folder)
-    return report.document(folder, supplies, findings, results=results)
+    return page.document(folder, supplies, findings, results=results)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tare.experiment import request_quantiles
 from tare.experiment.findings import caveats, service_load, sessions
+from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.cells import answer_metric
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.experiment.findings.disturbance import switch_records
@@ -17,7 +19,9 @@ from tare.experiment.findings.headline import summarize
 from tare.experiment.findings.judgement import differences, gate_of, lost
 from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import doubts, machine_tables, stop_table
+from tare.experiment.report.origin import origin
 from tare.experiment.results import Results
+from tare.experiment.supplies import Supplies
 from tare.render.words import paragraph
 from tare.results.finding import Finding
 from tare.results.message import Message, message
@@ -37,6 +41,31 @@ _CHART_TEXTS = {
 
 #: Charts of all cells, which no single question owns.
 _OVERVIEW = ("medians",)
+
+
+def document(
+    folder: Path,
+    supplies: Supplies,
+    findings: Sequence[Finding] | None = None,
+    *,
+    results: Results,
+) -> Report:
+    """Lay the report of an experiment's folder out.
+
+    Parameters
+    ----------
+    folder : Path
+        The experiment's folder.
+    supplies : Supplies
+        What it is worked out and drawn with.
+    findings : sequence of Finding, optional
+        The answers, where they are worked out already.
+    results : Results
+        Of the sessions that it is about.
+    """
+    if findings is None:
+        findings = all_findings(results, supplies.findings())
+    return make(results, findings, origin(folder, results), supplies.charts())
 
 
 def make(

@@ -135,7 +135,7 @@ def _remember(found: Calibration, asked: Experiment) -> None:
 def conclusion(folder: Path, ended: str, supplies: Supplies) -> Conclusion:
     """Conclude from what a folder holds, and write the calibration into it."""
     from tare.experiment import pipeline
-    from tare.experiment import report as reports
+    from tare.experiment.report import page as reports
     from tare.experiment.sweep.analysis import required
 
     with console.err.status("working out the answer"):

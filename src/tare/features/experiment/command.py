@@ -315,8 +315,8 @@ def _raise_explained(
     """
     from tare.cli.command_line import explained
     from tare.experiment import pipeline
-    from tare.experiment import report as pages
     from tare.experiment.findings.failures import failures
+    from tare.experiment.report import page as pages
 
     results = pipeline.results_of(folder)
     if set(results.trial_table["status"]) != {"failed"}:
@@ -341,7 +341,7 @@ def _report(
     of those of the experiment. ``strict``: a machine that changed is an error.
     """
     from tare.experiment import pipeline
-    from tare.experiment import report as pages
+    from tare.experiment.report import page as pages
     from tare.render.words import text
 
     with console.err.status("working out the answers") as status:

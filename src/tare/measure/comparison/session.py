@@ -404,7 +404,7 @@ def check_report(destination: Path | None) -> None:
 def with_page(report: Report, folder: Path, results: Results, execution: Execution) -> Report:
     """Add the questions and charts of the page, where one was asked for or the folder stays."""
     from tare.experiment import pipeline
-    from tare.experiment import report as pages
+    from tare.experiment.report import page as pages
 
     if not execution.page:
         return report
