@@ -56,6 +56,11 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     unit: str | None = None
 
 
+def columns_of(unit: str | None = None, /, **titles: str) -> tuple[Column, ...]:
+    """Give each key a column with its title, all of one unit."""
+    return tuple(Column(key=key, title=title, unit=unit) for key, title in titles.items())
+
+
 def interval_columns(key: str, title: str, unit: str, prefix: str = "") -> tuple[Column, ...]:
     """Give the columns of an estimate and of its bounds, which are shown as one."""
     return (

@@ -15,7 +15,7 @@ from tare.experiment.results import Results
 from tare.experiment.sweep.numbers import cpus, span
 from tare.registry import Description
 from tare.render.words import text
-from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.finding import Answer, Finding, Table, columns_of
 from tare.results.message import Amount, Chosen, Message, message
 
 _DESCRIPTION = Description(
@@ -205,8 +205,7 @@ def _table(shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]) -
         message("CPU shares and their linear ranges"),
         (
             "level",
-            Column(key="cpus", title="CPU for all workers"),
-            Column(key="range", title="linear range"),
+            *columns_of(cpus="CPU for all workers", range="linear range"),
         ),
         (
             (label, text(cpus(share)), found and text(span(*found)))

@@ -19,7 +19,7 @@ from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.words import text
 from tare.results import phrases
-from tare.results.finding import Column, Finding, Table
+from tare.results.finding import Column, Finding, Table, columns_of
 from tare.results.message import Amount, Chosen, Message, message
 from tare.results.verdict import HIGHER
 from tare.statistics.statistic import FloatArray
@@ -261,10 +261,8 @@ def _table(found: list[tuple[Cell, Message, Explained | None]], cells: Cells) ->
     names = list(dict.fromkeys(s.name for _, _, e in found if e for s in e.shares))
     columns = (
         *level_columns(cells.varied or ["workload"]),
-        Column(key="why", title="unstable because"),
-        Column(key="n", title="trials"),
-        Column(key="share", title="explained together", unit="1"),
-        Column(key="p", title="p of all", unit="1"),
+        *columns_of(why="unstable because", n="trials"),
+        *columns_of("1", share="explained together", p="p of all"),
         *(Column(key=name, title=name, unit="1") for name in names),
     )
     rows = []

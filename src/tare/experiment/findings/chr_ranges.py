@@ -12,7 +12,7 @@ from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.platform_cells import Beside, over_sizes, ratio_of
 from tare.experiment.results import Results
 from tare.render.words import text
-from tare.results.finding import Column, Table, interval_columns
+from tare.results.finding import Column, Table, columns_of, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.statistics.platform_size import SizeRatio
 from tare.workloads.application import Intensity
@@ -222,14 +222,11 @@ def table(some: Sequence[ChrLine], margin: float) -> Table | None:
     return Table.of(
         message("Range of CHR with an overhead within {margin}", margin=Chosen(margin)),
         (
-            Column(key="kind", title="kind of load"),
-            Column(key="case", title="platform"),
-            Column(key="measured", title="CHR measured"),
+            *columns_of(kind="kind of load", case="platform", measured="CHR measured"),
             Column(key="within", title="within the margin"),
             Column(key="above", title="above it up to", unit="1"),
             *interval_columns("ratio", "overhead ratio there", "1"),
-            Column(key="impact", title="PINNING, impact of CHR"),
-            Column(key="practices", title="PINNING, best practices"),
+            *columns_of(impact="PINNING, impact of CHR", practices="PINNING, best practices"),
         ),
         rows,
         id="chr_ranges",

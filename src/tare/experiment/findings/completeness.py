@@ -16,7 +16,7 @@ from tare.experiment.results import COUNTED, Results
 from tare.experiment.specification import Cell
 from tare.registry import Description
 from tare.render.words import shown, text
-from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.finding import Column, Estimate, Finding, Table, columns_of
 from tare.results.message import Atom, Chosen, Message, message
 
 #: By which others find it.
@@ -260,8 +260,7 @@ def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
         _DESCRIPTION.title,
         (
             *varied,
-            Column(key="good", title="good trials"),
-            Column(key="asked", title="requested"),
+            *columns_of(good="good trials", asked="requested"),
             "failed",
             Column(key="reason", title="why trials failed"),
         ),

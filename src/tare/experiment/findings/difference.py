@@ -32,7 +32,7 @@ from tare.experiment.findings.known import amount
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.escaping import on_one_line
-from tare.results.finding import Answer, Column, Finding, Table, interval_columns
+from tare.results.finding import Answer, Column, Finding, Table, columns_of, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.results.report import BELOW_GATE
 from tare.results.verdict import (
@@ -151,16 +151,12 @@ def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
 def _table(found: Sequence[Difference], gate: float | None) -> Table:
     u = found[0].basis.unit
     columns = (
-        Column(key="second", title="compared"),
-        Column(key="first", title="reference"),
-        Column(key="n", title="pairs"),
-        Column(key="first_median", title="median of the reference", unit=u),
-        Column(key="second_median", title="median", unit=u),
+        *columns_of(second="compared", first="reference", n="pairs"),
+        *columns_of(u, first_median="median of the reference", second_median="median"),
         *interval_columns("ratio", "difference", "ratio"),
-        Column(key="median_ratio", title="of medians", unit="ratio"),
-        Column(key="cliffs_delta", title="Cliff's delta", unit="1"),
-        Column(key="verdict", title="verdict"),
-        Column(key="more", title="more pairs"),
+        *columns_of("ratio", median_ratio="of medians"),
+        *columns_of("1", cliffs_delta="Cliff's delta"),
+        *columns_of(verdict="verdict", more="more pairs"),
     )
     d = found[0]
     return Table(
@@ -199,9 +195,7 @@ def _analyses(d: Difference) -> Table:
         title=message("Interval of {second} at each interim analysis", second=d.second),
         columns=(
             Column(key="n", title="pairs"),
-            Column(key="low", title="ratio from", unit="1"),
-            Column(key="high", title="to", unit="1"),
-            Column(key="level", title="error of this analysis", unit="1"),
+            *columns_of("1", low="ratio from", high="to", level="error of this analysis"),
         ),
         rows=tuple({"n": k.n, "level": k.level, "low": k.low, "high": k.high} for k in d.looks),
         note=message(

@@ -13,7 +13,7 @@ from tare.experiment.findings.cells import Basis, Cell, Cells, Pair
 from tare.experiment.findings.known import median_cells
 from tare.experiment.findings.level_names import where
 from tare.render.vocabulary import VALUES, Words
-from tare.results.finding import Column, Estimate, Table, interval_columns
+from tare.results.finding import Column, Estimate, Table, columns_of, interval_columns
 from tare.results.message import Amount, Message, Said, message, open_bounds
 from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
@@ -77,8 +77,7 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
         *interval_columns("median", "median", u, "median_"),
         *interval_columns("spread", "p10–p90 range", u, "spread_"),
         Column(key="relative_spread", title="range / median", unit="1"),
-        Column(key="sd_trials", title="SD between trials", unit=u),
-        Column(key="sd_workers", title="SD between workers", unit=u),
+        *columns_of(u, sd_trials="SD between trials", sd_workers="SD between workers"),
         Column(key="sd_within", title="SD within a worker", unit=u),
     )
     sds = [key for key in _SDS if any(row[key] is not None for row in rows)]

@@ -21,7 +21,7 @@ from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import metric_name
 from tare.results.columns import Columns
-from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
+from tare.results.finding import Column, Estimate, Finding, Table, columns_of, interval_columns
 from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.statistics.intervals import Interval
 from tare.statistics.moments import coverage_like, mean_and_sd
@@ -275,9 +275,7 @@ def _estimate(metric: str, row: dict[str, Any], results: Results) -> Estimate:
 def _table(metric: str, rows: list[dict[str, Any]], varied: list[str]) -> Table:
     columns = (
         *level_columns(varied),
-        Column(key="source", title="source"),
-        Column(key="n", title="trials"),
-        Column(key="iterations", title="iterations"),
+        *columns_of(source="source", n="trials", iterations="iterations"),
         *interval_columns("mean", "mean error", "ns"),
         Column(key="covered", title="interval covers", unit="1"),
         Column(key="sd", title="SD of the error", unit="ns"),
@@ -309,8 +307,7 @@ def _growth_table(growth: Sequence[dict[str, Any]], varied: Sequence[str]) -> Ta
             "Spread of a harness's error with {many} workers relative to {few}", few=few, many=many
         ),
         columns=(
-            Column(key="metric", title="metric"),
-            Column(key="source", title="source"),
+            *columns_of(metric="metric", source="source"),
             *comparison_columns(factors, "ratio of p10–p90 ranges"),
         ),
         rows=tuple(

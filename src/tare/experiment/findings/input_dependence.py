@@ -13,7 +13,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.columns import Columns
-from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.finding import Answer, Column, Finding, Table, columns_of
 from tare.results.message import Amount, Message, message
 from tare.statistics.grouping import GroupEffect, group_effect
 from tare.statistics.holm import holm
@@ -122,14 +122,10 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
     u = cells.basis.unit
     columns = (
         *level_columns(cells.varied or ["workload"]),
-        Column(key="n", title="trials"),
-        Column(key="inputs", title="inputs"),
-        Column(key="range", title="range of means", unit=u),
-        Column(key="chance", title="range by chance (95 %)", unit=u),
-        Column(key="share", title="variance between inputs", unit="1"),
-        Column(key="p", title="p of means", unit="1"),
-        Column(key="smallest_sd", title="smallest SD", unit=u),
-        Column(key="largest_sd", title="largest SD", unit=u),
+        *columns_of(n="trials", inputs="inputs"),
+        *columns_of(u, range="range of means", chance="range by chance (95 %)"),
+        *columns_of("1", share="variance between inputs", p="p of means"),
+        *columns_of(u, smallest_sd="smallest SD", largest_sd="largest SD"),
         Column(key="p_spread", title="p of SDs", unit="1"),
     )
     return Table(
@@ -152,8 +148,7 @@ def _each_input(effects: list[tuple[Cell, GroupEffect]], cells: Cells) -> Table:
             *factors,
             "input",
             Column(key="n", title="trials"),
-            Column(key="mean", title="mean", unit=cells.basis.unit),
-            Column(key="sd", title="SD", unit=cells.basis.unit),
+            *columns_of(cells.basis.unit, mean="mean", sd="SD"),
         ),
         (
             (*(cell.levels[f] for f in factors), i, n, float(mean), float(sd))

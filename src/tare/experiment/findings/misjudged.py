@@ -15,7 +15,7 @@ from tare.experiment.findings.limit_cells import LimitCell, LimitCells, limit_ce
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results import phrases
-from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
+from tare.results.finding import Column, Estimate, Finding, Table, columns_of, interval_columns
 from tare.results.message import Amount, Chosen, Levels, Message, message
 from tare.statistics.dependence import dependence_time
 from tare.statistics.misjudgement import (
@@ -322,8 +322,7 @@ def _factors(cells: LimitCells, results: Results) -> Table:
     factors = results.varied or ["workload"]
     columns = (
         *level_columns(factors),
-        Column(key="n", title="trials"),
-        Column(key="rule", title="judged by"),
+        *columns_of(n="trials", rule="judged by"),
         *(
             Column(key=f"over_{chance:g}", title=f"limit for {chance:.1%}", unit="1")
             for chance in CHANCES
@@ -360,8 +359,7 @@ def _at_limit(cells: LimitCells, results: Results) -> Table:
     columns = (
         *level_columns(factors),
         Column(key="true", title="true value", unit=unit),
-        Column(key="executions", title="executions"),
-        Column(key="over", title="over the limit"),
+        *columns_of(executions="executions", over="over the limit"),
         *interval_columns("share", "share", "share", "share_"),
         Column(key="next_low", title=f"of the next {NEXT:,}: from"),
         Column(key="next_high", title="to"),

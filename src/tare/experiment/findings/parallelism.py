@@ -15,7 +15,15 @@ from tare.experiment.findings.ladder import Ladder, Step, beyond, ladders
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.registry import Description
-from tare.results.finding import Answer, Column, Finding, Table, Unsettled, interval_columns
+from tare.results.finding import (
+    Answer,
+    Column,
+    Finding,
+    Table,
+    Unsettled,
+    columns_of,
+    interval_columns,
+)
 from tare.results.message import Change, Chosen, Message, Ratio, Said, Value, message
 
 _DESCRIPTION = Description(
@@ -262,8 +270,7 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
         *interval_columns("shift", "ratio of means", "1", "shift_"),
         *interval_columns("growth", "ratio of spreads", "1", "growth_"),
         Column(key="detectable", title="smallest detectable growth", unit="1"),
-        Column(key="state", title="verdict"),
-        Column(key="more", title="more trials per cell"),
+        *columns_of(state="verdict", more="more trials per cell"),
     )
     rows = (
         (

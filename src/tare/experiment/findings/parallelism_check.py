@@ -17,7 +17,7 @@ from tare.experiment.metrics import ranked
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.columns import Columns
-from tare.results.finding import Answer, Column, Finding, Table, interval_columns
+from tare.results.finding import Answer, Column, Finding, Table, columns_of, interval_columns
 from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison, compare
@@ -272,12 +272,9 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
     columns = (
         *level_columns(list(dict.fromkeys([*cells.varied, "workers"]))),
         Column(key="n", title="trials"),
-        Column(key="ratio", title="parallel ratio, median", unit="1"),
-        Column(key="ratio_low", title="least", unit="1"),
-        Column(key="overlap", title="all workers busy, median", unit="1"),
-        Column(key="overlap_low", title="least", unit="1"),
-        Column(key="workers_differ", title="slowest / fastest worker − 1", unit="1"),
-        Column(key="p", title="p of workers", unit="1"),
+        *columns_of("1", ratio="parallel ratio, median", ratio_low="least"),
+        *columns_of("1", overlap="all workers busy, median", overlap_low="least"),
+        *columns_of("1", workers_differ="slowest / fastest worker − 1", p="p of workers"),
         *interval_columns("end", "last iteration / those before", "1", "end_"),
     )
     ordered = sorted(

@@ -29,7 +29,7 @@ from tare.experiment.findings.platform_cells import (
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.render.vocabulary import VALUES
-from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
+from tare.results.finding import Column, Estimate, Finding, Table, columns_of, interval_columns
 from tare.results.message import Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT
 from tare.statistics.comparison import Comparison
@@ -247,8 +247,7 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
         ),
         columns=(
             *level_columns(["platform"]),
-            Column(key="what", title="changed to"),
-            Column(key="beside", title="from"),
+            *columns_of(what="changed to", beside="from"),
             *level_columns([f for f in results.varied if f != "platform"]),
             Column(key="n", title="common blocks"),
             *interval_columns("ratio", "ratio of overhead ratios", "1"),

@@ -25,7 +25,7 @@ from tare.registry import Description
 from tare.render import vocabulary
 from tare.render.words import listing, text
 from tare.results import phrases
-from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
+from tare.results.finding import Column, Estimate, Finding, Table, columns_of, interval_columns
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER
 from tare.statistics.platform_size import FEWEST_BLOCKS, FEWEST_SIZES, Factor
@@ -288,12 +288,10 @@ def _divided_table(divided: Sequence[Beside], results: Results) -> Table | None:
         title=message("PTO and PSO"),
         columns=(
             *_columns(results),
-            Column(key="sizes", title="sizes"),
-            Column(key="n", title="blocks"),
+            *columns_of(sizes="sizes", n="blocks"),
             *interval_columns("pto", "PTO", "1", "pto_"),
             *interval_columns("pso", "PSO", "1", "pso_"),
-            Column(key="verdict", title="overhead with size"),
-            Column(key="shape", title="shapes that fit"),
+            *columns_of(verdict="overhead with size", shape="shapes that fit"),
         ),
         rows=tuple(rows),
         note=message(
@@ -322,8 +320,7 @@ def _ratio_table(some: Sequence[Beside], results: Results, basis: Basis) -> Tabl
         title=message("Overhead ratio at every size, {basis}", basis=str(basis)),
         columns=(
             *_columns(results),
-            Column(key="cores", title="cores", unit="1"),
-            Column(key="chr", title="CHR", unit="1"),
+            *columns_of("1", cores="cores", chr="CHR"),
             Column(key="n", title="common blocks"),
             *interval_columns("ratio", "ratio", "1", "ratio_"),
         ),

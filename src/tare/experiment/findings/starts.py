@@ -10,7 +10,7 @@ from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.columns import Columns
-from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
+from tare.results.finding import Column, Estimate, Finding, Table, columns_of, interval_columns
 from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import Interval
 from tare.statistics.quantiles import quantiles
@@ -102,8 +102,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     return Table(
         title=message("Starts and ends of instances"),
         columns=(
-            Column(key="platform", title="platform"),
-            Column(key="n", title="n"),
+            *columns_of(platform="platform", n="n"),
             *interval_columns("start", "start, median", "ns", "start "),
             *interval_columns("stop", "end, median", "ns", "stop "),
             Column(key="first", title="the very first start", unit="ns"),

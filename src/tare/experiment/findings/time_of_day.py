@@ -22,7 +22,7 @@ from tare.registry import Description
 from tare.render.charts.lines import Axis, Line, lines
 from tare.render.drawing import Chart
 from tare.render.words import paragraph
-from tare.results.finding import Column, Finding, Table, interval_columns
+from tare.results.finding import Column, Finding, Table, columns_of, interval_columns
 from tare.results.message import Amount, Chosen, Duration, Message, Value, message
 from tare.results.report import Figure
 from tare.statistics.intervals import quantile_interval
@@ -387,12 +387,9 @@ def _levels(some: Sequence[Timed]) -> Table:
         title=message("Samples and medians: assumptions of the intervals"),
         columns=(
             *((Column(key="series", title="series"),) if len(some) > 1 else ()),
-            Column(key="of", title="values"),
-            Column(key="n", title="n"),
+            *columns_of(of="values", n="n"),
             *interval_columns("median", "median", unit),
-            Column(key="needed", title="CONFIRM"),
-            Column(key="worth", title="independent values"),
-            Column(key="normal", title="normal"),
+            *columns_of(needed="CONFIRM", worth="independent values", normal="normal"),
             Column(key="stationary", title="stationary"),
         ),
         rows=tuple(

@@ -37,6 +37,7 @@ from tare.errors import (
 from tare.render.words import sentence, text
 from tare.results import phrases
 from tare.results.message import Message, message
+from tare.results.verdict import GATE_CODES
 
 if TYPE_CHECKING:
     from tare.cli.progress import SessionProgress
