@@ -250,23 +250,22 @@ class Difference:
     @property
     def answer(self) -> Message:
         """The verdict with its evidence."""
-        verdict, extremes, ratio = self.comparison.verdict, self.extremes, self.estimate
+        verdict, extremes = self.comparison.verdict, self.extremes
         margin = Chosen(self.margin) if verdict.within_margin else None
-        more: dict[str, Value] = {}
-        kind = "inconclusive"
+        kind, more = "inconclusive", dict[str, Value](ratio=self.estimate)
         if verdict.differs:
-            kind, more = "differs", {"verdict": self.words.of(verdict), "margin": margin}
+            kind, more = "differs", {"verdict": self.words.of(verdict), "margin": margin, **more}
         elif verdict.conclusive:
-            kind, more = "equivalent", {"margin": margin}
+            kind, more = "equivalent", {"margin": margin, **more}
         elif extremes is not None and extremes.low is not None and extremes.high is not None:
             higher, lower = extremes.low > 1, extremes.high < 1
             word = self.words.higher if higher else self.words.lower if lower else None
             ratio = Ratio.of(self.comparison.ratio, extremes.low, extremes.high)
             level = Chosen(extremes.confidence)
-            kind, more = "few", {"level": level, "word": word, "n": extremes.n}
+            kind, more = "few", {"ratio": ratio, "level": level, "word": word, "n": extremes.n}
         return message(
             _ANSWER_TEXTS[kind],
-            first=self.first, second=self.second, ratio=ratio, **more, **self._exceeded,
+            second=self.second, first=self.first, **more, **self._exceeded,
         )  # fmt: skip
 
     @property

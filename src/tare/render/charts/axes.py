@@ -72,7 +72,7 @@ def upwards(
 ) -> dict[str, Any]:
     """Describe the axis of values: by decades where they span much, else from zero or near."""
     least, most = min(values), max(values)
-    look: dict[str, Any] = {"tickCount": 5, "format": _NUMBER, **IN_LINE}
+    look: dict[str, Any] = {"tickCount": 5, **IN_LINE, "format": _NUMBER}
     # An interval that reaches far beyond all values is cut off.
     if not even and _is_wide(values):
         low = max(min((least, *ends)), least / _BEYOND) / 1.3
