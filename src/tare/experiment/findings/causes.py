@@ -13,7 +13,7 @@ from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_o
 from tare.experiment.findings.evidence import level_columns, relative_spread
 from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.ladder import ladders
-from tare.experiment.findings.level_names import where
+from tare.experiment.findings.level_names import key_of, where
 from tare.experiment.findings.stability import compare_platforms
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -143,23 +143,18 @@ def _unstable(cells: Cells) -> list[tuple[Cell, Message]]:
     shown: dict[tuple[tuple[str, str], ...], Message] = {}
     for pair, c in compare_platforms(cells, growth)[0]:
         if c.verdict == HIGHER:
-            levels = {**pair.levels, pair.factor: pair.level}
-            shown[_key(levels)] = message("less stable than {reference}", reference=pair.reference)
+            why = message("less stable than {reference}", reference=pair.reference)
+            shown[key_of(pair.compared_levels)] = why
     for ladder in ladders(cells):
         for step in ladder.steps:
             if step.growth.low is not None and step.growth.low > 1 + growth:
-                levels = {**step.pair.levels, "workers": step.pair.level}
                 shown.setdefault(
-                    _key(levels),
+                    key_of(step.pair.compared_levels),
                     message("disturbed by {workers | counted('worker')}", workers=step.workers),
                 )
     wide = message("range above {limit} of the median", limit=Chosen(waiting.WIDE))
-    found = [(c, shown.get(_key(c.levels)) or (wide if _is_wide(c) else None)) for c in cells.all]
+    found = [(c, shown.get(key_of(c.levels)) or (wide if _is_wide(c) else None)) for c in cells.all]
     return [(c, why) for c, why in found if why is not None]
-
-
-def _key(levels: Any) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(levels.items()))
 
 
 def _is_wide(cell: Cell) -> bool:

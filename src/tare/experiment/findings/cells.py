@@ -108,6 +108,11 @@ class Pair:
     dependence: float | None = None
 
     @property
+    def compared_levels(self) -> dict[str, str]:
+        """Levels of the second cell, of all factors."""
+        return {**self.levels, self.factor: self.level}
+
+    @property
     def sides(self) -> Sides:
         """The trial values as they are compared."""
         return Sides(

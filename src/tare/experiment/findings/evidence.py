@@ -145,9 +145,7 @@ def _mean_sd(values: np.ndarray) -> float | None:
 def ratio_estimate(pair: Pair, c: Comparison | SpreadComparison, name: str) -> Estimate:
     """Turn the comparison of two cells into an estimate."""
     method = LOCATION_METHOD if isinstance(c, Comparison) else SPREAD_METHOD
-    return comparison_estimate(
-        name, c, {**pair.levels, pair.factor: pair.level}, method, pair.trials
-    )
+    return comparison_estimate(name, c, pair.compared_levels, method, pair.trials)
 
 
 def share_estimate(
@@ -249,7 +247,7 @@ def comparison_row(
     kind: tuple[Words, str] = (VALUES, ""),
 ) -> dict[str, Any]:
     """Lay out one comparison; ``kind``: what verdicts are called, and the margin."""
-    levels: Mapping[str, str] = {**pair.levels, pair.factor: pair.level}
+    levels = pair.compared_levels
     return {**{f: levels[f] for f in factors}, **comparison_cells(c, kind)}
 
 

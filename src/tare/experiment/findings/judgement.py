@@ -692,7 +692,7 @@ def _difference(
         comparison = replace(
             comparison, cliffs_delta=apart.cliffs_delta, median_ratio=apart.median_ratio
         )
-    levels = {**pair.levels, pair.factor: pair.level}
+    levels = pair.compared_levels
     of_reference = {**pair.levels, pair.factor: pair.reference}
     of_first = _cell(results, basis, of_reference)
     of_second = _cell(results, basis, levels)

@@ -12,6 +12,11 @@ from tare.units import quantity
 _DEFAULTS = {"pinning": "none", "load": "none", "size": "all"}
 
 
+def key_of(levels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return levels as a key, whatever order they are in."""
+    return tuple(sorted(levels.items()))
+
+
 def unit_of(metric: str) -> str:
     """Tell the unit of a metric from the suffix of its name."""
     suffix = metric.rsplit("_", 1)[-1]

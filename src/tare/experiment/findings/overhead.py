@@ -24,7 +24,7 @@ from tare.experiment.findings.evidence import (
     without_ratio,
 )
 from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
-from tare.experiment.findings.level_names import where
+from tare.experiment.findings.level_names import key_of, where
 from tare.experiment.findings.platform_cells import cost_basis
 from tare.experiment.results import Results
 from tare.registry import Description
@@ -146,14 +146,12 @@ def _borrowed(cells: Cells) -> Message | None:
 def _unmatched(cells: Cells, compared: Compared) -> Message | None:
     """Name the cells of other platforms that the reference has none for; None: it has all."""
     reference = compared[0][0].reference
-    met = {(p.level, tuple(sorted(p.levels.items()))) for p, _ in compared}
+    met = {key_of(p.compared_levels) for p, _ in compared}
     alone = [
         where(cell.levels, cells.varied)
-        for others, by_level in cells.groups("platform")
-        for level, cell in by_level.items()
-        if level != reference
-        and level not in cells.results.emulated
-        and (level, tuple(sorted(others.items()))) not in met
+        for cell in (cell for _, by_level in cells.groups("platform") for cell in by_level.values())
+        if cell.levels["platform"] not in {reference, *cells.results.emulated}
+        and key_of(cell.levels) not in met
     ]
     if not alone:
         return None

@@ -14,7 +14,6 @@ from tare.experiment.findings.cells import (
     Basis,
     Cell,
     Cells,
-    Pair,
     basis_of,
     cells_of,
     verdict_words,
@@ -29,6 +28,7 @@ from tare.experiment.findings.evidence import (
 from tare.experiment.findings.judgement import differences
 from tare.experiment.findings.known import median_cells
 from tare.experiment.findings.ladder import ladders
+from tare.experiment.findings.level_names import key_of
 from tare.experiment.findings.network_cells import Networks, networks_of
 from tare.experiment.findings.overhead import compare_locations
 from tare.experiment.findings.platform_cells import cost_basis
@@ -72,7 +72,7 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
     rows = [
         _row(cell, basis, compared, crowded, failed, results)
         for cell in levels.all
-        if not crowded or _key(cell.levels) in crowded
+        if not crowded or key_of(cell.levels) in crowded
     ]
     rows += [
         {**planned.levels(), "n": 0, "failed": failed.get(planned.cell)}
@@ -220,7 +220,7 @@ def _row(
     failed: Mapping[int, str],
     results: Results,
 ) -> dict[str, Any]:
-    median, key = cell.median, _key(cell.levels)
+    median, key = cell.median, key_of(cell.levels)
     spread = relative_spread(cell) if cell.n > 1 and median.estimate else None
     row: dict[str, Any] = {
         **cell.levels,
@@ -240,14 +240,6 @@ def _row(
     return row
 
 
-def _key(levels: Mapping[str, str]) -> Key:
-    return tuple(sorted(levels.items()))
-
-
-def _of(pair: Pair) -> Key:
-    return _key({**pair.levels, pair.factor: pair.level})
-
-
 def _compared(cells: Cells, factor: str | None) -> tuple[str | None, dict[Key, Comparison]]:
     """Return the reference level, and the comparison of each cell that has one."""
     results = cells.results
@@ -257,14 +249,14 @@ def _compared(cells: Cells, factor: str | None) -> tuple[str | None, dict[Key, C
         found = differences(results)
         if isinstance(found, Message):
             return None, {}
-        return found[0].first, {_key(d.levels): d.comparison for d in found}
+        return found[0].first, {key_of(d.levels): d.comparison for d in found}
     networks = networks_of(results) if factor == "network" else None
     reference = networks.reference.text if isinstance(networks, Networks) else None
     compared = compare_locations(cells, factor, results.experiment.margin, reference)
     if not compared:
         return None, {}
     return compared[0][0].reference, {
-        _of(pair): c for pair, c in compared if isinstance(c, Comparison)
+        key_of(pair.compared_levels): c for pair, c in compared if isinstance(c, Comparison)
     }
 
 
@@ -275,7 +267,7 @@ def _crowded(cells: Cells, factor: str | None) -> dict[Key, Comparison]:
     if any(cell.killed for cell in cells.all):
         return {}  # its steps need the value of every trial
     return {
-        _key({**ladder.levels, "workers": _fewest(cells)}): ladder.steps[-1].shift
+        key_of({**ladder.levels, "workers": _fewest(cells)}): ladder.steps[-1].shift
         for ladder in ladders(cells)
         if ladder.steps
     }

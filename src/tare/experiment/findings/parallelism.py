@@ -274,7 +274,7 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
     )
     rows = (
         (
-            *({**s.pair.levels, "workers": s.pair.level}[f] for f in cells.varied),
+            *map(s.pair.compared_levels.get, cells.varied),
             s.shift.n,
             *(end for c in (s.shift, s.growth) for end in (c.ratio, c.low, c.high)),
             *(s.growth.detectable, s.state, s.more),

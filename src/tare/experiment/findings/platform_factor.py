@@ -18,7 +18,7 @@ from tare.experiment.findings.evidence import (
     verdict_cells,
 )
 from tare.experiment.findings.finding import FindingUnit, answered, settled, uncompared
-from tare.experiment.findings.level_names import where
+from tare.experiment.findings.level_names import key_of, where
 from tare.experiment.findings.platform_cells import (
     SIZES,
     cost_basis,
@@ -111,7 +111,7 @@ def compared_changes(results: Results, basis: Basis) -> list[tuple[Change, Compa
 
 def _changes(cells: Cells, factor: str) -> Iterator[Change]:
     results, bare = cells.results, reference_of(cells.results)
-    by_levels = {tuple(sorted(c.levels.items())): c for c in cells.all}
+    by_levels = {key_of(c.levels): c for c in cells.all}
     levels = _levels(cells, factor)
     # Not every workload may have been measured at every level.
     there = {tuple(others.items()): by_level for others, by_level in cells.groups(factor)}
@@ -122,7 +122,7 @@ def _changes(cells: Cells, factor: str) -> Iterator[Change]:
         if bare is None or platform == bare or level == reference or platform in results.emulated:
             continue
         four = [
-            by_levels.get(tuple(sorted({**cell.levels, "platform": p, factor: at}.items())))
+            by_levels.get(key_of({**cell.levels, "platform": p, factor: at}))
             for at in (reference, level)
             for p in (bare, platform)
         ]

@@ -41,16 +41,14 @@ def find(results: Results) -> Finding | None:
         answer=_answer(rows),
         verdict="none",
         tables=(
-            Table(
-                title=message("Visible resources"),
-                columns=(
-                    *(Column(key=k, title=k) for k in keys),
+            Table.of(
+                message("Visible resources"),
+                (
+                    *keys,
                     Column(key="cores", title="CPUs given", unit="1"),
                     *(Column(key=name, title=title, unit=unit) for name, title, unit in _SEEN),
                 ),
-                rows=tuple(
-                    {k: v for k, v in r.items() if k in keys or k not in _KEYS} for r in rows
-                ),
+                ([row[k] for k in (*keys, "cores", *(seen[0] for seen in _SEEN))] for row in rows),
                 note=message(
                     "As the agent inside sees it. A program that starts a thread for each "
                     "CPU uses its affinity: under a quota that is more than it is given"

@@ -277,7 +277,7 @@ def _estimates(one: Extra) -> list[Estimate]:
     """Return the extra time, and what else there is more of, each with its interval."""
     found = [("extra time", one.time)]
     found += [(f"more {name}", one.parts[m]) for m, name in _TIMES if m in one.parts]
-    levels = {**one.pair.levels, "platform": one.pair.level}
+    levels = one.pair.compared_levels
     return [
         Estimate.of(name, levels, part, _METHOD, one.pair.n, trials=one.pair.trials, unit="ns")
         for name, part in found
@@ -307,7 +307,7 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
         columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))
     rows = (
         (
-            *({**one.pair.levels, "platform": one.pair.level}[f] for f in ("platform", *varied)),
+            *map(one.pair.compared_levels.get, ("platform", *varied)),
             *(one.pair.n, one.time.value, one.time.low, one.time.high),
             *(one.parts[m].value if m in one.parts else None for m, _ in compared),
         )

@@ -211,10 +211,7 @@ def _compared(
     if factor is None:
         basis = Basis(metric, DRIVER)
         pairs = compare_locations(cells_of(results, basis), "platform", results.experiment.margin)
-        return [
-            (where({**p.levels, p.factor: p.level}, results.varied), c, p.reference)
-            for p, c in pairs
-        ]
+        return [(where(p.compared_levels, results.varied), c, p.reference) for p, c in pairs]
     # Judged look by look, as the experiment's own metric is.
     asked = msgspec.structs.replace(results.experiment, metric=metric)
     found = differences(dataclasses.replace(results, experiment=asked))
