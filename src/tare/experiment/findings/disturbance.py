@@ -226,7 +226,7 @@ def switch_records(results: Results) -> Message | None:
     )
 
 
-def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:
+def disturbance(results: Results) -> Disturbance | None:
     """Name what took most of the time of an experiment's trials.
 
     Trials whose records were lost are left out: the first thread's time is known of them alone.
@@ -236,7 +236,7 @@ def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None
         kept = rows.rows(~np.isin(rows["trial"], without["trial"]))
         results = dataclasses.replace(results, trial_table=kept)
     recorded = {key: results.values(*key)["value"] for key in NEEDED}
-    values = results.values(metric)
+    values = results.values("wall_ns")
     durations = values["duration_ns"] if "duration_ns" in values else np.zeros(0)
     return worst(
         recorded,

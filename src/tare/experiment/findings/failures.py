@@ -173,26 +173,20 @@ def all_failed(trials: int, levels: Sequence[str] = (), *, on: str = "of") -> Me
     return message(phrases.FAILURES_ALL, trials=trials, levels=list(levels), on=on)
 
 
-def by_level(
-    results: Results, levels: Sequence[str] | None = None, factor: str = "workload"
-) -> list[Message]:
-    """Say of each level of a factor, or of some, which trials failed, and why."""
-    trials = results.trial_table
-    failed = []
-    for name in trials.distinct(factor):
-        some = trials.where(**{factor: name})
-        found = failures(results, some) if levels is None or name in levels else []
-        if found:
-            failed.append(
-                message(
-                    "{failed} of {trials | counted('trial')} of {level}: {reasons}",
-                    failed=sum(one.trials for one in found),
-                    trials=len(some),
-                    level=str(name),
-                    reasons=reasons(found),
-                )
-            )
-    return failed
+def by_level(results: Results, factor: str = "workload") -> list[Message]:
+    """Say of each level of a factor which trials failed, and why."""
+    return [
+        message(
+            "{failed} of {trials | counted('trial')} of {level}: {reasons}",
+            failed=sum(one.trials for one in found),
+            trials=len(some),
+            level=str(name),
+            reasons=reasons(found),
+        )
+        for name in results.trial_table.distinct(factor)
+        for some in (results.trial_table.where(**{factor: name}),)
+        if (found := failures(results, some))
+    ]
 
 
 def failing_often(trials: Iterable[tuple[int, str]]) -> tuple[int, int] | None:

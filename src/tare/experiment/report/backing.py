@@ -68,7 +68,8 @@ def stop_table(results: Results) -> Table:
                 "target": None if stop is None else _share(stop["target"]),
                 "reached": _share(known_of[cell].interval.half_width if cell in known_of else None),
                 "more": _more(stop, known_of.get(cell), results),
-                "refusal": _text(stop, "refusal"),
+                # Stops of an older tare may lack it.
+                "refusal": None if stop is None else stop.get("refusal"),
             }
         )
     return Table(
@@ -108,11 +109,6 @@ def _known(results: Results) -> dict[Any, known.Known]:
         )
         for cell, some in values.groups("cell")
     }
-
-
-def _text(stop: Mapping[str, Any] | None, key: str) -> str | None:
-    """Return what a stop says, which those of an older tare may lack."""
-    return None if stop is None else stop.get(key)
 
 
 def _why(stop: Mapping[str, Any] | None) -> str:
