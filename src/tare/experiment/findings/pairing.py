@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from tare.experiment.findings.cells import compared
 from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import tick
 from tare.experiment.plan import Plan, metric
@@ -40,21 +41,8 @@ def reference_level(factor: str, levels: Sequence[str]) -> str:
 
 def compared_cells(cells: Sequence[Cell], factor: str) -> list[tuple[Cell, Cell]]:
     """Pair every cell with the one that has the factor's reference level and is like it."""
-    if not cells:
-        return []
-    reference = reference_level(factor, [c.levels()[factor] for c in cells])
-    others = {
-        tuple((f, v) for f, v in c.levels().items() if f != factor): c
-        for c in cells
-        if c.levels()[factor] == reference
-    }
-    found = []
-    for cell in cells:
-        levels = cell.levels()
-        first = others.get(tuple((f, v) for f, v in levels.items() if f != factor))
-        if first is not None and levels[factor] != reference:
-            found.append((first, cell))
-    return found
+    levels = [cell.levels() for cell in cells]
+    return [(cells[first], cells[second]) for first, second in compared(levels, factor)]
 
 
 def stopping_rule(
