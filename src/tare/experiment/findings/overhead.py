@@ -147,9 +147,10 @@ def _unmatched(cells: Cells, compared: Compared) -> Message | None:
     """Name the cells of other platforms that the reference has none for; None: it has all."""
     reference = compared[0][0].reference
     met = {key_of(p.compared_levels) for p, _ in compared}
+    grouped = [cell for _, by_level in cells.groups("platform") for cell in by_level.values()]
     alone = [
         where(cell.levels, cells.varied)
-        for cell in (cell for _, by_level in cells.groups("platform") for cell in by_level.values())
+        for cell in grouped
         if cell.levels["platform"] not in {reference, *cells.results.emulated}
         and key_of(cell.levels) not in met
     ]
