@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.findings.platform_cells import FREE, given_cores, named, size_name
 from tare.experiment.results import Results
@@ -41,14 +42,16 @@ def find(results: Results) -> Finding | None:
         answer=_answer(rows),
         verdict="none",
         tables=(
-            Table.of(
-                message("Visible resources"),
-                (
-                    *keys,
+            Table(
+                title=message("Visible resources"),
+                columns=(
+                    *level_columns(keys),
                     Column(key="cores", title="CPUs given", unit="1"),
                     *(Column(key=name, title=title, unit=unit) for name, title, unit in _SEEN),
                 ),
-                ([row[k] for k in (*keys, "cores", *(seen[0] for seen in _SEEN))] for row in rows),
+                rows=tuple(
+                    {k: v for k, v in r.items() if k in keys or k not in _KEYS} for r in rows
+                ),
                 note=message(
                     "As the agent inside sees it. A program that starts a thread for each "
                     "CPU uses its affinity: under a quota that is more than it is given"
