@@ -133,7 +133,10 @@ def more_said(wanting: Sequence[tuple[int, float]], *, few: bool) -> Message | N
         return None
     seconds = sum(trials * each for trials, each in wanting)
     return message(
-        phrases.MORE,
+        "{% if few %}an interval needs {% elif trials <= 100000 %}≈ {% endif %}"
+        "{% if trials > 100000 %}more than 100,000 more trials per cell: measure on a quieter "
+        "machine{% else %}{trials | about('more trial')} per cell{% if time %}, {time} in all"
+        "{% endif %}{% endif %}",
         trials=max(trials for trials, _ in wanting),
         time=Duration(seconds) if seconds else None,
         few=few,

@@ -2,12 +2,6 @@
 
 NONE_GOOD = "nothing to compare: no trial ended well"
 VERSUS = "{name} vs. {reference}"
-MORE = (
-    "{% if few %}an interval needs {% elif trials <= 100000 %}≈ {% endif %}"
-    "{% if trials > 100000 %}more than 100,000 more trials per cell: measure on a quieter "
-    "machine{% else %}{trials | about('more trial')} per cell{% if time %}, {time} in all"
-    "{% endif %}{% endif %}"
-)
 TRIALS = "at least {n | counted('trial')} per cell"
 TABLE_NOTE = (
     "“Within {margin}”: the whole 95 % interval is. “Equally stable”: it is, and no "

@@ -29,5 +29,10 @@ def first_of(drawn: int, total: int) -> tuple[Message, ...]:
     """Say how many cells are drawn, where that is not all of them."""
     if total <= drawn:
         return ()
-    text = "the first {drawn} of {total} cells are drawn; the table has all"
-    return (message(text, drawn=drawn, total=total),)
+    return (
+        message(
+            "the first {drawn} of {total} cells are drawn; the table has all",
+            drawn=drawn,
+            total=total,
+        ),
+    )
