@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from networked import Program, budgets, make
 from scipy import stats
+from vega_lite import rows
 
 from tare.experiment.findings.network_cells import networks_of
 from tare.features.network.findings.charts import few_repetitions as chart
@@ -57,10 +58,10 @@ def test_the_chart_has_a_mark_a_group_which_stands_out_where_it_is_outside() -> 
     networks = networks_of(results)
     assert not isinstance(networks, Message)
     drawn = chart.draw(results, [])
-    marks = [one for panel in drawn["hconcat"] for one in panel["layer"][1]["data"]["values"]]
+    marks = [row for row in rows(drawn) if "value" in row]
     found = few(networks)
     assert len(marks) == sum(f.groups for f in found)
-    assert [m["where"] for m in marks].count("outside") == sum(f.outside for f in found)
+    assert [m["odd"] for m in marks].count("outside") == sum(f.outside for f in found)
     said = [text(one) for one in chart.alternative(results, [])]
     shares = [
         f.outside / f.groups

@@ -1,4 +1,4 @@
-"""Small multiples: a panel per quantity, a line per host, and a mark per session."""
+"""Small multiples: a panel per quantity, a row per host, and a mark per session."""
 
 from __future__ import annotations
 
@@ -29,15 +29,37 @@ _AROUND = 32
 
 
 class Strip(NamedTuple):
-    """One host in one panel."""
+    """One host in one panel: its mean, and the values of its sessions.
+
+    Attributes
+    ----------
+    odd : bool or sequence of bool
+        Whether all of its values, or each, stand out.
+    band : (float, float) or None
+        An interval that is shaded behind them.
+    """
 
     host: str
     level: float
     sessions: Sequence[float]
-    odd: bool = False
+    odd: bool | Sequence[bool] = False
+    band: tuple[float, float] | None = None
 
 
-def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Chart:
+class Names(NamedTuple):
+    """What the parts of a row are called, and values that stand out and do not."""
+
+    row: str = "host"
+    value: str = "session"
+    level: str = "mean of the host"
+    odd: str = "odd"
+    others: str = "like the others"
+
+
+HOSTS = Names()
+
+
+def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str, names: Names = HOSTS) -> Chart:
     """Draw what each host's sessions measured, and the mean of each host.
 
     Parameters
@@ -46,6 +68,8 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Chart:
         Title of each, with its hosts; all in one order.
     unit : str
         Of all values.
+    names : Names, optional
+        Where they are no hosts and sessions.
 
     Returns
     -------
@@ -54,7 +78,7 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Chart:
     """
     hosts = list(dict.fromkeys(one.host for _, some in panels for one in some))
     named = len(hosts) <= MOST_NAMED
-    odd = {one.host for _, some in panels for one in some if one.odd}
+    odd = {one.host for _, some in panels for one in some if one.odd is True}
     # Of many hosts only the odd ones are labelled; labels of the others begin with an invisible
     # character.
     short = {
@@ -73,7 +97,7 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Chart:
     height = min(max(len(hosts) * _ROW_HEIGHT, _LEAST_HEIGHT), _MOST_HEIGHT)
     drawn = [
         {
-            **_panel(title, some, short, unit, y),
+            **_panel(title, some, short, unit, y, names),
             "width": panel_width(columns, gutter + _AROUND), "height": height, "title": title,
         }
         for title, some in panels
@@ -83,7 +107,12 @@ def strips(panels: Sequence[tuple[str, Sequence[Strip]]], unit: str) -> Chart:
 
 
 def _panel(
-    title: str, some: Sequence[Strip], short: dict[str, str], unit: str, y: dict[str, Any]
+    title: str,
+    some: Sequence[Strip],
+    short: dict[str, str],
+    unit: str,
+    y: dict[str, Any],
+    names: Names,
 ) -> Chart:
     records = [
         {
@@ -91,27 +120,37 @@ def _panel(
             "name": one.host,
             "value": value,
             "level": one.level,
-            "odd": "odd" if one.odd else "like the others",
+            "odd": names.odd if is_odd else names.others,
             "session": number,
         }
         for one in some
         for number, value in enumerate(one.sessions, 1)
+        for is_odd in [one.odd if isinstance(one.odd, bool) else one.odd[number - 1]]
+    ]
+    bands = [
+        {"host": short[one.host], "low": one.band[0], "high": one.band[1]}
+        for one in some
+        if one.band is not None
     ]
     values = {"zero": False, "nice": True}
     x = drawing.axis(unit or None, values, tickCount=4, labelFlush=True, labelOverlap="greedy")
-    kinds = ["like the others", "odd"]
+    kinds = [names.others, names.odd]
     shape = category("odd", kinds, ["circle", "diamond"], legend=None)
     tip = [
-        field("name:N", title="host"),
-        field("session:O"),
+        field("name:N", title=names.row),
+        field("session:O", title=names.value),
         field("value:Q", title=title, format=".5g"),
-        field("level:Q", title="mean of the host", format=".5g"),
+        field("level:Q", title=names.level, format=".5g"),
     ]
     tint = category("odd", kinds, [colour("s0"), colour("s1")], legend=None)
-    return layer(
+    area = {"y": y, "x": field("low:Q", **x), "x2": field("high")}
+    marks = layer(
         mark("point", {"x": field("value:Q", **x), "shape": shape}, size=26, opacity=0.75),
         mark("tick", {"x": field("level:Q", **x)}, where="datum.session == 1", thickness=2,
              size=10),
         rows=records,
         channels={"y": y, "color": tint, "tooltip": tip},
     )  # fmt: skip
+    if not bands:
+        return marks
+    return layer(mark("bar", area, bands, height=_ROW_HEIGHT - 3, color=colour("band")), marks)

@@ -42,14 +42,14 @@ def _judge(networks: Networks) -> Finding | Message | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=(
-            *(said for d in dry for said in (_hosts(d), _effect(d))),
+            *(said for d in dry for said in (hosts_said(d), _effect(d))),
             *_never(found),
             *(said for _, said in refilled),
         ),
         # What stands at the head: the one that is depleted while the others are not.
         # A host that is meant to begin with less, and does not send with less, answers nothing.
         summary=(
-            *tuple(_hosts(d) for d in dry if sum(h.times > 0 for h in d.hosts) == 1)[:1],
+            *tuple(hosts_said(d) for d in dry if sum(h.times > 0 for h in d.hosts) == 1)[:1],
             *(said for d, said in refilled if d.rung.level.uneven),
         ),
         # Who was depleted in few trials says little of others; whether it takes time may be open.
@@ -79,7 +79,7 @@ def _settle(found: Sequence[Dry], dry: Sequence[Dry]) -> Message | None:
     return None if all(map(_decided, dry)) else message(phrases.SETTLE_MORE)
 
 
-def _hosts(d: Dry) -> Message:
+def hosts_said(d: Dry) -> Message:
     """Say of one level which host was depleted, when, and for how long."""
     hosts = [h for h in d.hosts if h.times]
     others = [h.host for h in d.hosts if not h.times]

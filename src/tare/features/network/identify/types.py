@@ -83,31 +83,23 @@ def answers(types: Sequence[TypeSummary]) -> tuple[Message, ...]:
     rest = [_name(t.key) for t in several if t not in known]
     differences = {_name(t.key): [*_mixed(t), *_differs(t)] for t in several}
     alike = sum(not differences[_name(t.key)] for t in known)
-    return (
-        *(one for some in differences.values() for one in some),
-        *(
-            [
-                message(
-                    "in {n} of {of | counted('type')}, instances are of one kind and every "
-                    "identified quantity is alike (within 10 %)",
-                    n=alike,
-                    of=len(known),
-                )
-            ]
-            if known
-            else []
-        ),
-        *(
-            [
-                message(
-                    "not identified in two instances of the same type: {types | listing}",
-                    types=rest,
-                )
-            ]
-            if rest
-            else []
-        ),
-    )
+    said = [one for some in differences.values() for one in some]
+    if known:
+        said.append(
+            message(
+                "in {n} of {of | counted('type')}, instances are of one kind and every "
+                "identified quantity is alike (within 10 %)",
+                n=alike,
+                of=len(known),
+            )
+        )
+    if rest:
+        said.append(
+            message(
+                "not identified in two instances of the same type: {types | listing}", types=rest
+            )
+        )
+    return tuple(said)
 
 
 def _mixed(one: TypeSummary) -> Iterator[Message]:

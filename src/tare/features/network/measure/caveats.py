@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tare.features.network.measure.ended import describe
 from tare.features.network.measure.summary import Summary
@@ -72,21 +72,14 @@ def _without_segments(measured: Measured) -> tuple[Message, ...]:
     )
 
 
-def _left_out(some: Sequence[Summary]) -> tuple[Message, ...]:
-    """Return the largest share of segments without a round trip, since too many were under way."""
-    share = max((one.segments_left_out or 0 for one in some), default=0)
-    return (
-        (
-            message(
-                "round trips of single segments leave out {share} of the segments chosen for a "
-                "time "
-                "stamp, since 1,024 of the stream were under way already",
-                share=Amount(share, "share"),
-            ),
+def _left_out(some: Sequence[Summary]) -> Iterator[Message]:
+    """Yield the largest share of segments without a round trip, since too many were under way."""
+    if share := max((one.segments_left_out or 0 for one in some), default=0):
+        yield message(
+            "round trips of single segments leave out {share} of the segments chosen for a time "
+            "stamp, since 1,024 of the stream were under way already",
+            share=Amount(share, "share"),
         )
-        if share
-        else ()
-    )
 
 
 def blamed(some: Sequence[Summary]) -> tuple[Message, ...]:
@@ -153,40 +146,34 @@ def _limited(limits: Sequence[Summary]) -> list[Message]:
     return found
 
 
-def _gaps(measured: Measured) -> list[Message]:
-    if not measured.gaps:
-        return []
-    return [
-        message(
+def _gaps(measured: Measured) -> Iterator[Message]:
+    if measured.gaps:
+        yield message(
             "{n | counted('gap')}, {time} in all: {reasons | join(', ')}",
             n=len(measured.gaps),
             time=Duration(sum(end - start for start, end, _ in measured.gaps)),
             reasons=[*dict.fromkeys(text(why) for _, _, why in measured.gaps[:20])],
         )
-    ]
 
 
-def _ended(measured: Measured) -> list[Message]:
-    if measured.ended is None:
-        return []
-    return [message("not complete: {why}", why=describe(measured.ended))]
+def _ended(measured: Measured) -> Iterator[Message]:
+    if measured.ended is not None:
+        yield message("not complete: {why}", why=describe(measured.ended))
 
 
-def _short(some: Sequence[Summary]) -> list[Message]:
+def _short(some: Sequence[Summary]) -> Iterator[Message]:
     if not some:
-        return [message("no data was sent in any interval")]
+        yield message("no data was sent in any interval")
+        return
     longest = max(some, key=lambda one: one.seconds)
     fewest = min(some, key=lambda one: one.intervals)
     sent: dict[str, float] = {}
     for one in some:
         sent[one.direction] = sent.get(one.direction, 0.0) + one.sent_bytes
-    found = []
     if fewest.intervals < _FOR_PERCENTILES:
-        found.append(
-            message(
-                "{n | counted('interval')}: p1 and p99 are about the minimum and maximum",
-                n=fewest.intervals,
-            )
+        yield message(
+            "{n | counted('interval')}: p1 and p99 are about the minimum and maximum",
+            n=fewest.intervals,
         )
     if longest.seconds < _DAY_S:
         # Each direction has a bucket of its own.
@@ -198,16 +185,13 @@ def _short(some: Sequence[Summary]) -> list[Message]:
             )
             for direction, bytes_ in sent.items()
         ]
-        found.append(
-            message(
-                "a token bucket larger than the {sent | listing} that were sent would not show",
-                sent=most,
-            )
+        yield message(
+            "a token bucket larger than the {sent | listing} that were sent would not show",
+            sent=most,
         )
-    return found
 
 
-def _changed(measured: Measured) -> list[Message]:
+def _changed(measured: Measured) -> Iterator[Message]:
     """Name the facts that were not the same at every connection."""
     seen: dict[str, set[str]] = {}
     for _, one in measured.connected:
@@ -215,9 +199,5 @@ def _changed(measured: Measured) -> list[Message]:
             for fact in facts:
                 if fact.name in _NEEDED or fact.name in ("kernel", "interface", "tso", "gro"):
                     seen.setdefault(f"{fact.name} {where}", set()).add(fact.value)
-    changed = [name for name, values in seen.items() if len(values) > 1]
-    return (
-        [message("changed during the measurement: {facts | listing}", facts=changed)]
-        if changed
-        else []
-    )
+    if changed := [name for name, values in seen.items() if len(values) > 1]:
+        yield message("changed during the measurement: {facts | listing}", facts=changed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,41 +18,25 @@ from tare.features.network.findings.few_repetitions import (
     few,
 )
 from tare.registry import Description
-from tare.render.drawing import (
-    MOST_MARKS,
-    Chart,
-    category,
-    colour,
-    field,
-    label_axis,
-    label_width,
-    layer,
-    mark,
-    panel_width,
-    styled,
-)
+from tare.render.charts.strips import Names, Strip, strips
+from tare.render.drawing import MOST_MARKS, Chart
 from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
-from tare.units import quantity
 
 #: Levels; each has two quantiles and two sizes of groups.
 _MOST_LEVELS = 12
-_ROW = 17
-#: Classes of a group of repetitions: its value is inside or outside the interval of all
-#: repetitions.
-_INSIDE, _OUTSIDE = "inside", "outside"
 
 
-def _drawn(results: Results) -> tuple[list[Few], str, int]:
-    """Return what is drawn, the unit of its values, and how many levels are not drawn."""
+def _drawn(results: Results) -> tuple[list[Few], int]:
+    """Return what is drawn, and how many levels are not."""
     found = networks(results)
     if found is None:
-        return [], "", 0
+        return [], 0
     every = few(found)
     levels = list(dict.fromkeys(_name(f) for f in every))
     kept = set(levels[:_MOST_LEVELS])
-    return [f for f in every if _name(f) in kept], found.basis.unit, len(levels) - len(kept)
+    return [f for f in every if _name(f) in kept], len(levels) - len(kept)
 
 
 def _name(f: Few) -> str:
@@ -62,77 +45,30 @@ def _name(f: Few) -> str:
 
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw a panel a quantile: rows of groups, over the interval of all."""
-    found, unit, _ = _drawn(results)
+    found, _ = _drawn(results)
     if not found:
         return None
-    names = [_row(f) for f in found if f.quantile == QUANTILES[0]]
-    label = label_width(names)
-    panels = [_panel(q, found, unit, names, label) for q in QUANTILES]
-    return styled({"hconcat": panels, "spacing": 14}, columns=2, gutter=label + 8)
-
-
-def _row(f: Few) -> str:
-    return f"{_name(f)} · {f.size}"
-
-
-def _panel(
-    quantile: float, every: Sequence[Few], unit: str, names: Sequence[str], label: int
-) -> Chart:
-    found = [f for f in every if f.quantile == quantile]
-    # The panels share their rows.
-    axis = label_axis(label, names) if quantile == QUANTILES[0] else None
-    channels = {
-        "y": field("row:N", sort=[*names], title=None, axis=axis, scale={"domain": [*names]}),
-        "x": field(
-            "value:Q",
-            title="relative to the estimate of all",
-            scale={"zero": False},
-            axis={"tickCount": 5, "format": ".2~f", "grid": False, "labelFlush": True},
-        ),
-    }
-    intervals = [
-        {"row": _row(f), "value": low / f.all.estimate, "high": high / f.all.estimate}
-        for f in found
-        for low, high in [f.ends]
+    most = max(1, MOST_MARKS // len(found))
+    panels = [
+        (NAMES[quantile], [_strip(f, most) for f in found if f.quantile == quantile])
+        for quantile in QUANTILES
     ]
-    key = {"title": "interval of all (area)"}
-    colours = [colour("quiet"), colour("mark")]
-    group = {
-        "color": category("where", [_INSIDE, _OUTSIDE], colours, legend=key),
-        "tooltip": [field(f"{key}:N") for key in ("row", "group", "measured", "where")],
-    }
-    return layer(
-        mark("bar", {"x2": field("high")}, intervals, height=_ROW - 3, color=colour("band")),
-        mark("tick", group, _groups(found, unit), thickness=1.6, height=_ROW - 7),
-        channels=channels,
-        width=panel_width(2, label + 8),
-        height=_ROW * len(names),
-        title=NAMES[quantile],
-    )
+    names = Names("groups", "group", "estimate of all", "outside", "inside")
+    return strips(panels, "relative to the estimate of all", names)
 
 
-def _groups(found: Sequence[Few], unit: str) -> list[dict[str, Any]]:
-    """Return a record a group; of very many, evenly chosen ones."""
-    some = []
-    most = max(1, MOST_MARKS // (len(QUANTILES) * len(found)))
-    for f in found:
-        for number in np.unique(np.linspace(0, f.groups - 1, most).round().astype(int)):
-            value = float(f.each[number])
-            some.append(
-                {
-                    "row": _row(f),
-                    "group": int(number) + 1,
-                    "value": float(f"{value / f.all.estimate:.6g}"),
-                    "measured": quantity(value, unit),
-                    "where": _OUTSIDE if f.is_outside[number] else _INSIDE,
-                }
-            )
-    return some
+def _strip(f: Few, most: int) -> Strip:
+    """Return a mark a group; of very many, evenly chosen ones."""
+    kept = np.unique(np.linspace(0, f.groups - 1, most).round().astype(int))
+    middle = f.all.estimate
+    low, high = f.ends
+    values, is_outside = (f.each / middle)[kept].tolist(), f.is_outside[kept].tolist()
+    return Strip(f"{_name(f)} · {f.size}", 1.0, values, is_outside, (low / middle, high / middle))
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Say how many groups are outside at each level."""
-    found, _, more = _drawn(results)
+    found, more = _drawn(results)
     if not found:
         return (message(phrases.NOTHING),)
     said = [

@@ -10,12 +10,13 @@ from tare.experiment.results import Results
 from tare.features.network.findings.charts.host_lines import HostLine, host_lines, host_panels
 from tare.features.network.findings.charts.network_slowdown import networks
 from tare.features.network.findings.dry import droughts
+from tare.features.network.findings.network_stragglers import hosts_said
 from tare.registry import Description
 from tare.render.charts.timelines import Panel, timelines
 from tare.render.drawing import Chart
 from tare.render.words import text
 from tare.results.finding import Finding
-from tare.results.message import Amount, Message, Said, message
+from tare.results.message import Message, Said, message
 
 _MOST_PANELS = 6
 #: Trials that are drawn one after the other, as CLOUDNET has them; more where they share a budget.
@@ -65,27 +66,10 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
             "in a row; dashed lines are where trials begin"
         )
     ]
-    for d in droughts(found):
-        hosts = [
-            message(
-                "host {host} is depleted after {first}, for {time}, in {times} of "
-                "{trials | counted('trial')}",
-                host=h.host,
-                first=Amount(h.first_ns, "ns"),
-                time=Amount(h.dry_ns, "ns"),
-                times=h.times,
-                trials=d.rung.n,
-            )
-            for h in d.hosts
-            if h.times
-        ]
-        said.append(
-            message(
-                "{level}: {% if hosts %}{hosts | listing}{% else %}never depleted{% endif %}",
-                level=d.name,
-                hosts=hosts,
-            )
-        )
+    said += [
+        hosts_said(d) if d.any else message("{level}: never depleted", level=d.name)
+        for d in droughts(found)
+    ]
     return tuple(said)
 
 
