@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ _RESAMPLES = 400
 _SEED = 1
 
 Floats = NDArray[np.float64]
+_T = TypeVar("_T")
 
 
 def median(values: Sequence[float] | Floats, unit: Unit) -> Figure | None:
@@ -37,37 +39,32 @@ def median(values: Sequence[float] | Floats, unit: Unit) -> Figure | None:
     return Figure(value=found.estimate, ci=ci, unit=unit, n=len(known))
 
 
-def rates(intervals: Sequence[Interval], wire: float = 1.0, parts: int = PARTS) -> Floats:
+def rates(intervals: Sequence[Interval]) -> Floats:
     """Return the bits a second that were sent in each part of a stretch.
 
     Parameters
     ----------
     intervals : sequence of Interval
         In order; those in which nothing was to be sent are left out.
-    wire : float
-        Bits on the wire for each of payload.
-    parts : int
-        About equally long.
     """
-    sent = [one for one in intervals if one.on_ns > 0]
-    groups = np.array_split(np.arange(len(sent)), min(parts, len(sent)) or 1)
-    found = []
-    for group in groups:
-        on_ns = sum(sent[i].on_ns for i in group)
-        if on_ns:
-            found.append(8e9 * wire * sum(sent[i].acked_bytes for i in group) / on_ns)
-    return np.array(found)
+    parts = _divided([one for one in intervals if one.on_ns > 0])
+    sums = [(sum(one.acked_bytes for one in p), sum(one.on_ns for one in p)) for p in parts]
+    return np.array([8e9 * acked_bytes / on_ns for acked_bytes, on_ns in sums if on_ns])
 
 
-def retransmitted(intervals: Sequence[Interval], parts: int = PARTS) -> Figure | None:
+def _divided(some: Sequence[_T]) -> list[list[_T]]:
+    """Divide a stretch into :data:`PARTS` about equally long parts."""
+    groups = np.array_split(np.arange(len(some)), min(PARTS, len(some)) or 1)
+    return [[some[i] for i in group] for group in groups]
+
+
+def retransmitted(intervals: Sequence[Interval]) -> Figure | None:
     """Return the share of segments that were sent again; None: segments were not told."""
     told = [one for one in intervals if one.segments is not None and one.on_ns > 0]
-    groups = np.array_split(np.arange(len(told)), min(parts, len(told)) or 1)
     shares = []
-    for group in groups:
-        segments = sum(told[i].segments or 0 for i in group)
-        if segments:
-            shares.append(sum(told[i].retransmits for i in group) / segments)
+    for part in _divided(told):
+        if segments := sum(one.segments or 0 for one in part):
+            shares.append(sum(one.retransmits for one in part) / segments)
     every = sum(one.segments or 0 for one in told)
     if not shares or not every:
         return None
@@ -149,8 +146,7 @@ class _Parts:
 
 
 def _parts(some: Sequence[Histogram]) -> _Parts:
-    groups = np.array_split(np.arange(len(some)), min(PARTS, len(some))) if some else []
-    return _Parts([[some[i] for i in group] for group in groups])
+    return _Parts(_divided(some) if some else [])
 
 
 def _end(group: Sequence[Histogram], name: str, chosen: Callable[[list[float]], float]) -> float:

@@ -96,10 +96,10 @@ def level(plateau: Plateau) -> Level:
     return Level(value, error, reach, quantised, noise)
 
 
-def of_level(plateau: Plateau, unit: float = GIGA) -> Estimate:
+def of_level(plateau: Plateau) -> Estimate:
     """Estimate the rate of a plateau with its interval."""
     found = level(plateau)
-    return estimate(found.value, max(0.0, found.value - found.half), found.value + found.half, unit)
+    return estimate(found.value, max(0.0, found.value - found.half), found.value + found.half)
 
 
 def estimate(value: float, low: float, high: float, unit: float = GIGA) -> Estimate:

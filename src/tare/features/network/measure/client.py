@@ -36,6 +36,8 @@ WRITE_BYTES = 128 << 10
 PATIENCE_S = 10.0
 #: Round trips a second beside the data.
 PINGS = 100
+#: Timeout of what is still told of a skipped phase, in seconds.
+_DRAIN_S = 2.0
 #: TCP_INFO costs less than a microsecond.
 _SAMPLE_NS = 10_000_000
 _FOR_EVER_NS = 1 << 62
@@ -54,10 +56,7 @@ def connection(
     congestion: str | None = None,
     pings: int | None = PINGS,
     interval_s: float = 10.0,
-    sample_s: float | None = None,
-    patience_s: float = PATIENCE_S,
     lasts_s: float | None = None,
-    most_bytes: int | None = None,
 ) -> Connect:
     """Say how to connect to an end that listens.
 
@@ -77,15 +76,8 @@ def connection(
         Round trips of 64 bytes a second beside the data; None: one after another.
     interval_s : float
         How often an interval is told.
-    sample_s : float, optional
-        How often the kernel is asked for its round trip times; by default 100 times a second, and
-        not less than once an interval.
-    patience_s : float
-        How long to try at the start, where the host does not answer.
     lasts_s : float, optional
         How long it will take in all, so that an end that does not allow as much refuses at once.
-    most_bytes : int, optional
-        How much it will send at most, likewise.
 
     Raises
     ------
@@ -93,12 +85,11 @@ def connection(
         If the host is none.
     """
     interval_ns = round(interval_s * 1e9)
-    sample_ns = _SAMPLE_NS if sample_s is None else round(sample_s * 1e9)
     return Connect(
         end=peering.numeric(host), key=key, direction=direction, streams=streams,
         congestion=congestion, pings=pings, interval_ns=interval_ns,
-        sample_ns=min(sample_ns, interval_ns), patience_ns=round(patience_s * 1e9),
-        lasts_ns=None if lasts_s is None else round(lasts_s * 1e9), most_bytes=most_bytes,
+        sample_ns=min(_SAMPLE_NS, interval_ns), patience_ns=round(PATIENCE_S * 1e9),
+        lasts_ns=None if lasts_s is None else round(lasts_s * 1e9), most_bytes=None,
     )  # fmt: skip
 
 
@@ -247,13 +238,13 @@ class Ends:
                     self._receive(_LAST_WORD_S)
                 return
 
-    def drain(self, timeout_s: float = 2.0) -> Iterator[Happening]:
+    def drain(self) -> Iterator[Happening]:
         """Yield what is still told of a phase that is skipped, as long as that takes no time."""
         if self._under_way is None:
             return
         self.skip()
         try:
-            yield from self._told(self._under_way, timeout_s)
+            yield from self._told(self._under_way, _DRAIN_S)
         except AgentError:
             # Lost or gone: what came until now is all there is.
             self._under_way = None

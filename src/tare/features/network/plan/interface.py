@@ -10,7 +10,6 @@ import fcntl
 import socket
 import struct
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,7 +156,7 @@ def wire_bytes(sent_bytes: float, packets: float, mtu_bytes: int) -> float:
     return sent_bytes + header * max(0.0, segments - packets)
 
 
-def background_bps(name: str, seconds: float, sleep: Callable[[float], None] = time.sleep) -> float:
+def background_bps(name: str, seconds: float) -> float:
     """Return the bits a second that leave by an interface while nothing is measured.
 
     Raises
@@ -166,7 +165,7 @@ def background_bps(name: str, seconds: float, sleep: Callable[[float], None] = t
         If there is no such interface.
     """
     before = counted(name)
-    sleep(seconds)
+    time.sleep(seconds)
     return between(before, counted(name), mtu(name)) / max(1e-9, seconds)
 
 
