@@ -15,6 +15,7 @@ from tare.experiment.specification import NO_NETWORK
 from tare.networks.shaping.specification import Bucket, Shaping, parse
 from tare.registry import Description
 from tare.render.words import shown
+from tare.render.words import text as written
 from tare.results.columns import Columns
 from tare.results.finding import Finding
 from tare.results.message import Levels, Message, message
@@ -111,6 +112,24 @@ class Ladder:
     def buckets(self) -> tuple[Rung, ...]:
         """Those with buckets, from the largest budget on."""
         return tuple(r for r in self.rungs if r.level.bucket is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class OfRung:
+    """Something that was found of one level of a ladder."""
+
+    ladder: Ladder
+    rung: Rung
+
+    @property
+    def level(self) -> Message:
+        """The level, and where it is."""
+        return self.ladder.named(self.rung.level)
+
+    @property
+    def name(self) -> str:
+        """The same in words."""
+        return written(self.level)
 
 
 @dataclass(frozen=True, eq=False)

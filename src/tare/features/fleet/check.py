@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -263,13 +263,20 @@ def odd_figures(check: Check) -> list[OddFigure]:
             if one.values and min(one.values) > 0:
                 by_metric.setdefault(one.metric, {})[host.name] = one
     several = {metric: own for metric, own in by_metric.items() if len(own) >= FEWEST_ODD}
-    found = []
-    for metric, own in several.items():
-        odd = odd_hosts(*_levels([one.values for one in own.values()]), len(several))
-        for name, off, p in zip(own, odd.off, odd.p, strict=True):
-            if p < ERROR and abs(off) > np.log1p(own[name].margin):
-                found.append(OddFigure(name, metric, float(np.exp(off)), float(p)))
-    return found
+    return [
+        OddFigure(name, metric, float(np.exp(off)), p)
+        for metric, own in several.items()
+        for name, off, p in _odd({n: one.values for n, one in own.items()}, len(several))
+        if abs(off) > np.log1p(own[name].margin)
+    ]
+
+
+def _odd(values: Mapping[str, Sequence[float]], family: int) -> Iterator[tuple[str, float, float]]:
+    """Yield hosts that are unlike the others, by how much as a logarithm, and p."""
+    odd = odd_hosts(*_levels([*values.values()]), family)
+    for name, off, p in zip(values, odd.off, odd.p, strict=True):
+        if p < ERROR:
+            yield name, float(off), float(p)
 
 
 def _levels(values: Sequence[Sequence[float]]) -> tuple[FloatArray, FloatArray]:
@@ -337,8 +344,7 @@ def _odd_speeds(check: Check) -> Iterator[OddWay]:
         own = {name: values for name, values in _by_source(check, figure).items() if values}
         if len(own) < FEWEST_ODD:
             continue
-        odd = odd_hosts(*_levels([*own.values()]), len(SPEEDS))
-        for name, off, p in zip(own, odd.off, odd.p, strict=True):
-            if p < ERROR and abs(off) > np.log1p(NETWORK_MARGIN):
+        for name, off, _ in _odd(own, len(SPEEDS)):
+            if abs(off) > np.log1p(NETWORK_MARGIN):
                 value = float(np.exp(np.mean(np.log(own[name]))))
                 yield OddWay(name, figure, "other", value, value / float(np.exp(off)))

@@ -8,11 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from tare.experiment.findings.network_cells import Ladder, Networks, Rung, carried
+from tare.experiment.findings.network_cells import Ladder, Networks, OfRung, Rung, carried
 from tare.experiment.specification import NO_NETWORK
 from tare.features.network.findings.need import spending
-from tare.render.words import text
-from tare.results.message import Message, Ratio
+from tare.results.message import Ratio
 from tare.statistics.depletion import BOUND, FEWEST, Depletion, Early, depletion, early
 from tare.statistics.holm import holm
 from tare.statistics.statistic import FloatArray
@@ -28,7 +27,7 @@ State = Literal["drained", "changing", "steady", "reset", "inconclusive"]
 
 
 @dataclass(frozen=True, eq=False)
-class LevelTrials:
+class LevelTrials(OfRung):
     """The trials of one level in order of time.
 
     Attributes
@@ -49,8 +48,6 @@ class LevelTrials:
         Trials after which the bucket will be empty, at the rate at which it falls.
     """
 
-    ladder: Ladder
-    rung: Rung
     tokens: FloatArray | None
     reference: str | None
     depletion: Depletion | None
@@ -59,16 +56,6 @@ class LevelTrials:
     state: State
     rest_s: float | None
     lasting: int | None
-
-    @property
-    def level(self) -> Message:
-        """The level, and where it is."""
-        return self.ladder.named(self.rung.level)
-
-    @property
-    def name(self) -> str:
-        """The same in words."""
-        return text(self.level)
 
     @property
     def ratio(self) -> Ratio | None:

@@ -7,10 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from tare.experiment.findings.network_cells import Ladder, Networks, Rung
-from tare.render.words import text
+from tare.experiment.findings.network_cells import Ladder, Networks, OfRung, Rung
 from tare.results.columns import Columns
-from tare.results.message import Message
 from tare.statistics.depletion import Following, follows
 from tare.statistics.holm import holm
 from tare.statistics.statistic import FloatArray
@@ -37,7 +35,7 @@ class DryHost:
 
 
 @dataclass(frozen=True, eq=False)
-class Dry:
+class Dry(OfRung):
     """The hosts of one level.
 
     Attributes
@@ -54,8 +52,6 @@ class Dry:
         What a trial takes longer for each unit of dry time, with a 95 % interval.
     """
 
-    ladder: Ladder
-    rung: Rung
     hosts: tuple[DryHost, ...]
     any: int
     alone: int
@@ -64,16 +60,6 @@ class Dry:
     slope: float | None
     low: float | None
     high: float | None
-
-    @property
-    def level(self) -> Message:
-        """The level, and where it is."""
-        return self.ladder.named(self.rung.level)
-
-    @property
-    def name(self) -> str:
-        """The same in words."""
-        return text(self.level)
 
 
 @lru_cache(maxsize=4)

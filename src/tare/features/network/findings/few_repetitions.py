@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.experiment.findings.evidence import share_estimate
 from tare.experiment.findings.finding import FindingUnit
-from tare.experiment.findings.network_cells import Ladder, Networks, Rung, over_networks
+from tare.experiment.findings.network_cells import Ladder, Networks, OfRung, Rung, over_networks
 from tare.networks.shaping.specification import Distribution
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table, interval_columns
@@ -32,7 +32,7 @@ NAMES = {0.5: "median", 0.9: "p90"}
 
 
 @dataclass(frozen=True, eq=False)
-class Few:
+class Few(OfRung):
     """Groups of so many repetitions in a row, against the interval of a quantile of all.
 
     Attributes
@@ -46,8 +46,6 @@ class Few:
         The quantile of each group.
     """
 
-    ladder: Ladder
-    rung: Rung
     size: int
     quantile: float
     all: Interval
@@ -151,7 +149,7 @@ def _answer(found: Sequence[Few]) -> Iterator[Message]:
                 outside=sum(f.outside for f in some),
                 groups=sum(f.groups for f in some),
                 furthest=Amount(worst.furthest, "share"),
-                level=worst.ladder.named(worst.rung.level),
+                level=worst.level,
             )
 
 

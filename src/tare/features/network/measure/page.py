@@ -13,9 +13,8 @@ import numpy as np
 from tare.errors import StoreError
 from tare.experiment.findings import time_of_day as over_hours
 from tare.experiment.fingerprints.network.identified import Identification, kind_of
-from tare.features.network import phrases
 from tare.features.network.charts import identified, over_time, round_trips
-from tare.features.network.charts.series import Group, grouped, series
+from tare.features.network.charts.series import Group, grouped, named, series
 from tare.features.network.charts.write_sizes import by_write_size
 from tare.features.network.identify.identifying import identify
 from tare.features.network.identify.reading import of_measured
@@ -129,7 +128,7 @@ def _entries(
 
 def _caveats(some: Sequence[Measured]) -> tuple[Message, ...]:
     return tuple(
-        message(phrases.NAMED, name=one.name, said=said) if len(some) > 1 else said
+        named(one.name if len(some) > 1 else "", said)
         for one in some
         for said in caveats(one, summaries(one))
     )
@@ -222,17 +221,17 @@ def _shaped(some: Sequence[Measured]) -> list[Section]:
         if not found.is_known:
             continue
         several = len(some) > 1 or "direction" in reading.key
-        named = " ".join(reading.key.values()) if several else None
+        name = " ".join(reading.key.values()) if several else ""
         kind = kind_of(found)
-        answers.append(message(phrases.NAMED, name=named, said=kind) if named else kind)
+        answers.append(named(name, kind))
         answers += found.reasons
         if (segments := _segments(found, course, reading.trace.wire)) is not None:
             answers.append(segments)
         # Without levels it would be the picture of the bandwidth once more.
         if found.high_gbps is not None:
-            title = f"{named}: What shapes it" if named else "What shapes it"
-            name = f"shape-{len(figures) + 1}"
-            figures.append(identified.figure(name, title, reading.trace, found))
+            title = f"{name}: What shapes it" if name else "What shapes it"
+            place = f"shape-{len(figures) + 1}"
+            figures.append(identified.figure(place, title, reading.trace, found))
     return [Section.of("shape", "What shapes it?", answers, figures)] if answers else []
 
 
@@ -322,9 +321,7 @@ def _again(groups: Sequence[Group]) -> Sequence[Message]:
 def _limited(groups: Sequence[Group]) -> Sequence[Message]:
     """Say what the limit was."""
     said = [
-        message(phrases.NAMED, name=one.name, said=one.summary.limit.said)
-        for one in groups
-        if one.summary.limit is not None
+        named(one.name, one.summary.limit.said) for one in groups if one.summary.limit is not None
     ]
     return said[:_TOLD] or [
         message(

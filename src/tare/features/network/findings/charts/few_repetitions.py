@@ -20,7 +20,6 @@ from tare.features.network.findings.few_repetitions import (
 from tare.registry import Description
 from tare.render.charts.strips import Names, Strip, strips
 from tare.render.drawing import MOST_MARKS, Chart
-from tare.render.words import text
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, message
 
@@ -34,13 +33,9 @@ def _drawn(results: Results) -> tuple[list[Few], int]:
     if found is None:
         return [], 0
     every = few(found)
-    levels = list(dict.fromkeys(_name(f) for f in every))
+    levels = list(dict.fromkeys(f.name for f in every))
     kept = set(levels[:_MOST_LEVELS])
-    return [f for f in every if _name(f) in kept], len(levels) - len(kept)
-
-
-def _name(f: Few) -> str:
-    return text(f.ladder.named(f.rung.level))
+    return [f for f in every if f.name in kept], len(levels) - len(kept)
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
@@ -63,7 +58,7 @@ def _strip(f: Few, most: int) -> Strip:
     middle = f.all.estimate
     low, high = f.ends
     values, is_outside = (f.each / middle)[kept].tolist(), f.is_outside[kept].tolist()
-    return Strip(f"{_name(f)} · {f.size}", 1.0, values, is_outside, (low / middle, high / middle))
+    return Strip(f"{f.name} · {f.size}", 1.0, values, is_outside, (low / middle, high / middle))
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
@@ -79,9 +74,9 @@ def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message,
             sizes=list(GROUPS),
         )
     ]
-    for level in dict.fromkeys(map(_name, found)):
+    for level in dict.fromkeys(f.name for f in found):
         for quantile in QUANTILES:
-            of = [f for f in found if _name(f) == level and f.quantile == quantile]
+            of = [f for f in found if f.name == level and f.quantile == quantile]
             said.append(
                 message(
                     "{level}, {name}: outside are {outside | listing}",
