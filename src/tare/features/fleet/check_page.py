@@ -15,7 +15,7 @@ from tare.features.fleet.check import (
     pairs,
 )
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Amount, Message, Ratio, Said, message
+from tare.results.message import Amount, Message, Ratio, message
 from tare.results.report import Origin, Report, Section
 from tare.statistics.hosts import FEWEST_ODD
 from tare.units import p_value
@@ -63,13 +63,14 @@ def make(check: Check, command: str) -> Report:
     found = findings(check)
     worst = sorted(found, key=lambda one: one.verdict != "no")
     there = [host for host in check.hosts if host.why is None]
+    said = [one for finding in worst for one in finding.head]
     return Report(
         command="fleet check",
         exit_code=exit_code(check, found),
         figures={"hosts": check.hosts, "ways": check.ways},
         name="fleet",
         question=message("Are all hosts of this fleet alike?"),
-        answers=_once(said for one in worst for said in one.head),
+        answers=tuple(one for i, one in enumerate(said) if one not in said[:i]),
         strip=(
             ("hosts", f"{len(there)}"),
             ("machines", f"{len({host.machine for host in there})}"),
@@ -88,14 +89,6 @@ def make(check: Check, command: str) -> Report:
         calm="Every host could be looked at.",
         rest=f"{command} --json -",
     )
-
-
-def _once(said: Iterable[Said]) -> tuple[Said, ...]:
-    found: list[Said] = []
-    for one in said:
-        if one not in found:
-            found.append(one)
-    return tuple(found)
 
 
 def _one_machine(there: Sequence[HostCheck]) -> Iterator[Message]:

@@ -149,42 +149,36 @@ def _figures(found: NetworkFingerprint) -> Section:
     )
 
 
-def _shaping(found: NetworkFingerprint) -> tuple[Section, ...]:
+def _shaping(found: NetworkFingerprint) -> Iterator[Section]:
     if found.shaping is None:
-        return ()
+        return
     answer: list[Said] = [shaping_of(found), *found.shaping.reasons]
     if found.searched is not None:
         answer.append(message(fingerprint_phrases.FINGERPRINT_STOPPED, why=found.searched.ended))
     question = "Does a token bucket shape it?"
-    return (Section.of("bucket", question, answer, [charts.course(found)]),)
+    yield Section.of("bucket", question, answer, [charts.course(found)])
 
 
-def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
+def _latency(found: NetworkFingerprint) -> Iterator[Section]:
     drawn = charts.latency(found)
     if drawn is None:
-        return ()
+        return
     unpaced, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("unpaced", "loaded"))
-    answer: tuple[Said, ...] = (
-        message(
-            "round trips of 64 bytes on a connection of their own, as an application sees them"
-        ),
-    )
+    answer = [
+        message("round trips of 64 bytes on a connection of their own, as an application sees them")
+    ]
     if unpaced is not None and loaded is not None and unpaced.value > 0:
         grows = message(
             "median latency: {unpaced} unpaced, {loaded} loaded",
             unpaced=Amount(unpaced.value, "ns"),
             loaded=Amount(loaded.value, "ns"),
         )
-        answer = (
-            grows,
-            *answer,
-            message(
-                "unpaced round trips follow one another at once and keep both CPUs awake. At 100 "
-                "a second, as in tare net measure, each first wakes a sleeping CPU and takes "
-                "longer"
-            ),
+        paced = message(
+            "unpaced round trips follow one another at once and keep both CPUs awake. At 100 a "
+            "second, as in tare net measure, each first wakes a sleeping CPU and takes longer"
         )
-    return (Section.of("latency", "How does latency change under load?", answer, [drawn]),)
+        answer = [grows, *answer, paced]
+    yield Section.of("latency", "How does latency change under load?", answer, [drawn])
 
 
 def writes(found: NetworkFingerprint) -> Table:
@@ -206,24 +200,14 @@ def writes(found: NetworkFingerprint) -> Table:
     return Table.of(message("By size of writes"), heads, rows)
 
 
-def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
-    if not found.writes:
-        return ()
-    return (
-        Section.of(
-            "writes",
-            "What does the size of writes do?",
-            (
-                fastest(found.writes),
-                message(
-                    "round trips are the kernel's smoothed ones of the stream itself, as in "
-                    "CLOUDNET's Figure 12"
-                ),
-            ),
-            charts.writes(found),
-            [writes(found)],
-        ),
-    )
+def _writes(found: NetworkFingerprint) -> Iterator[Section]:
+    if found.writes:
+        own = message(
+            "round trips are the kernel's smoothed ones of the stream itself, as in CLOUDNET's "
+            "Figure 12"
+        )
+        answer, question = (fastest(found.writes), own), "What does the size of writes do?"
+        yield Section.of("writes", question, answer, charts.writes(found), [writes(found)])
 
 
 def fastest(some: Sequence[Write]) -> Message:

@@ -63,7 +63,7 @@ def latency(found: NetworkFingerprint) -> Chart | None:
     return Chart("latency", "Round trips of 64 bytes", chart, said)
 
 
-def writes(found: NetworkFingerprint) -> list[Chart]:
+def writes(found: NetworkFingerprint) -> list[Chart | None]:
     """Draw bandwidth and round trips over the size of writes."""
     drawn = []
     for name, title, unit, some in (
@@ -79,4 +79,4 @@ def writes(found: NetworkFingerprint) -> list[Chart]:
             [None if figure.ci is None else figure.ci[1] for _, figure in some],
         )
         drawn.append(by_write_size(name, title, unit, [line]))
-    return [chart for chart in drawn if chart is not None]
+    return drawn

@@ -108,6 +108,7 @@ def measure(
 
         tare net measure 192.0.2.1 --key lab.key --duration 1w -o week
     """
+    from tare.cli.command_line import folder_in_memory
     from tare.features.network.measure import options as asking
 
     console.check_writable(json)
@@ -132,20 +133,8 @@ def measure(
     else:
         found = asking.asked(wanted, kept=out is not None)
     connect = asking.connection(found)
-    with _place(out) as folder:
+    with folder_in_memory() if out is None else contextlib.nullcontext(out) as folder:
         return _measure(folder, found, connect, kept=out, resume=resume)
-
-
-@contextlib.contextmanager
-def _place(out: Path | None) -> Any:
-    """Give the folder, or one in memory that nobody keeps."""
-    if out is not None:
-        yield out
-        return
-    from tare.cli.command_line import folder_in_memory
-
-    with folder_in_memory() as folder:
-        yield folder
 
 
 def _measure(
