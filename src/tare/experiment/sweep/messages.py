@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from tare.experiment.sweep.arrival import is_disturbed
@@ -221,6 +222,21 @@ def _parting(found: Calibration, asked: float, delivered: float) -> str:
     if top is not None and top.expected:
         return "ceiling"
     return "short" if delivered >= _STRAIGHT else "partly"
+
+
+def summary(found: Calibration, *, complete: bool = False) -> Iterator[Said]:
+    """Say what half of the CPU is worth, how the speed follows it, and why a range is slower.
+
+    ``complete``: where no range is slower, why there is a ceiling, or whether all CPU time arrived.
+    """
+    if (fair := comparability(found)) is not None:
+        yield fair
+    yield verdict(found)
+    slow = slowest(found) or (ceiling(found) if complete else None)
+    if slow is not None:
+        yield because(slow, found.axis)
+    elif complete and (said := parted(found)) is not None:
+        yield said
 
 
 def disturbed(lost_share: float) -> Message:

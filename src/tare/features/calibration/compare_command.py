@@ -15,13 +15,12 @@ from tare.cli import console
 from tare.errors import ExperimentError
 from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import Calibration, Fit
-from tare.features.calibration import phrases
 from tare.render.words import sentence
 from tare.results.message import Amount, Chosen, Message, message
 from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
-    from tare.features.calibration.mapping import Mapping, Side
+    from tare.features.calibration.mapping import Mapping
 
 _LONGEST_NAME = 24
 _OPTIONS: dict[AxisName, str] = {"cpu": "--cpus", "memory": "--memory"}
@@ -165,6 +164,8 @@ def names(first: Path, second: Path) -> tuple[str, str]:
 
 def _entries(found: Mapping) -> Iterator[Entry]:
     """Return what a terminal shows besides the table."""
+    from tare.features.calibration import page_tables
+
     yield Entry("Answer", found.sentence, "strong")
     unit = AXES[found.a.axis].unit
     # The sentence has that of a single place.
@@ -182,7 +183,8 @@ def _entries(found: Mapping) -> Iterator[Entry]:
                     why=why,
                 ),
             )
-    yield from (Entry("Machine", _side(side)) for side in (found.a, found.b))
+    for name, said in page_tables.sides(found):
+        yield Entry("Machine", message("{name}: {said}", name=name, said=said))
     yield from (Entry("Note", note) for note in found.caveats[:_MOST_NOTES])
     errors = [abs(one.flag_error) for one in found.equals if one.flag_error is not None]
     if errors and max(errors) > 0:
@@ -191,19 +193,6 @@ def _entries(found: Mapping) -> Iterator[Entry]:
             error=Amount(max(errors), "share"),
         )
         yield Entry("Note", sentence(rounded))
-
-
-def _side(side: Side) -> Message:
-    from tare.features.calibration.mapping import linear
-
-    return message(
-        "{name}: {cpu}, {platform}, {date}; linear from {spans | listing}",
-        name=side.name,
-        cpu=side.cpu or message(phrases.PAGE_NO_CPU),
-        platform=side.platform,
-        date=(side.measured or "")[:10] or message("unknown date"),
-        spans=linear(side),
-    )
 
 
 def _next(found: Mapping, paths: tuple[Path, Path]) -> Message:

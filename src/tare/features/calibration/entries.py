@@ -55,11 +55,7 @@ def report(concluded: Conclusion, json: str | None) -> Report:
 
 def _entries(concluded: Conclusion, json: str | None) -> Iterator[Entry]:
     found = concluded.calibration
-    slowest = messages.slowest(found) or messages.ceiling(found)
-    why = messages.because(slowest, found.axis) if slowest else messages.parted(found)
-    first, *others = sentences(filter(None, (
-        messages.comparability(found), messages.verdict(found), why,
-    )))  # fmt: skip
+    first, *others = sentences(messages.summary(found, complete=True))
     answers = [Entry("Answer", first, "strong"), *(Entry("", line, "strong") for line in others)]
     answers[-1] = msgspec.structs.replace(answers[-1], picture=tuple(picture(asked(found))))
     yield from answers

@@ -138,7 +138,8 @@ def of_two(found: Between, a: Calibration | Fit, b: Calibration | Fit, command: 
         name=text(message("{first} and {second}", first=first, second=second)),
         question=question,
         answers=[found.sentence],
-        strip=[("workload", found.workload), *tables.sides(found)],
+        strip=[("workload", found.workload),
+               *((name, text(said)) for name, said in tables.sides(found))],
         sections=[
             _section("mapping", "What is as fast as what?", found.sentence, figures,
                      [tables.equals(found)]),

@@ -8,16 +8,14 @@ import msgspec
 
 from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.rates import unit_for
-from tare.features.calibration import phrases
 from tare.features.calibration.charts.sweep import Sweep
 from tare.features.calibration.findings.tables import ends, with_ends
 from tare.features.calibration.mapping import Mapping as Between
-from tare.features.calibration.mapping import Side, also, linear, share
+from tare.features.calibration.mapping import also, linear, share
 from tare.features.calibration.matrix import Matrix, Standing
 from tare.render.screen import MOST_ROWS
-from tare.render.words import text
 from tare.results.finding import Column, Table
-from tare.results.message import Amount, Chosen, message
+from tare.results.message import Amount, Chosen, Message, message
 
 
 def standings(matrix: Matrix) -> Table:
@@ -95,20 +93,21 @@ def thinned(found: Between) -> tuple[Table, ...]:
     return (equals(shown),) if there else ()
 
 
-def sides(found: Between) -> list[tuple[str, str]]:
-    """Say in a few words which machines they are."""
-    return [(side.name, _side(side)) for side in (found.a, found.b)]
-
-
-def _side(side: Side) -> str:
-    return text(
-        message(
-            "{cpu}, {platform}, linear from {spans | listing}",
-            cpu=side.cpu or message(phrases.PAGE_NO_CPU),
-            platform=side.platform,
-            spans=linear(side),
+def sides(found: Between) -> list[tuple[str, Message]]:
+    """Say in a few words which machines they are, by their names."""
+    return [
+        (
+            side.name,
+            message(
+                "{cpu}, {platform}, {date}; linear from {spans | listing}",
+                cpu=side.cpu or message("unknown CPU"),
+                platform=side.platform,
+                date=(side.measured or "")[:10] or message("unknown date"),
+                spans=linear(side),
+            ),
         )
-    )
+        for side in (found.a, found.b)
+    ]
 
 
 def pieces(sweep: Sweep) -> Table:

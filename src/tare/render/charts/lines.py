@@ -19,6 +19,7 @@ from tare.render.drawing import (
     panel_width,
     styled,
 )
+from tare.results.message import Amount, Message, message
 from tare.units import quantity, scale_for
 
 _GUTTER = 64
@@ -32,6 +33,8 @@ _NEAR, _WORD = 20, 13
 _FEW = 4
 #: Points of a line up to which each has a mark.
 _MOST_POINTS = 80
+#: Lines that the description has one by one.
+_MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,40 @@ def place(value: float, unit: str) -> str:
         return f"{value:,.6g}"
     number, _, name = quantity(value, unit).partition(" ")
     return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {name}"
+
+
+def described(some: Sequence[Line], x: Axis, y: Axis) -> Message:
+    """Say in words what a panel shows: where each line begins and ends, and its extreme."""
+    return message(
+        "upwards {y}, across {x}. {lines | join('; ')}{% if more %}; and "
+        "{more | counted('more line')}{% endif %}",
+        y=y.title,
+        x=x.title,
+        lines=[
+            _described(line, None if len(some) == 1 else line.name, x.unit, y.unit)
+            for line in some[:_MOST_NAMED]
+        ],
+        more=max(0, len(some) - _MOST_NAMED),
+    )
+
+
+def _described(line: Line, name: str | None, x_unit: str, y_unit: str) -> Message:
+    """Say where a line begins and ends, and its extreme where that is neither."""
+    first, last = 0, len(line.x) - 1
+    most = max(range(len(line.y)), key=line.y.__getitem__)
+    beyond = most not in (first, last) and line.y[most] > 1.05 * max(line.y[first], line.y[last])
+    return message(
+        "{% if name %}{name}: {% endif %}{first}{% if last %} to {last}{% endif %}"
+        "{% if most %}, at most {most}{% endif %}",
+        name=name,
+        first=_point(line, first, x_unit, y_unit),
+        last=_point(line, last, x_unit, y_unit) if last else None,
+        most=_point(line, most, x_unit, y_unit) if beyond else None,
+    )
+
+
+def _point(line: Line, i: int, x_unit: str, y_unit: str) -> Message:
+    return message("{value} at {at}", value=Amount(line.y[i], y_unit), at=place(line.x[i], x_unit))
 
 
 def _all(every: Sequence[Line], axis: str) -> list[float]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tare.experiment.sweep.document import Calibration, Fit
-from tare.features.calibration.charts.messages import tell_point
 from tare.features.calibration.charts.sweep import Sweep, asked, scale_of
-from tare.render.charts.lines import Axis, Line, lines
+from tare.render.charts.lines import Axis, Line, described, lines
 from tare.render.drawing import SERIES, Chart
 from tare.results.message import Message, message
 from tare.units import counted
@@ -56,17 +55,21 @@ def overlay(sweeps: Mapping[str, Sweep]) -> Chart:
     Chart
         A level line beneath is a machine on which half of the CPU is half of the speed.
     """
+    panels, across, upwards = _panels(sweeps)
+    return lines(panels, across, upwards, apart=True)
+
+
+def _panels(sweeps: Mapping[str, Sweep]) -> tuple[list[tuple[str, list[Line]]], Axis, Axis]:
+    """Return the panels, of rates and of rates for each CPU, and their axes."""
     shown = dict(list(sweeps.items())[:MOST])
     first = next(iter(shown.values()))
-    panels = [
-        ("", [_line(name, sweep) for name, sweep in shown.items()]),
-        (
-            f"For each {first.per}: level is fair",
-            [_line(name, sweep, each=True) for name, sweep in shown.items()],
-        ),
-    ]
-    across, upwards = Axis(first.x_title, "1", even=True), Axis("rate", first.unit, even=True)
-    return lines(panels, across, upwards, apart=True)
+    whole = [_line(name, sweep) for name, sweep in shown.items()]
+    each = [_line(name, sweep, each=True) for name, sweep in shown.items()]
+    return (
+        [("", whole), (f"For each {first.per}: level is fair", each)],
+        Axis(first.x_title, "1", even=True),
+        Axis("rate", first.unit, even=True),
+    )
 
 
 def _line(name: str, sweep: Sweep, *, each: bool = False) -> Line:
@@ -82,27 +85,13 @@ def _line(name: str, sweep: Sweep, *, each: bool = False) -> Line:
 
 def tell_overlay(sweeps: Mapping[str, Sweep]) -> tuple[Message, ...]:
     """Describe :func:`overlay`."""
-    told = []
-    for name, sweep in list(sweeps.items())[:MOST]:
-        each = [sweep.each(step) for step in sweep.steps]
-        told.append(
-            message(
-                "{name}: {fastest}, {least} to {most} {unit} per {per}",
-                name=name,
-                fastest=tell_point(sweep.steps[-1], sweep),
-                least=min(each),
-                most=max(each),
-                unit=sweep.unit,
-                per=sweep.per,
-            )
+    (_, whole), (title, each) = (panels := _panels(sweeps))[0]
+    said = [
+        message("means with intervals: {rates}", rates=described(whole, *panels[1:])),
+        message("{title}: {rates}", title=title, rates=described(each, *panels[1:])),
+    ]
+    if missing := list(sweeps)[MOST:]:
+        said.append(
+            message("not drawn, because there is no room: {names | listing}", names=missing)
         )
-    missing = list(sweeps)[MOST:]
-    left_out = (
-        [message("not drawn, because there is no room: {names | listing}", names=missing)]
-        if missing
-        else []
-    )
-    per = next(iter(sweeps.values())).per
-    return message(
-        "means with intervals, below for each {per}: {sweeps | join('; ')}", sweeps=told, per=per
-    ), *left_out
+    return tuple(said)

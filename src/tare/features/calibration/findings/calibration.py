@@ -41,7 +41,7 @@ def find(results: Results) -> Finding | None:
         answer=(*_each(found, _answer), *others),
         verdict=_verdict(found),
         settle=next((c.asked.sentence for c in found if c.asked.verdict == "inconclusive"), None),
-        summary=(*_each(found, _short if several else _summary), *others),
+        summary=(*_each(found, _short if several else messages.summary), *others),
         basis=f"throughput ({'self' if _of_kernels(results) else 'around'})",
         estimates=tuple(e for one in found for e in _estimates(one)),
         tables=tuple(
@@ -77,21 +77,12 @@ def _of(found: Calibration, said: Said) -> Message:
 
 def _answer(found: Calibration) -> Iterator[Said]:
     """Say what half of the CPU is worth, how the speed follows it, and why a range is slower."""
-    yield from _summary(found)
+    yield from messages.summary(found)
     ceiling = messages.ceiling(found)
     if ceiling is not None and ceiling != messages.slowest(found):
         yield ceiling.evidence
     if parted := messages.parted(found):
         yield parted
-
-
-def _summary(found: Calibration) -> Iterator[Said]:
-    if comparability := messages.comparability(found):
-        yield comparability
-    yield messages.verdict(found)
-    slowest = messages.slowest(found)
-    if slowest is not None:
-        yield messages.because(slowest, found.axis)
 
 
 def _short(found: Calibration) -> Iterator[Said]:

@@ -16,7 +16,7 @@ from tare.experiment.fingerprints.machine.document import Curve, Fingerprint, Po
 from tare.features.machine.fingerprint.page_groups import caches_found, group_of
 from tare.registry import Probe, ProbeMetric
 from tare.render.charts.heat_map import heat_map
-from tare.render.charts.lines import Axis, Line, Rule, lines, place
+from tare.render.charts.lines import Axis, Line, Rule, described, lines, place
 from tare.render.words import paragraph
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure
@@ -24,8 +24,6 @@ from tare.results.report import Figure
 #: Lines of a chart; of more, the least, the middle and the largest are drawn.
 _MOST_LINES = 8
 _STAIRCASE = "memory.latency"
-#: Lines that the alternative has one by one.
-_MOST_NAMED = 6
 #: Axis titles by unit.
 _QUANTITIES = {"ns": "time", "B/s": "bandwidth", "Hz": "frequency", "bytes": "size"}
 
@@ -96,27 +94,16 @@ def _lines(
 ) -> tuple[dict[str, Any], list[Message]]:
     along = _along(curve)
     some = _few(_by_line(name, curve, along))
-    x, y = curve.axes[along], _QUANTITIES.get(curve.unit, "value")
     rules = []
     if name == _STAIRCASE:
         rules = [
             Rule(size, f"{cache.upper()}\n{place(size, 'bytes')}", _said(fingerprint, cache))
             for cache, size in caches_found(fingerprint.metrics).items()
         ]
-    across = _axis_title(x, metric, along)
-    chart = lines([("", some)], Axis(across, x.unit), Axis(y, curve.unit), rules)
-    said = message(
-        "upwards {y}, across {x}. {lines | join('; ')}{% if more %}; and "
-        "{more | counted('more line')}{% endif %}",
-        y=y,
-        x=across,
-        lines=[
-            _described(line, None if len(some) == 1 else line.name, x.unit, curve.unit)
-            for line in some[:_MOST_NAMED]
-        ],
-        more=max(0, len(some) - _MOST_NAMED),
-    )
-    return chart, [said, *_caches(rules)]
+    across = Axis(_axis_title(curve.axes[along], metric, along), curve.axes[along].unit)
+    upwards = Axis(_QUANTITIES.get(curve.unit, "value"), curve.unit)
+    chart = lines([("", some)], across, upwards, rules)
+    return chart, [described(some, across, upwards), *_caches(rules)]
 
 
 def _along(curve: Curve) -> int:
@@ -171,25 +158,6 @@ def _axis_title(axis: CurveAxis, metric: ProbeMetric | None, along: int) -> str:
     meaning = re.split(r"[,;:(]", meaning)[0].strip()
     whole = 0 < len(meaning) <= 48 and not meaning.startswith("of ")
     return meaning if whole else _words(axis)
-
-
-def _described(line: Line, name: str | None, x_unit: str, y_unit: str) -> Message:
-    """Say where a line begins and ends, and its extreme where that is neither."""
-    first, last = 0, len(line.x) - 1
-    most = max(range(len(line.y)), key=line.y.__getitem__)
-    beyond = most not in (first, last) and line.y[most] > 1.05 * max(line.y[first], line.y[last])
-    return message(
-        "{% if name %}{name}: {% endif %}{first}{% if last %} to {last}{% endif %}"
-        "{% if most %}, at most {most}{% endif %}",
-        name=name,
-        first=_point(line, first, x_unit, y_unit),
-        last=_point(line, last, x_unit, y_unit) if last else None,
-        most=_point(line, most, x_unit, y_unit) if beyond else None,
-    )
-
-
-def _point(line: Line, i: int, x_unit: str, y_unit: str) -> Message:
-    return message("{value} at {at}", value=Amount(line.y[i], y_unit), at=place(line.x[i], x_unit))
 
 
 def _said(fingerprint: Fingerprint, cache: str) -> float | None:
