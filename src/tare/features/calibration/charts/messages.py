@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.numbers import place, share, step
+from tare.features.calibration.charts.key import tell_line, tell_piece
 from tare.features.calibration.charts.one import Course, residual, rows
 from tare.features.calibration.charts.rates import thinned
-from tare.features.calibration.charts.sweep import Piece, Step, Sweep
+from tare.features.calibration.charts.sweep import Step, Sweep
 from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.scaling import MATTERS
 
@@ -47,17 +48,10 @@ def _means(sweep: Sweep) -> Message:
 def _lines(sweep: Sweep) -> Iterator[Message]:
     """Describe the one line through everything, the pieces, and where one ends."""
     scaling = sweep.scaling
-    slope = Amount(sweep.slope(sweep.line), sweep.unit)
-    yield message(
-        "dashed: one line through all, {slope} per {per}{% if r2 is not none %}, R² = "
-        "{r2 | r_squared}{% endif %}",
-        slope=slope,
-        per=sweep.per,
-        r2=sweep.r2,
-    )
+    yield tell_line(sweep)
     if len(sweep.pieces) < 2:
         return
-    pieces = [_piece(piece, sweep) for piece in sweep.pieces]
+    pieces = [tell_piece(piece, sweep) for piece in sweep.pieces]
     yield message("pieces: {pieces | join('; ')}", pieces=pieces)
     if scaling.breaks:
         places = [step(at) for at in scaling.breaks]
@@ -66,18 +60,6 @@ def _lines(sweep: Sweep) -> Iterator[Message]:
         unit = AXES[sweep.axis].unit
         top = Amount(scaling.saturates_at, unit, scaling.saturates_low, scaling.saturates_high)
         yield message("saturates at {place} (rule)", place=top)
-
-
-def _piece(piece: Piece, sweep: Sweep) -> Message:
-    return message(
-        "{letter} from {start} to {end}{% if slope is none %}, level{% else %}, {slope} per "
-        "{per}{% endif %}",
-        letter=piece.letter,
-        start=step(piece.start),
-        end=step(piece.end),
-        per=sweep.per,
-        slope=None if piece.flat else Amount(sweep.slope(piece), sweep.unit),
-    )
 
 
 def _residuals(sweep: Sweep) -> Iterator[Message]:
