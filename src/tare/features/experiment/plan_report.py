@@ -353,15 +353,20 @@ def network_json(experiment: Experiment) -> dict[str, Any]:
         "serve": [list(words) for words in network.serve],
         "budget": network.budget,
         "rest": network.rest,
-        "levels": [
-            {
-                "network": level,
-                "specification": messages.specification(shaping),
-                "rest_s_at_most": longest_rest_s(experiment, shaping),
-            }
-            for level, shaping in _shapings(experiment).items()
-        ],
+        "levels": _network_levels(experiment),
     }
+
+
+def _network_levels(experiment: Experiment) -> list[dict[str, Any]]:
+    return [
+        {
+            "network": level,
+            "specification": messages.specification(shaping),
+            "rest_s_at_most": longest_rest_s(experiment, shaping),
+            "shaping": messages.describe(shaping),
+        }
+        for level, shaping in _shapings(experiment).items()
+    ]
 
 
 def _network(experiment: Experiment) -> Table:
@@ -374,19 +379,11 @@ def _network(experiment: Experiment) -> Table:
         servers=len(network.serve) or None,
         budget=message(_NETWORK_BUDGET_TEXTS[network.budget]),
     )
-    columns = [Column(key="level", title="level")]
+    columns = [Column(key="network", title="level")]
     if network.rest != "none":
-        columns.append(Column(key="rest_s", title="longest idle period", unit="s"))
+        columns.append(Column(key="rest_s_at_most", title="longest idle period", unit="s"))
     columns.append(Column(key="shaping", title="shaping of every host"))
-    rows = [
-        {
-            "level": level,
-            "rest_s": longest_rest_s(experiment, shaping) or None,
-            "shaping": messages.describe(shaping),
-        }
-        for level, shaping in _shapings(experiment).items()
-    ]
-    return Table(title=title, columns=tuple(columns), rows=tuple(rows))
+    return Table(title=title, columns=tuple(columns), rows=tuple(_network_levels(experiment)))
 
 
 def longest_rest_s(experiment: Experiment, shaping: Shaping) -> float:

@@ -18,8 +18,6 @@ from tare.statistics.steps import gather
 from tare.units import significant
 
 _ROW_HEIGHT = 58
-#: Smallest steal that is drawn, in CPUs.
-_LEAST_STEAL = 0.005
 #: Filled and open: what lies behind the other is seen through it.
 _SIGNS = (("●", "circle"), ("□", "square"))
 _HEIGHT = 96
@@ -44,25 +42,26 @@ class Row:
     courses: tuple[Course, ...]
 
 
+#: What may have been recorded at each step: title of its panel, unit, value above which there is
+#: something to be seen, and by name the field of a point and the factor to the unit.
+_RECORDED: tuple[tuple[str, str, float, dict[str, tuple[str, float]]], ...] = (
+    ("Clock", "GHz", 0.0,
+     {"chain of additions": ("clock_hz", 1e-9), "cpufreq": ("frequency_hz", 1e-9)}),
+    ("Periods in which the quota stopped it", "%", 0.0, {"stopped": ("throttled_share", 100)}),
+    ("Time the hypervisor took", "CPUs", 0.005, {"stolen": ("steal_cpus", 1)}),
+    ("Throttled for heat", "times", 0.0, {"throttled": ("thermal_throttles", 1)}),
+)  # fmt: skip
+
+
 def rows(sweep: Sweep) -> list[Row]:
     """Choose what there is anything to be seen of: what did not happen has no row."""
-    clocks = [
-        course
-        for name, field in (("chain of additions", "clock_hz"), ("cpufreq", "frequency_hz"))
-        if (course := _course(name, sweep, field, 1e-9)).values
-    ]
-    stopped = _course("stopped", sweep, "throttled_share", 100)
-    stolen = _course("stolen", sweep, "steal_cpus", 1)
-    heat = _course("throttled", sweep, "thermal_throttles", 1)
-    found = [
-        Row("Periods in which the quota stopped it", "%", (stopped,)) if _most(stopped) else None,
-        Row("Time the hypervisor took", "CPUs", (stolen,))
-        if _most(stolen) >= _LEAST_STEAL
-        else None,
-        Row("Throttled for heat", "times", (heat,)) if _most(heat) else None,
-    ]
-    first = [Row("Clock", "GHz", tuple(clocks))] if clocks else []
-    return [*first, *(row for row in found if row is not None)]
+    found = []
+    for title, unit, least, fields in _RECORDED:
+        courses = [_course(name, sweep, *of) for name, of in fields.items()]
+        seen = tuple(one for one in courses if one.values)
+        if any(_most(one) > least for one in seen):
+            found.append(Row(title, unit, seen))
+    return found
 
 
 def _course(name: str, sweep: Sweep, field: str, scale: float) -> Course:
