@@ -9,7 +9,7 @@ import printed
 import pytest
 import sweeps
 import swept
-from said import args, template, templates
+from said import args, template
 from swept import EMPTY, fit_of_others
 
 from tare.experiment.sweep import messages
@@ -111,12 +111,14 @@ def test_somebody_else_s_sweep(tmp_path):
     fit = fit_of_others(QUOTAS, rates)
     laid = page.of_fit(fit, "points", "sweep.csv", "tare calibrate fit sweep.csv")
     assert laid.answers == (messages.of_fit(fit, "points"),)
-    assert templates(laid.answers)[0] == "the speed follows"
+    assert args(laid.answers, "along one line")["linear"]
     bent = [54 * q if q < 1.25 else 40 + 20 * q for q in QUOTAS]
-    pieces = args(messages.of_fit(fit_of_others(QUOTAS, bent), "points"), "{pieces | length}")
-    assert [(one.args["slope"], one.args["unit"]) for one in pieces["pieces"]] == [
-        (pytest.approx(54), "points"), (pytest.approx(20), "points"),
-    ]  # fmt: skip
+    broken = page.of_fit(fit_of_others(QUOTAS, bent), "points", "sweep.csv", "tare …")
+    assert not args(broken.answers, "along one line")["linear"]
+    pieces = broken.sections[0].finding.tables[0]
+    assert [row["slope"] for row in pieces.rows] == [pytest.approx(54), pytest.approx(20)]
+    assert [c.unit for c in pieces.columns if c.key == "slope"] == ["points per CPU"]
+    assert broken.further[0] == pieces
     assert "points" in laid.charts[0].alternative
     assert "Meanwhile" not in laid.charts[0].alternative
     written = files.write(page.of_fit(fit, "points", "sweep.csv", "tare …"), tmp_path / "fit.html")

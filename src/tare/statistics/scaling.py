@@ -248,36 +248,6 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
     straight: Segment | None = None
 
 
-class Besides(NamedTuple):
-    """What a piecewise scaling has besides its lines, in words.
-
-    Attributes
-    ----------
-    ceiling : Message or None
-        Where it is flat.
-    apart : list of Chosen
-        Each x that is on no line.
-    error : Message
-        By how much one line errs.
-    """
-
-    ceiling: Message | None
-    apart: list[Chosen]
-    error: Message
-
-
-def besides(found: Scaling) -> Besides | None:
-    """Return what a scaling has besides its lines; None: these do not describe it."""
-    lines = found.segments if found.saturates_at is None else found.segments[:-1]
-    if found.verdict != "piecewise" or found.curved or all(s.start == s.end for s in lines):
-        return None
-    return Besides(
-        _ceiling_message(found.saturates_at, found.saturates_low, found.saturates_high),
-        _on_no_line(found.segments),
-        message(_ERROR, share=_share(found.largest_error)),
-    )
-
-
 class _Fit(NamedTuple):
     pieces: Pieces
     model: Model

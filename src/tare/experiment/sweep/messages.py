@@ -12,7 +12,7 @@ from tare.experiment.sweep.document import Calibration, Fit, Interval, Point, Re
 from tare.experiment.sweep.numbers import place, rate, share, span, step
 from tare.experiment.sweep.trials import PERIOD
 from tare.results.message import Amount, Chosen, Levels, Message, Said, message
-from tare.statistics.scaling import FEWEST, besides
+from tare.statistics.scaling import FEWEST
 
 _DELIVERY_TEXTS = {
     "constant": "all requested CPU time was delivered, at a constant speed",
@@ -296,54 +296,22 @@ def of_fit(fit: Fit, unit: str) -> Said:
     unit : str
         Of the speed.
     """
-    found, axis, along = fit.asked, fit.axis, AXES[fit.axis]
-    said = found.sentence
-    if fit.published:
-        return said
-    if found.verdict == "inconclusive":
-        return said
+    found, along = fit.asked, AXES[fit.axis]
+    if fit.published or found.verdict == "inconclusive":
+        return found.sentence
     if found.verdict == "falling":
-        slope = Amount(found.segments[0].slope * along.places_per, unit)
         return message(
             "more {resource} gives less speed ({slope} per {per}): {said}",
-            said=said,
+            said=found.sentence,
             resource=along.resource,
-            slope=slope,
+            slope=Amount(found.segments[0].slope * along.places_per, unit),
             per=along.per,
         )
-    if found.verdict == "linear":
-        return message(
-            "the speed follows the {resource}{% if resource == 'memory' %} (in MB)"
-            "{% endif %} along one line: {said}",
-            said=said,
-            resource=along.resource,
-        )
-    parts = besides(found) if isinstance(said, Message) else None
-    if parts is None:
-        return message(
-            "the speed does not follow the {resource} along one line: {said}",
-            said=said,
-            resource=along.resource,
-        )
-    rising = found.segments if found.saturates_at is None else found.segments[:-1]
-    pieces = [
-        message(
-            "from {span} ({slope} {unit} per {per})",
-            span=span(one.start, one.end, axis),
-            slope=one.slope * along.places_per,
-            unit=unit,
-            per=along.per,
-        )
-        for one in rising
-        if one.start < one.end
-    ]
-    resource = along.resource
     return message(
-        "the speed does not follow the {resource} along one line: "
-        "{% if pieces | length == 1 %}one line{% else %}{pieces | length} lines{% endif %}, "
-        "{pieces | listing}{% if ceiling %}; {ceiling}{% endif %}{% if apart %}; without "
-        "{apart | listing}{% endif %}. {error}",
-        pieces=pieces,
-        resource=resource,
-        **parts._asdict(),
+        "the speed {% if linear %}follows{% else %}does not follow{% endif %} the {resource}"
+        "{% if resource == 'memory' %} (in MB){% endif %} along one line{% if linear %}: {said}"
+        "{% else %}. {said | sentence}{% endif %}",
+        linear=found.verdict == "linear",
+        said=found.sentence,
+        resource=along.resource,
     )
