@@ -16,6 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
+from tare.decoding import DecodeError
 from tare.errors import InputError, StoreError
 
 #: As many as the kernel follows.
@@ -183,6 +184,36 @@ def read_input(path: Path, most_bytes: int, hint: str) -> bytes:
         raise InputError(f"cannot read {path}: {error.strerror}", hint) from error
     if len(content) > most_bytes:
         raise InputError(f"{path} is larger than {most_bytes >> 20} MiB", hint)
+    return content
+
+
+def read_own(path: Path, most_bytes: int, what: str, hint: str) -> bytes:
+    """Read a file that tare wrote, perhaps on another machine.
+
+    Parameters
+    ----------
+    path : Path
+    most_bytes : int
+        Size above which it is none.
+    what : str
+        What errors call it: "the calibration".
+    hint : str
+        What to type where it cannot be read.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read.
+    DecodeError
+        If it is larger than ``most_bytes``.
+    """
+    try:
+        with open_plain(path, links=True) as file:
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise StoreError(f"cannot read {what} {path}: {error.strerror}", hint) from error
+    if len(content) > most_bytes:
+        raise DecodeError(f"it is larger than {most_bytes >> 20} MiB")
     return content
 
 

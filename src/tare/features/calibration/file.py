@@ -81,21 +81,13 @@ def read(path: Path) -> tuple[Calibration | Fit, ...]:
         If it cannot be read, is no calibration, or another tare wrote it in another way.
     """
     try:
-        with files.open_plain(path, links=True) as file:
-            data = file.read(_SIZE_LIMIT + 1)
-    except OSError as error:
-        raise StoreError(
-            f"cannot read the calibration {path}: {error.strerror}", _MAKES_ONE
-        ) from error
-    if data[:1] not in (b"", b"{", b"[") and path.suffix in _TABLES:
-        fitted = f"{path.stem}.json"
-        raise StoreError(
-            f"{path} is a table, and not the file that tare calibrate fit makes of one",
-            shlex.join(["tare", "calibrate", "fit", str(path), "--json", fitted]),
-        )
-    try:
-        if len(data) > _SIZE_LIMIT:
-            raise DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+        data = files.read_own(path, _SIZE_LIMIT, "the calibration", _MAKES_ONE)
+        if data[:1] not in (b"", b"{", b"[") and path.suffix in _TABLES:
+            fitted = f"{path.stem}.json"
+            raise StoreError(
+                f"{path} is a table, and not the file that tare calibrate fit makes of one",
+                shlex.join(["tare", "calibrate", "fit", str(path), "--json", fitted]),
+            )
         versions = decode(data, _Versioned | list[_Versioned])
         several = versions if isinstance(versions, list) else [versions]
         for one in several:

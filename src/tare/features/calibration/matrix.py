@@ -183,13 +183,7 @@ def read(folder: Path, known: Sequence[str]) -> Matrix:
     """
     path = folder / FILE
     try:
-        with files.open_plain(path, links=True) as file:
-            data = file.read(_SIZE_LIMIT + 1)
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}", _MAKES_ONE) from error
-    try:
-        if len(data) > _SIZE_LIMIT:
-            raise DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+        data = files.read_own(path, _SIZE_LIMIT, "the settings in", _MAKES_ONE)
         version = decode(data, _Versioned).version
         if version == VERSION:
             found = decode(data, Matrix)

@@ -38,17 +38,9 @@ def read(path: Path) -> Fingerprint | Weights:
     StoreError
         If it cannot be read, is no fingerprint, or another tare wrote it in another way.
     """
+    takes_one = "tare fingerprint --json FILE   (takes one)"
     try:
-        with files.open_plain(path, links=True) as file:
-            data = file.read(_SIZE_LIMIT + 1)
-    except OSError as error:
-        raise StoreError(
-            f"cannot read the fingerprint {path}: {error.strerror}",
-            "tare fingerprint --json FILE   (takes one)",
-        ) from error
-    try:
-        if len(data) > _SIZE_LIMIT:
-            raise DecodeError(f"it is larger than {_SIZE_LIMIT >> 20} MiB")
+        data = files.read_own(path, _SIZE_LIMIT, "the fingerprint", takes_one)
         saved = decode(data, _Saved)
         if (saved.format, saved.version) != (FORMAT, VERSION):
             raise StoreError(
@@ -62,10 +54,7 @@ def read(path: Path) -> Fingerprint | Weights:
         for one in by_platform(found).values():
             _check(one)
     except DecodeError as error:
-        raise StoreError(
-            f"{path} is no fingerprint: {error}",
-            "tare fingerprint --json FILE   (takes one)",
-        ) from error
+        raise StoreError(f"{path} is no fingerprint: {error}", takes_one) from error
     return found
 
 
