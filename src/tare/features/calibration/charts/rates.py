@@ -35,7 +35,6 @@ def rates(sweep: Sweep, across: Across) -> Chart:
         *changes(sweep, across, named=lettered),
         _straight(sweep.line, across, y, dashed=True),
         *(_straight(piece, across, y, number=i) for i, piece in enumerate(sweep.pieces)),
-        *_intervals(sweep, across, y),
         _singles(sweep, across, y),
         *_means(sweep, across, y),
     ]
@@ -76,37 +75,24 @@ def _straight(
     return mark("line", at, records, clip=True, **look)
 
 
-def _by_piece(sweep: Sweep) -> list[tuple[int, list[Step]]]:
-    """Divide the steps into those of each piece."""
-    if not sweep.pieces:
-        return [(0, list(sweep.steps))]
-    numbers = {step: sweep.piece_of(step.x) for step in sweep.steps}
-    some = [(i, [s for s in sweep.steps if numbers[s] == i]) for i in range(len(sweep.pieces))]
-    return [(number, steps) for number, steps in some if steps]
-
-
-def _intervals(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Chart]:
-    """Draw the interval of each mean that has one."""
-    ends = {"x": across.channel(), "y": field("low:Q", **y), "y2": field("high")}
-    return [
-        mark("rule", ends, known, strokeWidth=1.6, color=tint(number), opacity=0.75, clip=True)
-        for number, steps in _by_piece(sweep)
-        if (known := [_record(sweep, step) for step in steps if step.low is not None])
-    ]
-
-
 def _means(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Chart]:
-    """Draw the mean of each step, in colour and shape of its piece."""
+    """Draw the mean of each step with its interval, in colour and shape of its piece."""
     area = next(size for steps, size in _SIZES if len(sweep.steps) <= steps)
     drawn = []
-    for number, steps in _by_piece(sweep):
+    for number in range(max(1, len(sweep.pieces))):
+        steps = [s for s in sweep.steps if not sweep.pieces or sweep.piece_of(s.x) == number]
+        if not steps:
+            continue
+        ends = {"y": field("low:Q", **y), "y2": field("high")}
         tips = [field(f"{key}:N") for key in told(sweep, steps[0])]
-        at = {"x": across.channel(), "y": field("y:Q", **y), "tooltip": tips}
-        drawn.append(
-            mark("point", at, [_record(sweep, step) for step in steps], shape=shape(number),
-                 filled=True, size=area, opacity=1, color=tint(number), stroke=colour("page"),
-                 strokeWidth=0.6)
-        )  # fmt: skip
+        point = mark("point", {"y": field("y:Q", **y), "tooltip": tips}, shape=shape(number),
+                     filled=True, size=area, opacity=1, color=tint(number), stroke=colour("page"),
+                     strokeWidth=0.6)  # fmt: skip
+        rule = mark("rule", ends, strokeWidth=1.6, color=tint(number), opacity=0.75, clip=True,
+                    where="isValid(datum.low)")  # fmt: skip
+        parts = [rule, point] if any(step.low is not None for step in steps) else [point]
+        records = [_record(sweep, step) for step in steps]
+        drawn.append(layer(*parts, rows=records, channels={"x": across.channel()}))
     return drawn
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tare.experiment.sweep.axis import AXES, AxisName
-from tare.experiment.sweep.document import Calibration, Fit, Interval, Point
+from tare.experiment.sweep.document import By, Calibration, Fit, Interval, Point
 from tare.experiment.sweep.rates import unit_for
 from tare.statistics.scaling import Scaling
 
@@ -133,18 +133,44 @@ def asked(calibration: Calibration | Fit, scale: tuple[float, str] | None = None
     """
     size, unit = scale or scale_of([calibration])
     if isinstance(calibration, Fit):
-        steps = [
-            _step(x, Interval(value=sum(some) / len(some)), size, some, None)
-            for x, some in calibration.steps
+        by: By = "quota"
+        measured: list[tuple[float, Interval, Sequence[float], Point | None]] = [
+            (x, Interval(value=sum(some) / len(some)), some, None) for x, some in calibration.steps
         ]
-        title = _MEMORY if calibration.axis == "memory" else _SWEPT["quota"]
-        return _sweep((calibration.axis, title), unit, size, steps, calibration.asked)
-    steps = [
-        _step(calibration.place(point), point.rate, size, point.rates, point)
-        for point in calibration.points
-    ]
-    title = _MEMORY if calibration.axis == "memory" else _SWEPT.get(calibration.by, _SWEPT["quota"])
-    return _sweep((calibration.axis, title), unit, size, steps, calibration.asked)
+    else:
+        by = calibration.by
+        measured = [(calibration.place(p), p.rate, p.rates, p) for p in calibration.points]
+    scaling = calibration.asked
+    return Sweep(
+        axis=calibration.axis,
+        x_title=_MEMORY if calibration.axis == "memory" else _SWEPT.get(by, _SWEPT["quota"]),
+        unit=unit,
+        scale=size,
+        steps=tuple(
+            Step(
+                x=x,
+                y=rate.value / size,
+                low=None if rate.low is None else rate.low / size,
+                high=None if rate.high is None else rate.high / size,
+                n=len(singles),
+                singles=tuple(value / size for value in singles),
+                point=point,
+            )
+            for x, rate, singles, point in sorted(measured, key=lambda step: step[0])
+        ),
+        scaling=scaling,
+        pieces=tuple(
+            Piece(
+                letter=chr(ord("A") + i),
+                start=one.start,
+                end=one.end,
+                slope=one.slope / size,
+                intercept=one.intercept / size,
+                flat=scaling.saturates_at is not None and one.start >= scaling.saturates_at - 1e-9,
+            )
+            for i, one in enumerate(sorted(scaling.segments, key=lambda one: one.start))
+        ),
+    )
 
 
 def scale_of(calibrations: Sequence[Calibration | Fit]) -> tuple[float, str]:
@@ -154,44 +180,3 @@ def scale_of(calibrations: Sequence[Calibration | Fit]) -> tuple[float, str]:
         [rate for some in calibrations for _, rates in some.steps for rate in rates]
         or [some.asked.line.maximum for some in calibrations],
     )
-
-
-def _step(
-    x: float,
-    rate: Interval,
-    scale: float,
-    singles: Sequence[float],
-    point: Point | None,
-) -> Step:
-    return Step(
-        x=x,
-        y=rate.value / scale,
-        low=None if rate.low is None else rate.low / scale,
-        high=None if rate.high is None else rate.high / scale,
-        n=len(singles),
-        singles=tuple(value / scale for value in singles),
-        point=point,
-    )
-
-
-def _sweep(
-    along: tuple[AxisName, str],
-    unit: str,
-    scale: float,
-    steps: Sequence[Step],
-    scaling: Scaling,
-) -> Sweep:
-    some = sorted(scaling.segments, key=lambda segment: segment.start)
-    pieces = tuple(
-        Piece(
-            letter=chr(ord("A") + i),
-            start=segment.start,
-            end=segment.end,
-            slope=segment.slope / scale,
-            intercept=segment.intercept / scale,
-            flat=scaling.saturates_at is not None and segment.start >= scaling.saturates_at - 1e-9,
-        )
-        for i, segment in enumerate(some)
-    )
-    steps = tuple(sorted(steps, key=lambda s: s.x))
-    return Sweep(*along, unit, scale, steps, scaling, pieces)
