@@ -151,7 +151,7 @@ def test_the_headline_and_the_facts_are_of_the_program_that_the_table_shows() ->
     )
     (head,) = report.head(found)
     assert head.args["error"] == largest.error
-    assert head.args["place"].args == {"program": "sleep", "platform": "bare"}
+    assert head.args["place"].levels == {"workload": "sleep", "platform": "bare"}
     facts = {fact.name: fact.value for fact in found.facts()}
     assert facts["selftest_wall_error_ns"] == -3e5
     assert facts["selftest_wall_error_within_ns"] == 1e5

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import special
 
 from tare.experiment.sweep.document import Calibration, Interval, Point
-from tare.features.calibration import phrases
 from tare.features.calibration.matrix import Combination, Matrix, Standing
 from tare.results.message import Amount, Message, message
 from tare.statistics.scaling import Verdict
@@ -147,7 +146,7 @@ def answer(matrix: Matrix) -> tuple[Message, ...]:
     """
     rows = matrix.standings
     if not rows:
-        return (message(phrases.SETTINGS_NONE),)
+        return (message("nothing was measured"),)
     best = rows[0]
     fairest = [row for row in rows if row.fairest]
     if len(rows) == 1:

@@ -8,14 +8,13 @@ import tare
 from tare.experiment.sweep import messages
 from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.document import Calibration, Fit
+from tare.features.calibration import fairness
 from tare.features.calibration import page_tables as tables
-from tare.features.calibration import phrases
 from tare.features.calibration.charts.across_machines import mapping_chart, tell_mapping
 from tare.features.calibration.charts.messages import tell_sweep
 from tare.features.calibration.charts.one import sweep_chart
 from tare.features.calibration.charts.several import overlay, sweeps_of, tell_overlay
 from tare.features.calibration.charts.sweep import asked
-from tare.features.calibration.fairness import IN_ORDER
 from tare.features.calibration.findings.tables import lines_table
 from tare.features.calibration.mapping import Mapping as Between
 from tare.features.calibration.matrix import Matrix
@@ -61,7 +60,7 @@ def of_fit(fit: Fit, unit: str, source: str, command: str) -> Report:
 
 def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: str) -> Report:
     """Lay the page of several settings out."""
-    answer: Said = matrix.answer or message(phrases.SETTINGS_NONE)
+    answer: Said = matrix.answer or fairness.answer(matrix)[0]
     names = [row.label for row in matrix.standings if row.label in calibrations]
     question = "Which settings are the fairest?"
     sections, shown = [], []
@@ -85,7 +84,7 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
         strip=strip + (_strip(calibrations[names[0]]) if names else []),
         sections=sections,
         further=shown,
-        doubts=[IN_ORDER] * (len(matrix.standings) > 1)
+        doubts=[fairness.IN_ORDER] * (len(matrix.standings) > 1)
         + [
             message(
                 "{setting}: {state}{% if why %}, {why}{% endif %}",

@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.features.calibration.charts.axes import GUTTER, Across, rounded, upwards
 from tare.features.calibration.charts.key import key_of
-from tare.features.calibration.charts.rates import changes, rates, shape, tint
+from tare.features.calibration.charts.rates import LOOK, changes, look_of, rates
 from tare.features.calibration.charts.sweep import Step, Sweep
 from tare.render.drawing import Chart, colour, field, layer, mark, panel_width, styled
 from tare.statistics.scaling import MATTERS
@@ -146,19 +146,10 @@ def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Chart:
             rows=[{"low": -100 * MATTERS, "high": 100 * MATTERS, "none": 0}],
         ),
     ]
-    for number in range(max(1, len(sweep.pieces))):
-        records = [
-            _residual_record(sweep, step, value, limit)
-            for step, value in off.items()
-            if sweep.piece_of(step.x) == number
-        ]
-        for beyond in ("", "triangle-up", "triangle-down"):
-            some = [r for r in records if r["beyond"] == beyond]
-            if some:
-                tips = [field("asked:N"), field("off:N", title="off the one line")]
-                at = {"x": x, "y": field("y:Q", **y), "tooltip": tips}
-                layers.append(mark("point", at, some, shape=beyond or shape(number), filled=True,
-                                   size=34, opacity=1, color=tint(number)))  # fmt: skip
+    tips = [field("asked:N"), field("off:N", title="off the one line")]
+    at = {"x": x, "y": field("y:Q", **y), "tooltip": tips, **LOOK}
+    records = [_residual_record(sweep, step, value, limit) for step, value in off.items()]
+    layers.append(mark("point", at, records, filled=True, size=34, opacity=1))
     title = f"Off one line, relatively [%]; band: ±{100 * MATTERS:g} %"
     return layer(*layers, height=_HEIGHT, title=title)
 
@@ -183,12 +174,14 @@ def residual(sweep: Sweep) -> dict[Step, float]:
 
 
 def _residual_record(sweep: Sweep, step: Step, value: float, limit: float) -> dict[str, Any]:
-    edge = 0.94 * limit
-    beyond = "triangle-up" if value > limit else "triangle-down" if value < -limit else ""
+    """Return a mark; a triangle at the edge where the residual is beyond the axis."""
+    look, edge = look_of(sweep, step), 0.94 * limit
+    if abs(value) > limit:
+        look["shape"] = "triangle-up" if value > 0 else "triangle-down"
     return {
+        **look,
         "x": rounded(step.x),
-        "y": rounded(min(max(value, -edge), edge) if beyond else value),
-        "beyond": beyond,
+        "y": rounded(min(max(value, -edge), edge) if abs(value) > limit else value),
         "asked": sweep.place(step.x),
         "off": f"{value:+.3g} %".replace("-", "−"),
     }

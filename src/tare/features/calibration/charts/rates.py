@@ -75,32 +75,39 @@ def _straight(
     return mark("line", at, records, clip=True, **look)
 
 
+#: Channels of marks that have colour and shape of their piece, from columns of :func:`look_of`.
+LOOK = {"color": field("tint:N", scale=None), "shape": field("shape:N", scale=None)}
+
+
+def look_of(sweep: Sweep, step: Step) -> dict[str, str]:
+    """Return colour and shape of the piece that a step lies on."""
+    number = sweep.piece_of(step.x) if sweep.pieces else 0
+    return {"tint": tint(number), "shape": shape(number)}
+
+
 def _means(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Chart]:
     """Draw the mean of each step with its interval, in colour and shape of its piece."""
+    if not sweep.steps:
+        return []
     area = next(size for steps, size in _SIZES if len(sweep.steps) <= steps)
-    drawn = []
-    for number in range(max(1, len(sweep.pieces))):
-        steps = [s for s in sweep.steps if not sweep.pieces or sweep.piece_of(s.x) == number]
-        if not steps:
-            continue
-        ends = {"y": field("low:Q", **y), "y2": field("high")}
-        tips = [field(f"{key}:N") for key in told(sweep, steps[0])]
-        point = mark("point", {"y": field("y:Q", **y), "tooltip": tips}, shape=shape(number),
-                     filled=True, size=area, opacity=1, color=tint(number), stroke=colour("page"),
-                     strokeWidth=0.6)  # fmt: skip
-        rule = mark("rule", ends, strokeWidth=1.6, color=tint(number), opacity=0.75, clip=True,
-                    where="isValid(datum.low)")  # fmt: skip
-        parts = [rule, point] if any(step.low is not None for step in steps) else [point]
-        records = [_record(sweep, step) for step in steps]
-        drawn.append(layer(*parts, rows=records, channels={"x": across.channel()}))
-    return drawn
+    ends = {"y": field("low:Q", **y), "y2": field("high"), "color": LOOK["color"]}
+    tips = [field(f"{key}:N") for key in told(sweep, sweep.steps[0])]
+    parts = [
+        mark("point", {"y": field("y:Q", **y), "tooltip": tips, **LOOK}, filled=True, size=area,
+             opacity=1, stroke=colour("page"), strokeWidth=0.6)
+    ]  # fmt: skip
+    if any(step.low is not None for step in sweep.steps):
+        parts.insert(0, mark("rule", ends, where="isValid(datum.low)", strokeWidth=1.6,
+                             opacity=0.75, clip=True))  # fmt: skip
+    records = [_record(sweep, step) for step in sweep.steps]
+    return [layer(*parts, rows=records, channels={"x": across.channel()})]
 
 
 def _record(sweep: Sweep, step: Step) -> dict[str, Any]:
     record: dict[str, Any] = {"x": rounded(step.x), "y": rounded(step.y)}
     if step.low is not None and step.high is not None:
         record |= {"low": rounded(step.low), "high": rounded(step.high)}
-    return record | told(sweep, step)
+    return record | look_of(sweep, step) | told(sweep, step)
 
 
 def told(sweep: Sweep, step: Step) -> dict[str, str]:

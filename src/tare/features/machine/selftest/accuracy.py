@@ -15,13 +15,12 @@ from tare.experiment.catalogue import catalogue
 from tare.experiment.pipeline import Prepared
 from tare.experiment.results import Results
 from tare.experiment.specification import Experiment
-from tare.features.machine.selftest import phrases
 from tare.features.machine.selftest.errors import errors
 from tare.features.machine.selftest.lines import Line, lines
 from tare.features.machine.selftest.programs import BY_NAME, PROGRAMS, worthwhile
 from tare.host.state import Fact
 from tare.results.columns import Columns
-from tare.results.message import Message, Said, message
+from tare.results.message import Levels, Message, Said, message
 
 _MISSING_TEXTS = {
     "perf_cpu": "the kernel does not let tare watch the CPUs",
@@ -211,7 +210,7 @@ def _failures(results: Results) -> list[Message]:
                     "{trials | counted('trial')} of {place} did not end as expected"
                     "{% if reason %}: {reason}{% endif %}",
                     trials=len(wrong),
-                    place=message(phrases.PLACE, program=str(name), platform=str(platform)),
+                    place=Levels({"workload": str(name), "platform": str(platform)}),
                     reason=reasons[0] if reasons else None,
                 )
             )

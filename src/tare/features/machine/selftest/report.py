@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from tare.agent import client
 from tare.experiment import machine_facts
-from tare.features.machine.selftest import phrases
 from tare.features.machine.selftest.accuracy import Accuracy
 from tare.features.machine.selftest.control import ALARM_FACTS, FalseAlarms
 from tare.features.machine.selftest.lines import Line
 from tare.host import state
 from tare.results.finding import Table
-from tare.results.message import Amount, Deviation, Message, message
+from tare.results.message import Amount, Deviation, Levels, Message, message
 from tare.results.report import Entry, Origin, Report
 
 _NAME_TEXTS = {
@@ -36,22 +35,16 @@ def make(found: Accuracy | FalseAlarms, seed: int) -> Report:
     """Make the report of errors of figures, or of false alarms."""
     accuracy = found if isinstance(found, Accuracy) else None
     false_alarms = found if isinstance(found, FalseAlarms) else None
-    if accuracy is not None:
-        fine, next_ = (
-            not accuracy.off,
-            message("tare selftest --false-alarms   (how often a program differs from itself)"),
-        )
-        entries = tuple(_entries(accuracy))
+    if isinstance(found, Accuracy):
+        fine, entries = not found.off, tuple(_entries(found))
+        next_ = message("tare selftest --false-alarms   (how often a program differs from itself)")
     else:
-        assert false_alarms is not None
-        close = message("tare selftest   (errors of its figures)")
-        fine = false_alarms.consistent
+        fine, entries = found.consistent, tuple(_alarm_entries(found))
         next_ = (
-            close
-            if false_alarms.close
+            message("tare selftest   (errors of its figures)")
+            if found.close
             else message("tare selftest --false-alarms --budget '10 min'   (a closer bound)")
         )
-        entries = tuple(_alarm_entries(false_alarms))
     return Report(
         command="selftest",
         exit_code=0 if fine else 1,
@@ -207,7 +200,7 @@ def head(accuracy: Accuracy) -> list[Message]:
             name=message(_NAME_TEXTS[name]),
             error=line.error,
             source=line.source,
-            place=message(phrases.PLACE, program=line.program, platform=line.platform),
+            place=Levels({"workload": line.program, "platform": line.platform}),
             n=line.n,
             interval=line.low is not None,
         )

@@ -1,3 +1,0 @@
-"""Sentences that several modules of this package share, as templates."""
-
-PLACE = "{program} on {platform}"
