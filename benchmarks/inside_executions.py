@@ -20,7 +20,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from tare.features.audit.question import Question
-from tare.features.audit.series import SeriesAudit, audit_series
+from tare.features.audit.series import SeriesAudit, audit_series, counted
 from tare.readers.series import Series
 
 Course = Callable[[int], np.ndarray]
@@ -110,7 +110,8 @@ def draw(design: Design, rng: np.random.Generator) -> Series:
 
 
 def audited(series: Series, *, steady: bool) -> SeriesAudit:
-    return audit_series((Path("file"),), series, {}, "", Question(steady=steady))
+    question = Question(steady=steady)
+    return audit_series((Path("file"),), counted(series, question), {}, "", question)
 
 
 def covers(found: SeriesAudit, truth: float) -> bool:

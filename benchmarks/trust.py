@@ -16,6 +16,7 @@ median of a long time.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -28,10 +29,9 @@ from statsmodels.sandbox.stats.runs import runstest_1samp
 from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import adfuller, kpss
 
-from tare.features.audit.series import dependence_of, widened_quantiles
 from tare.readers.series import Defect
-from tare.statistics.changes import changes, remaining
-from tare.statistics.order import order_of
+from tare.statistics.changes import analyse_order
+from tare.statistics.quantiles import quantiles
 from tare.statistics.trust import PRECISION, trust
 
 TARGET = 0.01
@@ -178,9 +178,8 @@ def in_states(replicates: int) -> None:
             trusted, covers = np.zeros((2, replicates), dtype=bool)
             for i in range(replicates):
                 x = states(rng, n, length)
-                order = order_of(x)
-                left = None if order is None else remaining(order, changes(x, PRECISION, order))
-                median = widened_quantiles(x, [0.5], 0.95, dependence_of(left))[0]
+                dependence = analyse_order(x, PRECISION).dependence
+                median = quantiles(x, [0.5], 0.95, math.sqrt(dependence))[0]
                 trusted[i] = trust(x, trials_known=True, median=median).verdict == "TRUST"
                 if median.low is not None and median.high is not None:
                     covers[i] = median.low <= LONG_RUN <= median.high

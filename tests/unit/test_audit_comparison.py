@@ -13,7 +13,7 @@ from tare.features.audit.comparison import ComparisonAudit, compare_series
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import match
 from tare.features.audit.question import Question, Sizing
-from tare.features.audit.series import SeriesAudit, Trials, audit_series, trials_of
+from tare.features.audit.series import SeriesAudit, Trials, audit_series, counted, trials_of
 from tare.readers import ColumnOptions, Defect, Series, read
 from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
@@ -22,7 +22,8 @@ from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdic
 def audited(key: dict[str, str], values: np.ndarray, **more: object) -> SeriesAudit:
     fields = {"trial": np.arange(len(values)), "unit": "s", "lower_is_better": True, **more}
     series = Series(key=key, values=values, **fields)
-    return audit_series((Path("f"),), series, key, named(key, list(key)), Question())
+    part = counted(series, Question())
+    return audit_series((Path("f"),), part, key, named(key, list(key)), Question())
 
 
 def trials(values: list[float], **more: list[float]) -> Trials:

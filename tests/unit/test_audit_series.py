@@ -11,7 +11,15 @@ from said import args, templates
 from tare.errors import InputError
 from tare.features.audit import messages
 from tare.features.audit.question import Question
-from tare.features.audit.series import MOST, SeriesAudit, audit_series, thinned, trials_of, worst
+from tare.features.audit.series import (
+    MOST,
+    SeriesAudit,
+    audit_series,
+    counted,
+    thinned,
+    trials_of,
+    worst,
+)
 from tare.readers import Defect, Series
 from tare.results.message import message
 from tare.statistics.intervals import quantile_interval
@@ -24,9 +32,9 @@ def audited(
     values: np.ndarray, name: str = "s", precision: float = PRECISION, **more: object
 ) -> SeriesAudit:
     series = Series(key={"name": name}, values=values, **{"trial": np.arange(len(values)), **more})
-    return audit_series(
-        (Path("file.csv"),), series, {"name": name}, name, Question(precision=precision)
-    )
+    question = Question(precision=precision)
+    part = counted(series, question)
+    return audit_series((Path("file.csv"),), part, {"name": name}, name, question)
 
 
 def test_bytes_are_pages_where_all_are_whole_pages() -> None:

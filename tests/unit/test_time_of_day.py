@@ -220,7 +220,8 @@ def test_metrics_of_one_name_in_two_units_are_apart(tmp_path: Path) -> None:
     columns = ColumnOptions(value="value", group=("name",), order="when")
     found = audit([series_table(tmp_path / "a.csv", 2, 1)], Question(columns=columns))
     one, other = found.series
-    in_ns = dataclasses.replace(other, series=dataclasses.replace(other.series, unit="ns"))
+    part = dataclasses.replace(other.counted, series=dataclasses.replace(other.series, unit="ns"))
+    in_ns = dataclasses.replace(other, counted=part)
     mixed = dataclasses.replace(found, series=(one, in_ns))
     assert list(mixed.timed) == ["value (no unit)", "value (ns)"]
     assert [len(some) for some in mixed.timed.values()] == [1, 1]

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.statistics import checked
-from tare.statistics.changes import Changes, changes, remaining
+from tare.statistics.changes import Changes, OrderAnalysis, analyse_order
 from tare.statistics.downsample import course_of
 from tare.statistics.independence import Independence, independence
 from tare.statistics.modes import Modes, modes
 from tare.statistics.normality import Normality, normality
-from tare.statistics.order import Order, order_of
 from tare.statistics.outliers import Outliers, outliers
 from tare.statistics.stationarity import Stationarity, stationarity
 from tare.statistics.warmup import WarmUp, warm_up
@@ -58,9 +57,7 @@ class Assumptions:
 def assumptions(
     values: ArrayLike,
     precision: float = 0.01,
-    order: Order | None = None,
-    found: Changes | None = None,
-    left: Order | None = None,
+    analysis: OrderAnalysis | None = None,
 ) -> Assumptions:
     """Look at all assumptions of one series.
 
@@ -70,12 +67,8 @@ def assumptions(
         Finite trial values in order of time; memory maps included.
     precision : float
         Relative change that matters: the target.
-    order : Order, optional
-        Result of the joint test of the order of the values, where it is known.
-    found : Changes, optional
-        Drift or level shifts at this precision, where they are known.
-    left : Order, optional
-        Tests of the order after level changes are removed, where they are known.
+    analysis : OrderAnalysis, optional
+        What the order of the values shows at this precision, where it is known.
 
     Returns
     -------
@@ -93,18 +86,16 @@ def assumptions(
     """
     checked.parameters(precision=precision)
     values = checked.series(values, least=0)
-    course = course_of(values) if order is None else order.course
-    order = order or order_of(course)
-    found = found or changes(values, precision, order)
-    left = left or (order and remaining(order, found))
+    analysis = analysis or analyse_order(values, precision)
+    course = course_of(values) if analysis.order is None else analysis.order.course
     return Assumptions(
         n=len(values),
         constant=len(values) > 0 and bool(np.min(values) == np.max(values)),
         normality=normality(values),
-        independence=independence(values, left),
+        independence=independence(values, analysis.left),
         stationarity=stationarity(course),
         modes=modes(values),
         outliers=outliers(values, precision),
-        changes=found,
-        warmup=warm_up(values, precision, found),
+        changes=analysis.changes,
+        warmup=warm_up(values, precision, analysis.changes),
     )

@@ -18,7 +18,7 @@ from tare.statistics.downsample import Course, beside, fences
 from tare.statistics.level_segments import segment_ends
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import robust_sd
-from tare.statistics.statistic import FloatArray, median, median_of_ordered
+from tare.statistics.statistic import FloatArray, IndexArray, median, median_of_ordered
 
 #: Values in the shortest segment; two in series that are too short for that.
 _SHORTEST_SEGMENT = 5
@@ -196,6 +196,54 @@ def short_dependence(values: FloatArray) -> float:
     phi = float(np.mean(two**2)) / nearest - 1
     phi = min(phi, 0.95) if phi > 2.5 / math.sqrt(len(values)) else 0.0
     return (1 + phi) / (1 - phi)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderAnalysis:
+    """What the order of the values of a series shows.
+
+    Attributes
+    ----------
+    order : Order or None
+        Result of the joint test; None for fewer than 6 values, or where all are equal.
+    changes : Changes
+        Drift or level shifts.
+    left : Order or None
+        Tests of the order after level changes are removed.
+    """
+
+    order: Order | None
+    changes: Changes
+    left: Order | None
+
+    @property
+    def dependence(self) -> float:
+        """Trials that are worth one independent trial, beside level changes."""
+        return 1.0 if self.left is None else self.left.dependence
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the level changes by more than the precision, or the order is not random."""
+        return self.changes.ok is False or (self.left is not None and self.left.kind is not None)
+
+
+def analyse_order(
+    values: FloatArray, precision: float = 0.01, sorter: IndexArray | None = None
+) -> OrderAnalysis:
+    """Look for level changes larger than the precision, and at the order beside them.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time; memory maps included.
+    precision : float
+        Relative change that matters: the target.
+    sorter : int array, shape (n,), optional
+        Indices that sort the values, where they are known.
+    """
+    order = order_of(values, sorter)
+    found = changes(values, precision, order)
+    return OrderAnalysis(order, found, None if order is None else remaining(order, found))
 
 
 def remaining(order: Order, found: Changes) -> Order:

@@ -192,6 +192,14 @@ class Order:
             return "spread"
         return None
 
+    @property
+    def dependence(self) -> float:
+        """Trials that are worth one independent trial; 1 where no autocorrelation is shown.
+
+        An estimated time is above 1 by chance as well: to widen by it always would only blur.
+        """
+        return self.tau if self.kind == "autocorrelation" else 1.0
+
     def beyond(self, tau: float) -> tuple[bool, bool]:
         """Whether a step and a drift are shown even if ``tau`` trials are worth one."""
         if tau == 1:

@@ -398,7 +398,7 @@ def level_of(
     theirs: at whole periods, a cycle moves no median.
     """
     order = order_of(values if left is None else left)
-    tau = order.tau if order is not None and order.kind == "autocorrelation" else 1.0
+    tau = 1.0 if order is None else order.dependence
     if not widened:
         interval = quantile_interval(values, 0.5, confidence)
     elif left is not None:

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 
 from tare.results.message import Amount, Chosen, Deviation, Message, Said, message
 from tare.statistics import checked, phrases
-from tare.statistics.changes import Changes, changes, remaining
+from tare.statistics.changes import Changes, OrderAnalysis, analyse_order, changes
 from tare.statistics.copies import Copy, copied
 from tare.statistics.downsample import MOST, fences
 from tare.statistics.independence import copy_message, period_message
 from tare.statistics.intervals import Interval, more_trials_for
 from tare.statistics.mixed_units import MixedUnits, mixed_units
-from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
+from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order
 from tare.statistics.periodicity import without_period
 from tare.statistics.quantiles import quantiles
 from tare.statistics.shared_timeline import SharedTimeline
@@ -105,6 +105,36 @@ class OrderDoubt:
         if any(p * series <= _BY_CHANCE for p in by_chance):
             return True
         return self.order.holds_among(series)
+
+
+@dataclass(frozen=True, eq=False)
+class BesideCycles:
+    """A series of doubtful order, without the daily and weekly cycles that it shows.
+
+    Attributes
+    ----------
+    cycles : TimeOfDay
+    values : array, shape (n,)
+    analysis : OrderAnalysis
+        Of these values.
+    """
+
+    cycles: TimeOfDay
+    values: FloatArray
+    analysis: OrderAnalysis
+
+
+def beside_cycles(
+    cycles: TimeOfDay | None, at_s: FloatArray | None, values: FloatArray, precision: float
+) -> BesideCycles | None:
+    """Subtract daily and weekly cycles from a series; None where none is shown.
+
+    ``at_s``: when each value was measured, in seconds since 1970.
+    """
+    if cycles is None or at_s is None or not cycles.cycles:
+        return None
+    left = cycles.without_cycles(at_s, values)
+    return BesideCycles(cycles, left, analyse_order(left, precision))
 
 
 @dataclass(frozen=True)
@@ -194,9 +224,8 @@ def trust(
     median: Interval | None = None,
     narrows: bool = True,
     sessions: int = 1,
-    order: Order | None = None,
-    found: Changes | None = None,
-    left: Order | None = None,
+    analysis: OrderAnalysis | None = None,
+    beside: BesideCycles | None = None,
     executions: Message | None = None,
     failed: Said | None = None,
     partly_failed: Said | None = None,
@@ -233,12 +262,11 @@ def trust(
         Whether the interval narrows with more values; otherwise their number is not given.
     sessions : int
         Sessions (files, dates, hosts) in which they were measured, as far as known.
-    order : Order, optional
-        Result of the joint test of their order, where it is known.
-    found : Changes, optional
-        Their changes of level at this precision, where they are known.
-    left : Order, optional
-        Tests of their order after level changes are removed, where they are known.
+    analysis : OrderAnalysis, optional
+        What their order shows at this precision, where it is known.
+    beside : BesideCycles, optional
+        The same without the daily and weekly cycles that are shown, which are then named as the
+        reason of a doubt. The evidence is that of the values as they are.
     executions : Message, optional
         Why ``trials_known`` is false, where the tool that wrote the values explains it.
     failed : Said, optional
@@ -306,7 +334,8 @@ def trust(
         rejections.append(_units(units))
     if rejections:
         return Trust("REJECT", tuple(rejections))
-    doubts, remarks, evidence = _look(values, precision, tick, order, found, left, sorter)
+    doubts, remarks, evidence = _look(values, precision, tick, analysis, sorter)
+    doubts = doubts if beside is None else _beside_cycles(beside, doubts, precision)
     median = median or quantiles(values, (0.5,), tick=tick)[0]
     inside = _look_inside(timeline, precision, median.half_width)
     if inside and evidence is not None:
@@ -347,16 +376,16 @@ def trust(
         None if certain or not trials_known else evidence,
         sessions=sessions,
     )
-    return with_extent(judged, median, precision, narrows=narrows)
+    return _with_extent(judged, median, precision, narrows=narrows)
 
 
-def with_extent(found: Trust, median: Interval, precision: float, *, narrows: bool) -> Trust:
+def _with_extent(found: Trust, median: Interval, precision: float, *, narrows: bool) -> Trust:
     """Add to what the median is known, as a reason to doubt it where that is too little.
 
     Parameters
     ----------
     found : Trust
-        A verdict other than REJECT; an earlier extent of it is replaced.
+        A verdict other than REJECT, without an extent.
     median : Interval
     precision : float
         The target.
@@ -366,7 +395,7 @@ def with_extent(found: Trust, median: Interval, precision: float, *, narrows: bo
     half = median.half_width
     is_open = median.high is not None and not math.isfinite(median.high)
     extent = None if is_open else half
-    grounds = [one for one in found.grounds if one.kind != "imprecise"]
+    grounds = [*found.grounds]
     if is_open or (half is not None and half > precision):
         more = more_trials_for(median, precision)
         known: dict[str, Any] = {
@@ -443,47 +472,22 @@ def _certain_doubts(
     return found
 
 
-def beside_cycles(
-    found: Trust,
-    cycles: TimeOfDay,
-    left: FloatArray,
-    precision: float,
-    order: Order | None,
-    moved: Changes,
-    remains: Order | None,
-) -> Trust:
-    """Name daily and weekly cycles as the reason of a doubt, and what is left without them.
-
-    The verdict and its evidence are those of the values as they are.
-
-    Parameters
-    ----------
-    found : Trust
-        Of the values as they are.
-    cycles : TimeOfDay
-        Has at least one cycle that is shown.
-    left : array, shape (n,)
-        The values after the cycles are subtracted.
-    precision : float
-    order, moved, remains : Order, Changes, Order
-        Of ``left``: its order, its changes of level, and its order after these are removed.
-    """
-    at = next((i for i, one in enumerate(found.grounds) if one.kind in CHANGING), None)
-    if found.verdict != "DOUBT" or at is None:
+def _beside_cycles(beside: BesideCycles, found: list[Reason], precision: float) -> list[Reason]:
+    """Name daily and weekly cycles in place of changes, and what is left without these cycles."""
+    if not any(one.kind in CHANGING for one in found):
         return found
-    doubts = [_cycle_doubt(cycles)]
-    others = [one for one in found.grounds if one.kind not in CHANGING]
-    if order is not None and moved.ok is False and _is_periodic(left, order, precision):
-        doubts.append(_periodic(order))
-    else:
-        taken_out = [message("the cycle{% if n > 1 %}s{% endif %}", n=len(cycles.cycles))]
-        if moved.ok is False:
-            doubts.append(_change_doubt(moved, precision))
-            taken_out.append(_taken_out(moved))
-        copied_too = any(one.kind == "copied" for one in others)
-        if remains is not None and remains.kind is not None and not copied_too:
-            doubts.append(_order_doubt(remains, len(left), taken_out))
-    return replace(found, grounds=(*others[:at], *doubts, *others[at:]))
+    copies = [one for one in found if one.kind == "copied"]
+    doubts = [_cycle_doubt(beside.cycles)]
+    order, moved, remains = beside.analysis.order, beside.analysis.changes, beside.analysis.left
+    if order is not None and moved.ok is False and _is_periodic(beside.values, order, precision):
+        return [*doubts, _periodic(order), *copies]
+    taken_out = [message("the cycle{% if n > 1 %}s{% endif %}", n=len(beside.cycles.cycles))]
+    if moved.ok is False:
+        doubts.append(_change_doubt(moved, precision))
+        taken_out.append(_taken_out(moved))
+    if remains is not None and remains.kind is not None and not copies:
+        doubts.append(_order_doubt(remains, len(beside.values), taken_out))
+    return [*doubts, *copies]
 
 
 def _cycle_doubt(found: TimeOfDay) -> Reason:
@@ -586,9 +590,7 @@ def _look(
     values: FloatArray,
     precision: float,
     tick: float | None,
-    order: Order | None,
-    found: Changes | None,
-    left: Order | None,
+    analysis: OrderAnalysis | None,
     sorter: IndexArray | None,
 ) -> tuple[list[Reason], list[Message], OrderDoubt | None]:
     """Look at the order of the values.
@@ -608,15 +610,14 @@ def _look(
             message("all values are equal, or nearly all"),
         )
         return [equal], [], None
-    order = order or order_of(values)
-    if order is None:
+    analysis = analysis or analyse_order(values, precision)
+    order, found, left = analysis.order, analysis.changes, analysis.left
+    if order is None or left is None:
         return [], [], None
-    found = found or changes(values, precision, order)
     if not found.ok and _is_periodic(values, order, precision):
         # Parts of a period are no drift and no levels of their own.
         return [_periodic(order)], [], OrderDoubt(order, None)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
-    left = left or remaining(order, found)
     copy = copied(values, sorter)
     if copy is not None:
         repeated = copy_message(copy)

@@ -24,7 +24,7 @@ from tare.features.audit.naming import kind_names, named, varied
 from tare.features.audit.platforms import Study, study
 from tare.features.audit.pooling import Read, are_sets, pool, stem
 from tare.features.audit.question import Question, Sizing, Tell, silent
-from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series, over_time
+from tare.features.audit.series import VERDICTS, SeriesAudit, audit_series, counted
 from tare.features.audit.task_sets import TaskSets, task_sets, with_tasks
 from tare.features.audit.variance import explain_each
 from tare.readers import ColumnOptions, Imported, Series, read, recognise, require_used
@@ -223,14 +223,16 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     # Formats name the program or commit first.
     machine_of = {one.file: one.subject[-1] if one.subject else "" for one in imported}
     series = []
+    parts = [counted(one.series, question) for one in found]
+    cycles = {} if question.finding else _over_time([part.series for part in parts], question)
     for i, (one, key) in enumerate(zip(found, keys, strict=True)):
         tell("looking at series", i, len(found))
         name = _name(one.series, key, keys, apart)
-        found_of = audit_series(one.files, one.series, key, name, question, one.executions)
+        found_of = audit_series(
+            one.files, parts[i], key, name, question, one.executions, cycles.get(i)
+        )
         machines = {machine_of[file] for file in one.files}
         series.append(replace(found_of, machine=machines.pop() if len(machines) == 1 else ""))
-    if not question.finding:
-        series = _over_time(series, question)
     read_in = tuple(map(FileAudit, imported))
     cold = cold_start(series)
     made = Audit(
@@ -244,23 +246,21 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     return made if question.finding else _beside(made, tell)
 
 
-def _over_time(series: Sequence[SeriesAudit], question: Question) -> list[SeriesAudit]:
+def _over_time(series: Sequence[Series], question: Question) -> dict[int, TimeOfDay]:
     """Analyse series that carry times; those of one metric and unit are tested together."""
     found: dict[tuple[str, str | None], dict[int, TimeOfDay]] = {}
-    for i, s in enumerate(series):
-        one = s.series
+    for i, one in enumerate(series):
         if one.at_s is not None and (
             analysis := time_of_day(
                 one.at_s, one.least, question.precision, question.confidence, question.unit_s
             )
         ):
             found.setdefault((one.metric, one.unit), {})[i] = analysis
-    corrected = {
+    return {
         i: one
         for some in found.values()
         for i, one in zip(some, as_one_family([*some.values()]), strict=True)
     }
-    return [over_time(s, corrected.get(i)) for i, s in enumerate(series)]
 
 
 def _read_all(

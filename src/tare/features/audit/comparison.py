@@ -384,7 +384,7 @@ def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> Message | None
         return message("every run of {names | listing} failed", names=failed)
     if min(len(matched.first), len(matched.second)) == 0:
         return message(phrases.REFUSAL_EMPTY)
-    if unsteady := [s.name for s in (a, b) if s.steady is not None and s.steady.refusal]:
+    if unsteady := [s.name for s in (a, b) if s.counted.refusal]:
         return message("{names | listing}: no part of the iterations is steady", names=unsteady)
     unfit = [s.name for s in (a, b) if s.series.defects]
     if unfit:

@@ -95,7 +95,7 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "notes": sentences((*s.series.losses, *s.series.notes)),
         "inside": s.timeline
         and _fields(s.timeline, "kind", "size", "shift", "steady_from", "period"),
-        "steady_from": s.steady and s.steady.begin,
+        "steady_from": s.counted.begin,
         "timelines": [
             {"metric": t.metric, "unit": t.unit, "values": t.values, "sentence": sentence(said)}
             for t, said in inside(s)

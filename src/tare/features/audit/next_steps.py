@@ -341,7 +341,7 @@ def _moving(audit: Audit, found: Mapping[ReasonKind, SeriesAudit]) -> Message | 
 def _warms_up(s: SeriesAudit) -> bool:
     """Whether a series is doubtful for a warm-up of its first runs, which --steady leaves out."""
     moves = {reason.kind for reason in s.trust.grounds} & CHANGING
-    if not moves or s.steady is not None or has_iterations(s.series):
+    if not moves or s.counted.begin is not None or has_iterations(s.series):
         return False
     return warm_up(s.series.least, s.question.precision).shape == "warm-up"
 

@@ -238,7 +238,7 @@ def _cores(s: SeriesAudit, design: Design) -> float | None:
 
 
 def _is_unfit(s: SeriesAudit) -> bool:
-    return bool(s.series.defects or (s.steady is not None and s.steady.refusal))
+    return bool(s.series.defects or s.counted.refusal)
 
 
 def _blocks(trials: Trials, *, paired: bool) -> np.ndarray:

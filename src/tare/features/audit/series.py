@@ -20,20 +20,19 @@ from tare.readers.units import may_be_count, says_nothing
 from tare.results.columns import group_means
 from tare.results.message import Message, Said, message
 from tare.statistics.censored import at_least, interval_above
-from tare.statistics.changes import Changes, changes, remaining
+from tare.statistics.changes import Changes, OrderAnalysis, analyse_order
 from tare.statistics.confirm import Repetitions, converges, repetitions
 from tare.statistics.downsample import sample
 from tare.statistics.intervals import Interval, trials_for, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
-from tare.statistics.order import Order, order_of
 from tare.statistics.quantiles import quantiles
 from tare.statistics.robust import robust_sd
 from tare.statistics.shared_timeline import SharedTimeline, places_inside, shared_timeline
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
 from tare.statistics.time_of_day import TimeOfDay
-from tare.statistics.trust import PRECISION, Trust, Verdict, beside_cycles, trust, with_extent
-from tare.statistics.warmup import warm_up
+from tare.statistics.trust import BesideCycles, Trust, Verdict, beside_cycles, trust
+from tare.statistics.warmup import FEWEST_OF_ALL, warm_up
 
 if TYPE_CHECKING:
     from tare.statistics.assumptions import Assumptions
@@ -144,49 +143,48 @@ def averaged(trials: Trials, groups: np.ndarray) -> Trials:
 
 
 @dataclass(frozen=True, eq=False)
-class SteadyPart:
-    """The values of a series without warm-up.
+class Counted:
+    """The values of a series that count: all, or those without its warm-up.
 
     Attributes
     ----------
     series : Series
-        The series reduced to its steady values, or the whole series without a steady part.
-    begin : int
-        Index of the first iteration in each trial, or of the first trial where each is one value.
+        The series reduced to its steady values; the whole one without a steady part.
+    timeline : SharedTimeline or None
+        What trials have in common over their iterations, warm-up included.
+    begin : int or None
+        Index of the first iteration in each trial, or of the first trial where each is one value;
+        None: all values count, as nobody asked for the steady part.
     refusal : Said or None
-        Reason that no steady part was found; None: one was.
+        Reason that no steady part was found; None: one was, or nobody asked for it.
     """
 
     series: Series
-    begin: int = 0
+    timeline: SharedTimeline | None
+    begin: int | None = None
     refusal: Said | None = None
 
 
-def steady_part(
-    series: Series, timeline: SharedTimeline | None, precision: float = PRECISION
-) -> SteadyPart:
-    """Leave out the warm-up of a series: of each trial, or the first trials of one value each.
+def counted(series: Series, question: Question) -> Counted:
+    """Leave the warm-up out where only the steady part counts.
 
-    Parameters
-    ----------
-    series : Series
-    timeline : SharedTimeline or None
-        What trials have in common over their iterations.
-    precision : float
-        Relative difference of levels that matters.
+    That is the warm-up of each trial, or the first trials where each is one value.
     """
-    if has_iterations(series):
-        begin = 0 if timeline is None else timeline.steady_from
-        refusal = None if timeline is None else timeline.sentence
-        assert series.trial is not None
+    timeline = None
+    if series.trial is not None and (inside := has_iterations(series)):
+        timeline = shared_timeline(series.least, series.trial)
         places = places_inside(series.trial)
     else:
-        found = warm_up(series.least, precision)
-        begin = 0 if found.shape == "too short" else found.steady_from
-        refusal, places = found.sentence, np.arange(len(series.values))
+        inside, places = False, np.arange(len(series.values))
+    if not question.steady:
+        return Counted(series, timeline)
+    found = timeline if inside else warm_up(series.least, question.precision)
+    begin: int | None = 0
+    if found is not None and (inside or len(series.values) >= FEWEST_OF_ALL):
+        begin = found.steady_from
     if begin is None:
-        return SteadyPart(series, refusal=refusal)
-    return SteadyPart(_rows(series, places >= begin), begin)
+        return Counted(series, timeline, 0, None if found is None else found.sentence)
+    return Counted(_rows(series, places >= begin), timeline, begin)
 
 
 def _rows(series: Series, kept: np.ndarray) -> Series:
@@ -212,8 +210,8 @@ class SeriesAudit:
     ----------
     files : tuple of Path
         Those that it was read from; several where each is one execution.
-    series : Series
-        As it was read.
+    counted : Counted
+        The values that count.
     key : dict of str to str
         What tells it from all others of the audit: with its file, where there are several.
     name : str
@@ -222,14 +220,8 @@ class SeriesAudit:
     trials : Trials
     quantiles : tuple of (float, Interval)
         The median first.
-    order : Order or None
-        Result of the joint test of the order of the values; None for fewer than 6 values, or
-        where all are equal.
-    changes : Changes
-        Drift or level shifts.
-    left : Order or None
-        Tests of the order of the values, after level changes are removed.
-        All three are of the values without the cycles that cause a doubt: see :func:`over_time`.
+    analysis : OrderAnalysis
+        What the order of the values shows, without the cycles that cause a doubt.
     trust : Trust
     others : tuple of Path
         Further files, where each has one of the trials.
@@ -237,35 +229,42 @@ class SeriesAudit:
         Host or processor that all files name; empty where they name none, or several.
     ordered : array, shape (n,), or None
         The values of the trials in ascending order; None of a long series.
-    timeline : SharedTimeline or None
-        What trials have in common over their iterations, warm-up included.
-    steady : SteadyPart or None
-        Where only the steady part counts.
     over_time : TimeOfDay or None
         Medians per unit of time; None without times of values, and for fewer than 6 units. Daily
         cycles of all series of a metric and unit are tested together.
-    without_cycles : array, shape (n,), or None
-        Values of the trials after cycles are subtracted, where these cause a doubt.
+    beside : BesideCycles or None
+        The values of the trials without daily and weekly cycles, where these cause a doubt.
     """
 
     files: tuple[Path, ...]
-    series: Series
+    counted: Counted
     key: dict[str, str]
     name: str
     question: Question
     trials: Trials
     quantiles: tuple[tuple[float, Interval], ...]
-    order: Order | None
-    changes: Changes
-    left: Order | None
+    analysis: OrderAnalysis
     trust: Trust
     others: tuple[Path, ...] = ()
     machine: str = ""
     ordered: FloatArray | None = None
-    timeline: SharedTimeline | None = None
-    steady: SteadyPart | None = None
     over_time: TimeOfDay | None = None
-    without_cycles: FloatArray | None = None
+    beside: BesideCycles | None = None
+
+    @property
+    def series(self) -> Series:
+        """The series, without its warm-up where only the steady part counts."""
+        return self.counted.series
+
+    @property
+    def timeline(self) -> SharedTimeline | None:
+        """What trials have in common over their iterations, warm-up included."""
+        return self.counted.timeline
+
+    @property
+    def changes(self) -> Changes:
+        """Drift or level shifts."""
+        return self.analysis.changes
 
     @property
     def notes(self) -> tuple[Said, ...]:
@@ -282,7 +281,7 @@ class SeriesAudit:
     @property
     def value_of_trial(self) -> Message | None:
         """Say which values a trial's value is the mean of; None where each is one value."""
-        begin = 0 if self.steady is None else self.steady.begin
+        begin = self.counted.begin or 0
         if self.series.trial is None or not has_iterations(self.series):
             # Trials of one iteration each may be what is left of several.
             return (
@@ -387,7 +386,7 @@ class SeriesAudit:
     @property
     def dependence(self) -> float:
         """Trials that are worth one independent trial; 1 where no autocorrelation is shown."""
-        return dependence_of(self.left)
+        return self.analysis.dependence
 
     @cached_property
     def mean_estimate(self) -> float:
@@ -465,15 +464,13 @@ class SeriesAudit:
         # Only the page and the JSON have them.
         from tare.statistics.assumptions import assumptions
 
-        return assumptions(
-            self.trials.least, self.question.precision, self.order, self.changes, self.left
-        )
+        return assumptions(self.trials.least, self.question.precision, self.analysis)
 
     @cached_property
     def converges(self) -> bool:
         """Whether intervals narrow about one median as runs are added in order of time."""
-        if self.without_cycles is not None:
-            part = thinned(self.without_cycles)
+        if self.beside is not None:
+            part = thinned(self.beside.values)
             return converges(part, self._room, self.question.confidence)
         return self.n == 0 or converges(
             self.part, self._room, self.question.confidence, ordered=self.ordered_part
@@ -557,14 +554,6 @@ def thinned(values: FloatArray, most: int = MOST) -> FloatArray:
     return np.ascontiguousarray(sample(values, most))
 
 
-def dependence_of(order: Order | None) -> float:
-    """Trials that are worth one independent trial; 1 where no autocorrelation is shown.
-
-    An estimated time is above 1 by chance as well: to widen by it always would only blur.
-    """
-    return order.tau if order is not None and order.kind == "autocorrelation" else 1.0
-
-
 def _pieces(values: FloatArray) -> Iterator[FloatArray]:
     """Cut a series, so that a memory map is not loaded whole."""
     step = 1 << 17
@@ -572,21 +561,20 @@ def _pieces(values: FloatArray) -> Iterator[FloatArray]:
         yield values[start : start + step]
 
 
-def widened_quantiles(
-    values: FloatArray,
+def _quantiles(
+    trials: Trials,
     qs: Sequence[float],
     confidence: float,
     dependence: float,
-    tick: float | None = None,
-    ordered: FloatArray | None = None,
-    trials: Trials | None = None,
+    tick: float | None,
+    ordered: FloatArray | None,
 ) -> list[Interval]:
-    """Quantiles with intervals adjusted for autocorrelation; a refusal has the trials needed.
-
-    ``trials``: of these values, where some of them are limits that trials exceed.
-    """
-    widening = math.sqrt(dependence)
-    if trials is not None and trials.killed and trials.above is not None:
+    """Quantiles with intervals adjusted for autocorrelation; a refusal has the trials needed."""
+    widening, n = math.sqrt(dependence), len(trials.values)
+    if n == 0:
+        refusal = message(phrases.REFUSAL_EMPTY)
+        return [Interval(math.nan, None, None, confidence, "none", 0, refusal)] * len(qs)
+    if trials.killed and trials.above is not None:
         above = trials.above
 
         def among(q: float) -> Interval:
@@ -597,10 +585,9 @@ def widened_quantiles(
 
         found = [among(q) for q in qs]
     else:
-        found = quantiles(values, qs, confidence, widening, tick, ordered)
+        found = quantiles(trials.least, qs, confidence, widening, tick, ordered)
     if dependence == 1:
         return found
-    n = len(values)
     return [
         i
         if i.low is not None
@@ -633,11 +620,12 @@ def _partly_failed(series: Series) -> FailedRuns | None:
 
 def audit_series(
     files: tuple[Path, ...],
-    series: Series,
+    part: Counted,
     key: dict[str, str],
     name: str,
     question: Question,
     executions: Message | None = None,
+    over_time: TimeOfDay | None = None,
 ) -> SeriesAudit:
     """Conclude from one series.
 
@@ -645,72 +633,61 @@ def audit_series(
     ----------
     files : tuple of Path
         Where it was read from.
-    series : Series
+    part : Counted
     key : dict of str to str
     name : str
     question : Question
     executions : Message or None
         Why the values are not executions of their own, where the format explains it.
+    over_time : TimeOfDay or None
+        Medians per unit of time. A daily or weekly cycle of a series whose order is doubtful is the
+        reason: what else the order shows, and how many independent trials these are, is looked
+        for without it.
     """
-    timeline, steady = None, None
-    if series.trial is not None and has_iterations(series):
-        timeline = shared_timeline(series.least, series.trial)
-    if question.steady:
-        steady = steady_part(series, timeline, question.precision)
-        series = steady.series
-    trials = trials_of(series)
+    series, precision = part.series, question.precision
+    trials, partly = trials_of(series), _partly_failed(series)
     values, wanted = trials.least, tuple(dict.fromkeys((0.5, *question.quantiles)))
     sorter = np.argsort(values) if len(values) <= _MOST_SORTED else None
     ordered = None if sorter is None else values[sorter]
-    order = order_of(values, sorter) if len(values) else None
-    found = changes(values, question.precision, order)
-    left = None if order is None else remaining(order, found)
-    tick: float | None = None
-    if len(values):
-        tick = recorded_tick(series)
-        intervals = widened_quantiles(
-            values, wanted, question.confidence, dependence_of(left), tick, ordered, trials
-        )
-    else:
-        refusal = message(phrases.REFUSAL_EMPTY)
-        nothing = Interval(math.nan, None, None, question.confidence, "none", 0, refusal)
-        intervals = [nothing] * len(wanted)
+    analysis = analyse_order(values, precision, sorter)
+    beside = None
+    if analysis.is_doubtful:
+        beside = beside_cycles(over_time, trials.at_s, values, precision)
+    left = analysis if beside is None else beside.analysis
+    tick = recorded_tick(series) if len(values) else None
+    intervals = _quantiles(trials, wanted, question.confidence, left.dependence, tick, ordered)
     made = SeriesAudit(
         files=files,
-        series=series,
+        counted=part,
         key=key,
         name=name,
         question=question,
         trials=trials,
         quantiles=tuple(zip(wanted, intervals, strict=True)),
-        order=order,
-        changes=found,
-        left=left,
+        analysis=left,
         trust=Trust("TRUST", ()),
         ordered=ordered,
-        timeline=timeline,
-        steady=steady,
+        over_time=over_time,
+        beside=beside,
     )
-    partly = _partly_failed(series)
     return replace(
         made,
         trust=trust(
             values,
             trials_known=trials.known,
-            precision=question.precision,
-            defects=[*series.defects, *_unsteady(steady)],
+            precision=precision,
+            defects=[*series.defects, *_unsteady(part)],
             tick=tick,
             median=made.median,
             narrows=made.reached is not False or made.more_runs_help,
             sessions=_sessions_of(series, trials, files),
-            order=order,
-            found=found,
-            left=left,
+            analysis=analysis,
+            beside=beside,
             executions=executions,
             failed=series.failed.said if series.failed is not None and series.all_failed else None,
             partly_failed=None if partly is None else partly.said,
             sorter=sorter,
-            timeline=timeline if steady is None else None,
+            timeline=None if question.steady else part.timeline,
             grouped=series.grouped,
         ),
     )
@@ -732,45 +709,6 @@ def _sessions_of(series: Series, trials: Trials, files: Sequence[Path]) -> int:
     return max(found)
 
 
-def _unsteady(steady: SteadyPart | None) -> Iterator[Defect]:
-    if steady is not None and steady.refusal is not None:
-        yield Defect("no steady part", steady.refusal)
-
-
-def over_time(s: SeriesAudit, found: TimeOfDay | None) -> SeriesAudit:
-    """Add the analysis by units of time.
-
-    A daily or weekly cycle of a series whose order is doubtful is the reason: what else the order
-    shows, and how many independent trials these are, is looked for without it. The verdict stays.
-    """
-    s = replace(s, over_time=found)
-    is_doubtful = s.changes.ok is False or (s.left is not None and s.left.kind is not None)
-    if found is None or not found.cycles or not is_doubtful or s.trials.at_s is None:
-        return s
-    values, precision = found.without_cycles(s.trials.at_s, s.trials.least), s.question.precision
-    order = order_of(values)
-    moved = changes(values, precision, order)
-    left = None if order is None else remaining(order, moved)
-    wanted = [q for q, _ in s.quantiles]
-    intervals = widened_quantiles(
-        s.trials.least,
-        wanted,
-        s.question.confidence,
-        dependence_of(left),
-        s.tick,
-        s.ordered,
-        s.trials,
-    )
-    s = replace(
-        s,
-        quantiles=tuple(zip(wanted, intervals, strict=True)),
-        order=order,
-        changes=moved,
-        left=left,
-        without_cycles=values,
-        trust=beside_cycles(s.trust, found, values, precision, order, moved, left),
-    )
-    if s.trust.verdict == "REJECT":
-        return s
-    narrows = s.reached is not False or s.more_runs_help
-    return replace(s, trust=with_extent(s.trust, s.median, precision, narrows=narrows))
+def _unsteady(part: Counted) -> Iterator[Defect]:
+    if part.refusal is not None:
+        yield Defect("no steady part", part.refusal)
