@@ -88,8 +88,10 @@ def test_a_single_set_says_what_is_solved_in_few_lines(tmp_path: Path) -> None:
     assert set(reasons) <= {"TIMEOUT", "OUT OF MEMORY", "unknown(reason)"}
     assert sum(reasons.values()) == failed.n > 1
     (tasks,) = found.tasks.sets
-    assert (len(tasks.tasks), tasks.runs) == (60, 60)
-    assert tasks.solved < 60 - failed.n  # wrong answers have times, and solve nothing
+    assert (tasks.given, tasks.runs) == (60, 60)
+    assert (
+        tasks.outcomes.solved.sum() < 60 - failed.n
+    )  # wrong answers have times, and solve nothing
     said = shown(found)
     assert len(said.splitlines()) <= 10
     assert "REJECT" not in said
@@ -368,7 +370,7 @@ def test_a_configuration_that_only_crashes_alike_is_compared_with_nothing(tmp_pa
     found = audited(good, bad)
     assert (found.verdict, found.tasks.ranking) == ("DOUBT", None)
     said = findings_of(documented(found))["trust"]["answer"][0]["text"]
-    assert said == "-x: every run crashed alike (ERROR (127)), so it is compared with nothing"
+    assert said == ("-x: all 60 runs crashed alike, so it is compared with nothing: ERROR (127)")
 
 
 def test_columns_that_are_no_numbers_do_no_harm(tmp_path: Path) -> None:

@@ -12,10 +12,6 @@ OVERVIEW_TITLE = (
 SETTLE_MORE = "more trials; how many is not known"
 SERIES_WARMUP_COLD = "the first run took {times} as long: a cold start"
 NET_FINGERPRINT_PART = "{name} {value}"
-TASKS_OTHER_TASKS = (
-    "configurations ran {least} to {most} tasks: solved and PAR2 are each over its own "
-    "tasks, comparisons over those of both"
-)
 TASKS_QUESTION_RUNS = "How did each task end?"
 RUN_BY_HAND = (
     "stopped by hand after {% if asked %}{n} of {asked | counted('trial')}{% else %}"

@@ -10,7 +10,6 @@ import msgspec
 from tare.experiment.findings import assumptions, time_of_day, variance
 from tare.experiment.findings.assumptions import PARTS
 from tare.experiment.findings.variance import Explained
-from tare.experiment.task_sets import answers as task_sets
 from tare.features.audit import messages as words
 from tare.features.audit import phrases
 from tare.features.audit.audit import CRITERIA, Audit
@@ -57,11 +56,7 @@ def findings(audit: Audit) -> list[Finding]:
     if audit.question.finding is not None:
         return [*platforms, _trust(audit)]
     tasks = audit.tasks
-    of_tasks = (
-        task_sets.findings(tasks.scored, tasks.names, tasks.ranking, tasks.compared)
-        if tasks is not None and tasks.are_enough
-        else []
-    )
+    of_tasks = tasks.findings if tasks is not None and tasks.are_enough else ()
     if audit.is_of_tasks:
         return [*of_tasks, _trust(audit), _specification(audit)]
     return [

@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from tare.experiment.task_sets import answers as task_sets
+from tare.experiment.task_sets.caveats import crashed_alike, other_tasks
 from tare.features.audit.audit import CRITERIA, VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.naming import in_order
@@ -19,7 +19,6 @@ from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import TaskSets
 from tare.readers.series import Timeline
 from tare.render.escaping import on_one_line
-from tare.results import phrases
 from tare.results.message import Amount, Chosen, Message, Ratio, Said, each, message
 from tare.statistics.changes import changes
 from tare.statistics.intervals import Interval
@@ -338,34 +337,25 @@ def _only_imprecise(audit: Audit) -> Message | None:
 
 def best(tasks: TaskSets) -> tuple[Said, ...]:
     """Answer which configuration of a set is best, or what the only one solves."""
-    first = task_sets.findings(tasks.scored, tasks.names, tasks.ranking, tasks.compared)[0]
-    return each(first.answer)
+    return each(tasks.findings[0].answer)
 
 
 def task_answers(tasks: TaskSets) -> tuple[Said, ...]:
     """Return the first answers of a set, and of the other questions what is worth a line each."""
-    found = task_sets.findings(tasks.scored, tasks.names, tasks.ranking, tasks.compared)
     # Of many pairs, the page has the ratios.
     alone = len(tasks.compared) == 1
-    others = [said for one in found if one.name == "faster" and alone for said in each(one.summary)]
-    return (*each(found[0].answer), *others)
+    others = [
+        said
+        for one in tasks.findings
+        if one.name == "faster" and alone
+        for said in each(one.summary)
+    ]
+    return (*best(tasks), *others)
 
 
 def task_caveats(tasks: TaskSets) -> list[Message]:
     """Say what weakens a comparison over tasks: broken configurations, files, other conditions."""
-    alike: dict[str, list[str]] = {}
-    for one in tasks.broken:
-        alike.setdefault(one.scored.broken or "", []).append(one.name)
-    said = [
-        message(
-            "{names | listing}: every run crashed alike{% if why %} ({why}){% endif %}, so "
-            "{% if names | length > 1 %}they are{% else %}it is{% endif %} compared with "
-            "nothing",
-            names=names,
-            why=why or None,
-        )
-        for why, names in alike.items()
-    ]
+    said = [*crashed_alike(tasks.sets)]
     pairs = tasks.ranking.versus if tasks.ranking is not None else ()
     if any(one.pair.apart for one in pairs):
         said.append(
@@ -381,9 +371,7 @@ def task_caveats(tasks: TaskSets) -> list[Message]:
                 names=machines[:_NAMED],
             )
         )
-    counts = sorted({len(one.tasks) for one in tasks.sets})
-    if len(counts) > 1:
-        said.append(message(phrases.TASKS_OTHER_TASKS, least=counts[0], most=counts[-1]))
+    said += other_tasks([one.given for one in tasks.sets])
     if len(tasks.limits) > 1:
         said.append(
             message(
@@ -391,7 +379,7 @@ def task_caveats(tasks: TaskSets) -> list[Message]:
                 "solved by each one's own"
             )
         )
-    runs = max(int(one.outcomes.runs.max(initial=0)) for one in tasks.scored)
+    runs = max(int(one.outcomes.runs.max(initial=0)) for one in tasks.sets)
     return [
         *said,
         message(

@@ -114,14 +114,14 @@ def every_row(audit: Audit) -> dict[str, LargeTable]:
         return {}
     note = message(
         "Of so many configurations it has the result and the {time} alone",
-        time=tasks.scored[0].time.title,
+        time=tasks.sets[0].time.title,
     )
-    return {RUNS: every_task(tasks.scored, tasks.names, tasks.compared, note)}
+    return {RUNS: every_task(tasks.sets, tasks.names, tasks.compared, note)}
 
 
 def _of_tasks(tasks: TaskSets) -> dict[str, Any]:
     """Return what the page of a set of tasks has besides: its picture, its table, its caveats."""
-    drawn = quantiles(tasks.scored, tasks.compared)
+    drawn = quantiles(tasks.sets, tasks.compared)
     return {
         "overview": () if drawn is None else (drawn,),
         "cells": configurations(tasks.in_order),

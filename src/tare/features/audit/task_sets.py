@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
 from tare.errors import InputError
-from tare.experiment.task_sets.answers import KINDS
-from tare.experiment.task_sets.outcomes import RESULTS, Measure, Pair, Result, Scored
+from tare.experiment.task_sets.answers import KINDS, findings
+from tare.experiment.task_sets.outcomes import RESULTS, Measure, Pair, Result, Scored, all_pairs
 from tare.experiment.task_sets.ranking import Ranking, rank
 from tare.features.audit.comparison import (
     FILE,
@@ -31,6 +33,7 @@ from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
 from tare.readers import Series, TaskRuns
 from tare.readers.roles import TASKS
+from tare.results.finding import Finding
 from tare.statistics.statistic import FloatArray
 from tare.statistics.trust import Verdict
 
@@ -44,44 +47,29 @@ _MOST_SHOWN = 6
 _KILLED: dict[str, Result] = {"cputime": "cpu_time", "walltime": "timeout"}
 
 
-@dataclass(frozen=True, eq=False)
-class TaskSet:
-    """The runs of one configuration.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TaskSet(Scored):
+    """The runs of one configuration of files, of all metrics.
 
     Attributes
     ----------
-    key : dict of str to str
-        What sets it apart, without the task.
-    scored : Scored
-        All runs, of all metrics.
-    tasks : dict of str to TaskRuns
-        By the name of the task; of one metric.
+    given : int
+        Tasks that the files have of it.
     is_single : bool
         Whether every task has fewer runs than an interval needs.
     machine : str
         Host or processor that its files name; empty where they name none, or several.
     """
 
-    key: dict[str, str]
-    scored: Scored
-    tasks: dict[str, TaskRuns]
+    levels: Mapping[str, str]
+    given: int
     is_single: bool
     machine: str
 
     @property
-    def name(self) -> str:
-        """What sets it apart, in words."""
-        return self.scored.label
-
-    @property
     def runs(self) -> int:
         """Number of runs."""
-        return sum(one.runs for one in self.tasks.values())
-
-    @property
-    def solved(self) -> int:
-        """Number of runs that solve their task."""
-        return sum(one.solved for one in self.tasks.values())
+        return int(self.counts.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,17 +92,17 @@ class TaskSets:
     ranking: Ranking | None
     compared: tuple[Pair, ...]
 
-    @property
-    def scored(self) -> tuple[Scored, ...]:
-        """The runs of each configuration."""
-        return tuple(one.scored for one in self.sets)
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """Which configuration is best, and the other answers."""
+        return tuple(findings(self.sets, self.names, self.ranking, self.compared))
 
     @property
     def in_order(self) -> tuple[Scored, ...]:
         """The runs of each configuration, the best first and the broken last."""
         order = self.ranking.order if self.ranking is not None else ()
         ranked = {one.number for one in order}
-        return (*order, *(one for one in self.scored if one.number not in ranked))
+        return (*order, *(one for one in self.sets if one.number not in ranked))
 
     @property
     def are_enough(self) -> bool:
@@ -127,23 +115,19 @@ class TaskSets:
         return self.are_enough and all(one.is_single for one in self.sets)
 
     @property
-    def broken(self) -> tuple[TaskSet, ...]:
-        """Configurations of which all runs crashed alike."""
-        return tuple(one for one in self.sets if one.scored.broken is not None)
-
-    @property
     def verdict(self) -> Verdict:
         """DOUBT where one is broken, has too few tasks, or two differ in limits or in all tasks."""
-        short = any(len(one.tasks) < FEWEST for one in self.sets)
+        short = any(one.given < FEWEST for one in self.sets)
+        broken = any(one.broken is not None for one in self.sets)
         versus = self.ranking.versus if self.ranking is not None else ()
         apart = any(not one.tasks for one in versus)
-        doubtful = self.broken or short or apart or len(self.limits) > 1
+        doubtful = broken or short or apart or len(self.limits) > 1
         return "DOUBT" if doubtful else "TRUST"
 
     @property
     def limits(self) -> frozenset[float | None]:
         """Time limits that configurations had."""
-        return frozenset(one.time.limit for one in self.scored)
+        return frozenset(one.time.limit for one in self.sets)
 
 
 def with_tasks(series: Sequence[Series]) -> list[Series]:
@@ -259,20 +243,24 @@ def _task_set(
         Measure(one, _TITLES.get(one, one), units[one], _limit(by_metric[one]), _KILLED.get(one))
         for one in order
     )
-    scored = Scored(
+    return TaskSet(
         number=number_,
         label=named(key, apart) or next(iter(key.values()), ""),
         levels=key,
         session=str(some[0].files[0]),
         result=result,
         measures=measures,
-        values={one: _values(by_metric[one], places, shape) for one in order},
+        values={one: _array(by_metric[one], "values", places, shape, np.nan) for one in order},
         why=tuple(why),
         broken=_broken(first),
         kinds=_kinds(first),
-        points=_points(first, places, shape),
+        points=_array(first, "points", places, shape, 0.0)
+        if all(one.points is not None for one in first.values())
+        else None,
+        given=len(first),
+        is_single=all(s.n < FEWEST for s in some),
+        machine=some[0].machine,
     )
-    return TaskSet(key, scored, first, all(s.n < FEWEST for s in some), some[0].machine)
 
 
 def _rank_of(metric: str, unit: str) -> int:
@@ -288,23 +276,17 @@ def _limit(tasks: Mapping[str, TaskRuns]) -> float | None:
     return limits.pop() if len(limits) == 1 else None
 
 
-def _values(
-    tasks: Mapping[str, TaskRuns], places: Mapping[str, int], shape: tuple[int, int]
+def _array(
+    tasks: Mapping[str, TaskRuns],
+    attribute: Literal["values", "points"],
+    places: Mapping[str, int],
+    shape: tuple[int, int],
+    missing: float,
 ) -> FloatArray:
-    found = np.full(shape, np.nan)
+    found = np.full(shape, missing)
     for task, runs in tasks.items():
-        found[places[task], : len(runs.values)] = runs.values
-    return found
-
-
-def _points(
-    tasks: Mapping[str, TaskRuns], places: Mapping[str, int], shape: tuple[int, int]
-) -> FloatArray | None:
-    found = np.zeros(shape)
-    for task, runs in tasks.items():
-        if runs.points is None:
-            return None
-        found[places[task], : len(runs.points)] = runs.points
+        row = getattr(runs, attribute)
+        found[places[task], : len(row)] = row
     return found
 
 
@@ -337,25 +319,26 @@ def _pairs(sets: Sequence[TaskSet], question: Question) -> list[Pair]:
     The file of a set, and what the compared columns determine, are conditions only where an option
     names them.
     """
-    sound = [one for one in sets if one.scored.broken is None]
+    sound = [one for one in sets if one.broken is None]
     columns = question.columns.compare
     if not columns:
-        return [Pair(a.scored, b.scored) for a, b in combinations(sound, 2)]
-    require_keys([one.key for one in sets], columns)
-    some = [one for one in sound if all(column in one.key for column in columns)]
+        return [*all_pairs(sound)]
+    require_keys([one.levels for one in sets], columns)
+    some = [one for one in sound if all(column in one.levels for column in columns)]
     if question.sizing.reference is not None:
-        require_level([one.key for one in some], columns, question.sizing.reference)
-    free = {*columns, FILE, *following([one.key for one in some], columns)} - {
+        require_level([one.levels for one in some], columns, question.sizing.reference)
+    free = {*columns, FILE, *following([one.levels for one in some], columns)} - {
         *question.columns.group
     }
 
     def conditions(one: TaskSet) -> dict[str, str]:
-        return {k: v for k, v in one.key.items() if k not in free or k in question.columns.group}
+        return {k: v for k, v in one.levels.items() if k not in free or k in question.columns.group}
 
     return [
-        Pair(a.scored, b.scored)
+        Pair(a, b)
         for a, b in combinations(some, 2)
-        if conditions(a) == conditions(b) and level_of(a.key, columns) != level_of(b.key, columns)
+        if conditions(a) == conditions(b)
+        and level_of(a.levels, columns) != level_of(b.levels, columns)
     ]
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tare import platforms
+from tare.experiment.task_sets.caveats import crashed_alike, other_tasks
 from tare.experiment.task_sets.outcomes import Pair, pairs
 from tare.features.tasks.configurations import ScoredRuns
 from tare.features.tasks.runs import Configuration, Runs
 from tare.features.tasks.specification import TaskSet
-from tare.results import phrases
 from tare.results.message import Amount, Message, message
 
 _RUNS_TEXTS = {
@@ -37,7 +37,7 @@ MOST_WAITED = 0.05
 
 def caveats(runs: Runs, some: Sequence[ScoredRuns]) -> Iterator[Message]:
     """Say what weakens all answers: broken configurations, waiting for a CPU, unlike folders."""
-    yield from broken(some)
+    yield from crashed_alike(some, remedy)
     yield from unsolved(some)
     waited = {one.label: share for one in some if (share := one.waited) > MOST_WAITED}
     if waited:
@@ -67,10 +67,8 @@ def caveats(runs: Runs, some: Sequence[ScoredRuns]) -> Iterator[Message]:
                 folder=one.name,
                 names=one.replaced[:_MOST_SAID],
             )
-    counts = {one.label: int((one.outcomes.runs > 0).sum()) for one in some}
-    if len(runs.folders) > 1 and len({*counts.values()}) > 1:
-        least, most = min(counts.values()), max(counts.values())
-        yield message(phrases.TASKS_OTHER_TASKS, least=least, most=most)
+    if len(runs.folders) > 1:
+        yield from other_tasks([int((one.outcomes.runs > 0).sum()) for one in some])
     compared = pairs(some)
     alike: dict[tuple[str, ...], list[Pair]] = {}
     for pair in compared:
@@ -115,24 +113,6 @@ def _otherwise(runs: Runs, first: Configuration, second: Configuration) -> tuple
 
 def _judged(asked: TaskSet) -> tuple[object, ...]:
     return asked.expected, asked.compare, asked.tolerance, asked.checker
-
-
-def broken(some: Sequence[ScoredRuns]) -> Iterator[Message]:
-    """Say which configurations crashed in every run in the same way, why, and what to do."""
-    alike: dict[str, list[ScoredRuns]] = {}
-    for one in some:
-        if one.broken is not None:
-            alike.setdefault(one.broken, []).append(one)
-    for why, own in alike.items():
-        yield message(
-            "{names | listing}: all {n | counted('run')} crashed alike, so "
-            "{% if names | length > 1 %}they are{% else %}it is{% endif %} compared with "
-            "nothing: {why}{% if remedy %}. {remedy}{% endif %}",
-            names=[one.label for one in own],
-            n=sum(len(one.table) for one in own),
-            why=why,
-            remedy=remedy(*own),
-        )
 
 
 def unsolved(some: Sequence[ScoredRuns]) -> Iterator[Message]:
