@@ -98,6 +98,13 @@ class Interval:
         return replace(self, low=None, high=None, refusal=why)
 
     @property
+    def drawn(self) -> tuple[float, float | None, float | None]:
+        """Estimate and bounds, with the limit in place of what is only known to exceed it."""
+        above = math.inf if self.above is None else self.above
+        high = None if self.high is None else min(self.high, above)
+        return min(self.estimate, above), self.low, high
+
+    @property
     def half_width(self) -> float | None:
         """Larger distance of the two bounds from the estimate, relative to the estimate.
 

@@ -93,14 +93,19 @@ def _pair(c: ComparisonAudit) -> dict[str, Any]:
     return {"where": c.where or None, "metric": c.metric, "a": c.a, "b": c.b}
 
 
+def ratio_cells(c: ComparisonAudit) -> dict[str, Any]:
+    """Lay out the ratio of a comparison that has one."""
+    assert c.location is not None
+    return comparison_cells(c.location, (c.words, chosen(c.margin)))
+
+
 def _ratios(audit: Audit) -> Table:
     rows = []
     for c in in_order(audit.comparisons, lambda c: c.key):
-        if (found := c.location) is None:
+        if c.location is None:
             rows.append({**_pair(c), "verdict": text(words.uncompared(c))})
             continue
-        cells = comparison_cells(found, (c.words, chosen(c.margin)))
-        rows.append({**_pair(c), **cells, "delta": found.cliffs_delta})
+        rows.append({**_pair(c), **ratio_cells(c), "delta": c.location.cliffs_delta})
     return Table(
         title=message("Ratios"),
         columns=(

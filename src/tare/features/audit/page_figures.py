@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from tare.experiment.findings.charts.forest import describe_ratios
+from tare.experiment.findings.charts.forest import describe_ratios, ratio_of
 from tare.experiment.findings.charts.rows import first_of
 from tare.experiment.findings.time_of_day import day_figures, week_figures
 from tare.experiment.findings.variance import described, drawn
@@ -19,20 +18,17 @@ from tare.features.audit.answers import kinds
 from tare.features.audit.audit import VERDICTS, Audit
 from tare.features.audit.comparison import ComparisonAudit
 from tare.features.audit.comparison_answers import name as name_of
+from tare.features.audit.comparison_answers import ratio_cells
 from tare.features.audit.series import SeriesAudit, worst
 from tare.render import charts
 from tare.render.charts.forest import MOST_ROWS, draw_ratios
-from tare.render.charts.forest import Ratio as DrawnRatio
 from tare.render.words import paragraph, sentence, text
 from tare.results.message import Message, Said, message
 from tare.results.report import Figure
-from tare.statistics.comparison import Comparison
-from tare.statistics.intervals import Interval
-from tare.units import change_interval, scale_for
+from tare.units import scale_for
 
 _CHART_WITH = "{name} {value}"
 
-T = TypeVar("T")
 #: Rows of the chart of all medians; the table has all.
 _MOST_MEDIANS = 80
 #: Series that have panels of their own.
@@ -82,50 +78,39 @@ def _medians_of(
         return None
     shown = worst(some, _MOST_MEDIANS)
     # What exceeds a limit is drawn at it.
-    medians = [_drawn(s.median.estimate, s.median) for s in shown]
-    scale, shown_unit = scale_for(medians, unit or "1")
-    ranges = [np.quantile(s.part, [0.1, 0.9]) for s in shown]
+    ranked = sorted(shown, key=_middle)
+    scale, shown_unit = scale_for([_middle(s) for s in shown], unit or "1")
+    ranges = [np.quantile(s.part, [0.1, 0.9]) / scale for s in shown]
+    lows, highs = (
+        [None if x is None else x / scale for x in ends]
+        for ends in zip(*(s.median.drawn[1:] for s in shown), strict=True)
+    )
     chart = charts.interval_rows(
         [s.name for s in shown],
-        [m / scale for m in medians],
-        [_scaled(s.median.low, scale) for s in shown],
-        [None if s.median.high is None else _drawn(s.median.high, s.median) / scale for s in shown],
-        [(float(low) / scale, float(high) / scale) for low, high in ranges],
+        [_middle(s) / scale for s in shown],
+        lows,
+        highs,
+        [(float(low), float(high)) for low, high in ranges],
         [s.trust.verdict for s in shown],
         shown_unit,
         order=VERDICTS,
-        logarithmic=min(low for low, _ in ranges) > 0 and max(medians) > _WIDE * min(medians),
+        logarithmic=min(low for low, _ in ranges) > 0
+        and _middle(ranked[-1]) > _WIDE * _middle(ranked[0]),
     )
-    ends = [
-        message("{value} ({name})", name=s.name, value=words.median(s))
-        for s in _ends(shown, _middle)
-    ]
     said = message(
         "Median of each series with its interval (thick) and the p10–p90 range of its values "
         "(thin): {ends | join(' to ')}",
-        ends=ends,
+        ends=[
+            message("{value} ({name})", name=s.name, value=words.median(s))
+            for s in (*ranked[:1], *ranked[1:][-1:])
+        ],
     )
     title = text(message(phrases.TRUST_TABLE, metric=metric))
     return _figure(name, title, chart, said, *_left_out(some, shown))
 
 
-def _ends(some: Iterable[T], of: Callable[[T], Any]) -> list[T]:
-    """Return the smallest and the largest; one where they are the same."""
-    known = list(some)
-    least, most = min(known, key=of), max(known, key=of)
-    return [least] if most is least else [least, most]
-
-
 def _middle(s: SeriesAudit) -> float:
-    return _drawn(s.median.estimate, s.median)
-
-
-def _scaled(value: float | None, scale: float) -> float | None:
-    return None if value is None else value / scale
-
-
-def _drawn(value: float, i: Interval) -> float:
-    return i.above if math.isinf(value) and i.above is not None else value
+    return s.median.drawn[0]
 
 
 def _left_out(some: Sequence[SeriesAudit], shown: Sequence[SeriesAudit]) -> tuple[Message, ...]:
@@ -218,37 +203,19 @@ def _course(shown: Sequence[SeriesAudit]) -> Message:
 
 
 def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...]:
-    known = [c for c in some if c.location is not None and _is_bounded(c.location)]
-    if not known:
-        return ()
+    known = [c for c in some if c.location is not None]
     drawn = words.clearest(known, MOST_ROWS)
-    names = _apart([name_of(c) for c in drawn])
-    ratios = [_ratio(c, name) for c, name in zip(drawn, names, strict=True)]
+    names = _apart(map(name_of, drawn))
+    ratios = [
+        found
+        for c, name in zip(drawn, names, strict=True)
+        if (found := ratio_of(ratio_cells(c), "", name)) is not None
+    ]
+    if not ratios:
+        return ()
     chart = draw_ratios(ratios, margin, "change vs. the first")
     said = (*describe_ratios(ratios), *first_of(len(drawn), len(known)))
     return (_figure("comparisons", "Comparisons", chart, *said),)
-
-
-def _ratio(c: ComparisonAudit, name: str) -> DrawnRatio:
-    assert c.location is not None
-    found = c.location
-    return DrawnRatio(
-        level="",
-        where=name,
-        ratio=found.ratio,
-        low=found.low,
-        high=found.high,
-        verdict=found.verdict,
-        n=found.n,
-        told=change_interval(found.ratio, found.low, found.high),
-        word=c.word,
-    )
-
-
-def _is_bounded(found: Comparison) -> bool:
-    """Whether a ratio and its bounds are numbers: values above a limit may leave them open."""
-    ends = (found.ratio, found.low or 1.0, found.high or 1.0)
-    return all(math.isfinite(end) for end in ends) and found.low != 0
 
 
 def _apart(names: Iterable[str]) -> list[str]:

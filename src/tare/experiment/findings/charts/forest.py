@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import UNSET
 
@@ -63,29 +64,32 @@ def _is_comparison(table: Table) -> bool:
     return any(column.key == "ratio" for column in table.columns)
 
 
-def _ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
-    found = []
+def _ratios(table: Table, factor: str, results: Results) -> Iterator[Ratio]:
     for row in table.rows:
-        ratio = messages.Ratio(row["ratio"], row["low"], row["high"], row.get("open", UNSET))
-        # Of a ratio that values above a limit leave open, the bound that is known is drawn.
-        drawn = next((x for x in (row["ratio"], row["low"], row["high"]) if x is not None), None)
-        if drawn is None:
-            continue
-        is_open = ratio.open is not UNSET
-        found.append(
-            Ratio(
-                level=str(row.get(factor)),
-                where=where(row, table, results, without=(factor,)),
-                ratio=drawn,
-                low=drawn if is_open and row["low"] is None else row["low"],
-                high=drawn if is_open and row["high"] is None else row["high"],
-                verdict=Verdict(row["direction"], row["within_margin"]),
-                word=row["verdict"],
-                n=row["n"],
-                told=change_interval(*ratio.parts),
-            )
-        )
-    return found
+        place = where(row, table, results, without=(factor,))
+        if (found := ratio_of(row, str(row.get(factor)), place)) is not None:
+            yield found
+
+
+def ratio_of(row: Mapping[str, Any], level: str, where: str) -> Ratio | None:
+    """Return what is drawn of a row of :func:`comparison_cells`; None where nothing is known."""
+    ratio = messages.Ratio(row["ratio"], row["low"], row["high"], row.get("open", UNSET))
+    # Of a ratio that values above a limit leave open, the bound that is known is drawn.
+    drawn = next((x for x in (row["ratio"], row["low"], row["high"]) if x is not None), None)
+    if drawn is None:
+        return None
+    is_open = ratio.open is not UNSET
+    return Ratio(
+        level=level,
+        where=where,
+        ratio=drawn,
+        low=drawn if is_open and row["low"] is None else row["low"],
+        high=drawn if is_open and row["high"] is None else row["high"],
+        verdict=Verdict(row["direction"], row["within_margin"]),
+        word=row["verdict"],
+        n=row["n"],
+        told=change_interval(*ratio.parts),
+    )
 
 
 def describe_ratios(some: Sequence[Ratio]) -> tuple[Message, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +31,6 @@ from tare.render.drawing import (
 )
 from tare.results.finding import Finding
 from tare.results.message import Message, message
-from tare.statistics.intervals import Interval
 from tare.statistics.statistic import FloatArray
 from tare.units import scale_for
 
@@ -128,19 +126,16 @@ def _drawn(cell: Cell) -> FloatArray:
     return np.where(np.isposinf(cell.workers), cell.above[:, None], cell.workers)
 
 
-def _at_limit(value: float | None, median: Interval) -> float | None:
-    return median.above if value is not None and math.isinf(value) else value
-
-
 def _record(
     name: str, cell: Cell, scale: float, unit_of_cells: str, results: Results
 ) -> dict[str, Any]:
     median = cell.median
+    middle, lowest, highest = median.drawn
     p10, p90 = np.quantile(_drawn(cell), [0.1, 0.9])
     ends = {
-        "middle": _at_limit(median.estimate, median),
-        "low": median.low,
-        "high": _at_limit(median.high, median),
+        "middle": middle,
+        "low": lowest,
+        "high": highest,
         "p10": p10,
         "p90": p90,
     }
