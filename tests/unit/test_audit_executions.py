@@ -86,7 +86,7 @@ def test_one_process_is_doubtful_and_six_are_six_trials(
     assert alone.trust.verdict == "DOUBT"
     assert [template(reason) for reason in alone.trust.reasons] == ["{said}"]
     following = follow_up(audited([first]), has_page=True)
-    assert template(following.args["why"]) == "more executions"
+    assert template(following.args["brings"]) == "more executions"
     assert "--trial" not in str(following.args["command"])
     files = [first, *(write(tmp_path, i, level) for i, level in enumerate(LEVELS[1:], 1))]
     (together,) = audited(files).series

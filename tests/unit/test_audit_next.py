@@ -63,7 +63,7 @@ def test_the_next_command_cures_what_was_found(
     monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
     columns = ColumnOptions("s", columns.group, columns.compare, None, columns.trial, columns.block)
     found = follow_up(audit([made(tmp_path, *series)], Question(columns=columns)), has_page=False)
-    assert (template(found.args["why"]), found.args["command"]) == (
+    assert (template(found.args["brings"]), found.args["command"]) == (
         {
             "command": "{command}   ({why})",
             "compare": "what differs?",
@@ -135,7 +135,7 @@ def test_what_a_trial_is_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
     question = Question(columns=ColumnOptions("s", ("cmd",)))
     found = audit([made(tmp_path, DRIFT, STEADY)], question)
-    assert template(follow_up(found, has_page=True).args["why"]) == "that names it"
+    assert template(follow_up(found, has_page=True).args["brings"]) == "that names it"
     assert template(reasons(found)[0][1].said) == "row is an"
 
 
@@ -209,7 +209,7 @@ def test_a_tool_of_functions_is_run_again_and_not_replaced(tmp_path: Path) -> No
     file = tmp_path / "p.json"
     file.write_text(json.dumps(document))
     found = follow_up(audit([file], Question()), has_page=False)
-    assert (template(found.args["why"]), "pyperf" in str(found.args)) == ("old and new", False)
+    assert (template(found.args["brings"]), "pyperf" in str(found.args)) == ("old and new", False)
     assert '(cd "$v" && python BENCHMARK.py -p 1 -o run$i.json)' in str(found.args["command"])
 
 

@@ -258,10 +258,17 @@ def test_sentences_that_differ_in_numbers_only_are_told_once() -> None:
     flat = message("no warm-up is shown: the first trials are like the last ones")
     some = [("a", drifts[0]), ("b", drifts[1]), ("c", flat)]
     first, second = shared(some, lambda s: (s[1],), lambda s: s[0])
-    together = {"n": 2, "total": 3, "name": "a", "varies": True, "said": drifts[0]}
-    assert args(first.of("series", 3), "both series") == together
-    alone = {"n": 1, "total": 3, "name": "c", "varies": False, "said": flat}
-    assert args(second.of("series", 3), "both series") == alone
+    together = {
+        "n": 2,
+        "total": 3,
+        "noun": "series",
+        "name": "a",
+        "varies": True,
+        "said": drifts[0],
+    }
+    assert args(first.of("series", 3), "%}both") == together
+    alone = {"n": 1, "total": 3, "noun": "series", "name": "c", "varies": False, "said": flat}
+    assert args(second.of("series", 3), "%}both") == alone
     assert shared(some[:1], lambda s: (s[1],), str)[0].of("series", 1) == drifts[0]
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tare.results.message import Message, Said, message
+
 #: Options with a file that holds the answer: that of another question would replace it, or mix in.
 FILES = ("--json", "--save", "--report", "--markdown", "--junit", "--export-json")
 
@@ -54,6 +56,13 @@ def offers(option: str) -> bool:
     """
     names = _typed_options[0].names
     return not names or option in names
+
+
+def next_command(command: Said, brings: Said | None = None) -> Message:
+    """Return a command that is worth typing, and what it brings."""
+    return message(
+        "{command}{% if brings %}   ({brings}){% endif %}", command=command, brings=brings
+    )
 
 
 def again(command: str, changes: Mapping[str, str | None], without: Sequence[str] = ()) -> str:

@@ -6,18 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tare import units
-from tare.cli.again import FILES, again
+from tare.cli.again import FILES, again, next_command
 from tare.results.message import Message, message
 
 if TYPE_CHECKING:
     from tare.experiment.specification import Experiment
-
-
-def typed(command: str, brings: Message | None = None) -> Message:
-    """Return a command with what it brings."""
-    return message(
-        "{command}{% if brings %}   ({brings}){% endif %}", command=command, brings=brings
-    )
 
 
 def with_longer_limit(
@@ -30,12 +23,14 @@ def with_longer_limit(
     limits = [one.timeout_s for one in experiment.workloads if one.timeout_s is not None]
     if not limits:
         return None
-    return typed(again(command, {"--timeout": units.duration(2 * max(limits))}, without), brings)
+    return next_command(
+        again(command, {"--timeout": units.duration(2 * max(limits))}, without), brings
+    )
 
 
 def by_cpu_time(command: str, without: Sequence[str] = FILES) -> Message:
     """Return the command by CPU time, which leaves out waiting for a CPU."""
-    return typed(
+    return next_command(
         again(command, {"--metric": "cpu"}, without),
         message("CPU time leaves out waiting for a CPU, the main cause of the spread"),
     )

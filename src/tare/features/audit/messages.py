@@ -27,24 +27,6 @@ from tare.units import percent, quantity
 
 _COMPARISON_NAME = "{second} vs. {first}{% if where %} ({where}){% endif %}"
 _MEDIAN_INTERVAL = "{value}"
-_SHARED_TEXTS = {
-    "series": (
-        "{% if n == 1 %}{name}{% elif n < total %}{n} of {total} series{% elif n == 2 %}both "
-        "series{% else %}all {n} series{% endif %}{% if n > 1 and varies %}, e.g. {name}"
-        "{% endif %}: {said}"
-    ),
-    "files": (
-        "{% if n == 1 %}{name}{% elif n < total %}{n} of {total} files{% elif n == 2 %}both "
-        "files{% else %}all {n} files{% endif %}{% if n > 1 and varies %}, e.g. {name}"
-        "{% endif %}: {said}"
-    ),
-    "comparisons": (
-        "{% if n == 1 %}{name}{% elif n < total %}{n} of {total} comparisons{% elif n == 2 %}"
-        "both comparisons{% else %}all {n} comparisons{% endif %}{% if n > 1 and varies %}, "
-        "e.g. {name}{% endif %}: {said}"
-    ),
-}
-
 #: Half of an interval's width below which only that is said.
 _LEAST_HALF = 1e-4
 #: Reasons of series whose values are not known to be executions of their own.
@@ -145,9 +127,12 @@ class Shared:
         if total == 1:
             return self.said
         return message(
-            _SHARED_TEXTS[noun],
+            "{% if n == 1 %}{name}{% elif n < total %}{n} of {total} {noun}{% elif n == 2 %}both "
+            "{noun}{% else %}all {n} {noun}{% endif %}{% if n > 1 and varies %}, e.g. {name}"
+            "{% endif %}: {said}",
             n=self.n,
             total=total,
+            noun=noun,
             name=self.names[0],
             varies=self.varies,
             said=self.said,
@@ -261,56 +246,55 @@ def headline(audit: Audit) -> Said:
         doubtful = [s.name for s in audit.series if s.trust.verdict != "TRUST"]
         return message(
             "{claim}; {n} of {total} series {% if n == 1 %}is{% else %}are{% endif %} "
-            "doubtful, as many as chance gives: {% if others %}{names | join(', ')} and "
-            "{others} more{% else %}{names | listing}{% endif %}",
+            "doubtful, as many as chance gives: {names}",
             n=len(doubtful),
             total=total,
-            names=doubtful[:_NAMED],
-            others=len(doubtful[_NAMED:]),
+            names=_first_names(doubtful),
             claim=audit.trust.claim,
         )
-    if worst < total:
-        counts = [(verdict, audit.count(verdict)) for verdict in VERDICTS]
-        return message(
-            "{worst} of {total} series {% if verdict == 'DOUBT' %}{% if worst == 1 %}is"
-            "{% else %}are{% endif %} doubtful{% else %}{% if worst == 1 %}allows{% else %}"
-            "allow{% endif %} no conclusions{% endif %}: {counts | join(', ')}{% if failed %}"
-            ". Every run of {% if others %}{failed | join(', ')} and {others} more{% else %}"
-            "{failed | listing}{% endif %} failed{% endif %}{% if partly %}. "
-            "{partly | sentence}{% endif %}{% if missed %}. {missed | sentence}{% endif %}",
-            verdict=audit.verdict,
-            worst=worst,
-            total=total,
-            counts=[message("{verdict} {n}", verdict=v, n=n) for v, n in counts if n],
-            failed=failed[:_NAMED],
-            others=len(failed[_NAMED:]),
-            partly=_partly_failed(audit),
-            missed=missed(audit.series),
-        )
+    lacking = missed(audit.series) if total > 1 else None
+    is_sound = worst == total and all(s.trust.is_sound for s in audit.series)
+    every = message("every run of {names} failed", names=_first_names(failed)) if failed else None
     return message(
-        "{% if verdict == 'TRUST' %}{claim}{% elif imprecise %}{imprecise}"
+        "{% if worst < total %}{worst} of {total} series {% if verdict == 'DOUBT' %}"
+        "{% if worst == 1 %}is{% else %}are{% endif %} doubtful{% else %}allow"
+        "{% if worst == 1 %}s{% endif %} no conclusions{% endif %}: {counts | join(', ')}"
+        "{% elif verdict == 'TRUST' %}{claim}{% elif imprecise %}{imprecise}"
         "{% elif sound and missed %}{missed}{% elif verdict == 'DOUBT' %}these numbers are "
         "doubtful{% else %}do not draw conclusions from these numbers{% endif %}"
-        "{% if missed %}{% if not sound %}. {missed | sentence}{% endif %}"
-        "{% elif failed and failed | length + others == total %}: every run failed"
-        "{% if total > 1 %} ({% if total == 2 %}both{% else %}all {total}{% endif %} series)"
-        "{% endif %}{% elif failed %}. Every run of {% if others %}{failed | join(', ')} and "
-        "{others} more{% else %}{failed | listing}{% endif %} failed{% elif total > 1 %} ("
-        "{% if total == 2 %}both{% else %}all {total}{% endif %} series){% elif n %}"
-        "{% if imprecise %};{% else %}:{% endif %} median {median}, n = {n}{% else %}: "
-        "{median}{% endif %}{% if partly %}{% if missed %} {% else %}. {% endif %}"
-        "{partly | sentence}{% endif %}",
+        "{% if worst == total and not (missed or failed) %}{% if total > 1 %} ("
+        "{% if total == 2 %}both{% else %}all {total}{% endif %} series){% else %}"
+        "{% if imprecise %};{% else %}:{% endif %} {% if n %}median {median}, n = {n}"
+        "{% else %}{median}{% endif %}{% endif %}{% endif %}"
+        "{% for one in closing %}{% if loop.first %}.{% endif %} {one | sentence}{% endfor %}",
         verdict=audit.verdict,
+        worst=worst,
+        total=total,
+        counts=[
+            message("{verdict} {n}", verdict=v, n=n) for v in VERDICTS if (n := audit.count(v))
+        ],
         claim=audit.trust.claim,
         imprecise=_only_imprecise(audit),
-        missed=missed(audit.series) if total > 1 else None,
-        sound=all(s.trust.is_sound for s in audit.series),
+        missed=lacking,
+        sound=is_sound,
         failed=failed[:_NAMED],
-        others=len(failed[_NAMED:]),
-        total=total,
         median=median(audit.series[0]),
         n=audit.series[0].n,
-        partly=_partly_failed(audit),
+        closing=[
+            said
+            for said in (every, _partly_failed(audit), None if is_sound else lacking)
+            if said is not None
+        ],
+    )
+
+
+def _first_names(names: Sequence[str]) -> Message:
+    """Name the first few."""
+    return message(
+        "{% if others %}{names | join(', ')} and {others} more{% else %}{names | listing}"
+        "{% endif %}",
+        names=names[:_NAMED],
+        others=len(names[_NAMED:]),
     )
 
 
@@ -397,14 +381,11 @@ def _partly_failed(audit: Audit) -> Message | None:
     known = [(name, failed) for name, failed in counts if failed is not None]
     if not known:
         return None
-    names = [name for name, _ in known]
     return message(
-        "{n} of {total | counted('run')} of {% if others %}{names | join(', ')} and {others} "
-        "more{% else %}{names | listing}{% endif %} failed",
+        "{n} of {total | counted('run')} of {names} failed",
         n=sum(failed.n for _, failed in known),
         total=sum(failed.total for _, failed in known),
-        names=names[:_NAMED],
-        others=len(names[_NAMED:]),
+        names=_first_names([name for name, _ in known]),
     )
 
 
@@ -467,19 +448,15 @@ def _timeline(one: Timeline, precision: float) -> Message:
 def restless(audit: Audit) -> list[Message]:
     """Name the series of which more runs do not help, as their intervals do not narrow."""
     names = [s.name for s in audit.series if not s.converges]
-    others = max(0, len(names) - _NAMED)
-    return (
-        [
-            message(
-                "{names | listing}{% if others %} and {others} more{% endif %}: intervals do not "
-                "narrow as runs are added in their order. More such runs do not help",
-                names=names[:_NAMED],
-                others=others,
-            )
-        ]
-        if names
-        else []
-    )
+    if not names:
+        return []
+    return [
+        message(
+            "{names}: intervals do not narrow as runs are added in their order. More such runs "
+            "do not help",
+            names=_first_names(names),
+        )
+    ]
 
 
 def name_of(c: ComparisonAudit) -> Message:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tare.cli.again import again
+from tare.cli.again import again, next_command
 from tare.cli.command_line import shell_syntax, split
 from tare.errors import ExperimentError
 from tare.experiment import plan_file
@@ -25,39 +25,6 @@ from tare.results.message import Chosen, Message, Said, message
 from tare.statistics.trust import CHANGING, ReasonKind
 from tare.statistics.warmup import warm_up
 from tare.units import chosen
-
-_NEXT_TEXTS = {
-    "requests": "the values that a trial has enough requests for",
-    "overhead": "what each platform costs, size by size",
-    "few": "measures as often as the answer needs",
-    "shape": "what shapes this bandwidth",
-    "moving": "interleaved: what changes over time affects both alike",
-    "steady": "the steady part of each execution alone",
-    "warm_up": "leaves out the warm-up of the first runs",
-    "grouped": "each group of rows as one execution",
-    "disturbed": "what disturbs this machine",
-    "cycles": "values depend on the time",
-    "dates": "whether values depend on the time of the day or the week",
-    "trials": "if each row is one execution, else the column that names it",
-    "executions": "more executions",
-    "failed": "shows why the runs fail",
-    "levels": "columns whose levels make series; none names them",
-    "rounds": "pairs the runs of a round, if each row is one execution",
-    "alternate": "measures two versions alternately, in folders old and new",
-    "sets": "compares two versions",
-    "paired": "measures both in pairs, interleaved",
-    "conclusive": "measures until the verdict is conclusive",
-    "precise": (
-        "{% if runs %}≈ {runs} runs give {% else %}until the median is known to {% endif %}± "
-        "{target}"
-    ),
-    "compare": "what differs?",
-    "tasks_paired": "compares in pairs, one per task",
-    "repeat": "6 runs of each task",
-    "limit": "how long the runs above it take",
-    "page": "the same as a page, with charts",
-    "fleet": "by how much hosts differ, and what holds on all of them",
-}
 
 #: Keys whose levels are different work: their times are not alternatives to compare.
 _UNLIKE = frozenset({
@@ -82,17 +49,22 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
     if (known := _of_tasks(audit, has_page=has_page) or _executions(audit)) is not None:
         return known
     if audit.platforms is not None and audit.question.finding is None:
-        return _next("overhead", again("audit", {"--finding": "overhead"}))
+        return _again({"--finding": "overhead"}, message("what each platform costs, size by size"))
     steps = (_fleet, _longer_limit, _partly_failed, _cure, _sets, _rounds, _more)
     better = next((found for step in steps if (found := step(audit)) is not None), None)
     if better is not None:
         return better
     key = _compared(audit)
     if len(audit.series) > 1 and not audit.question.columns.compare and key is not None:
-        return _next("compare", again("audit", {"--compare": key}))
+        return _again({"--compare": key}, message("what differs?"))
     if not has_page or _repeat(audit) is not None:
-        return _next("page", again("audit", {"--report": "audit.html"}))
-    return _pairs("paired", audit)
+        return _again({"--report": "audit.html"}, message("the same as a page, with charts"))
+    return _pairs(message("measures both in pairs, interleaved"), audit)
+
+
+def _again(changes: dict[str, str | None], brings: Message) -> Message:
+    """Return the same audit with other options."""
+    return next_command(again("audit", changes), brings)
 
 
 def _compared(audit: Audit) -> str | None:
@@ -111,7 +83,10 @@ def _identify(audit: Audit) -> Message | None:
     grouped = ",".join((*columns.group, *columns.compare))
     named = {"--time": columns.order, "--value": columns.value, "--group": grouped}
     options = [word for option, name in named.items() if name for word in (option, name)]
-    return _next("shape", shlex.join(["tare", "net", "identify", str(file), *options]))
+    return next_command(
+        shlex.join(["tare", "net", "identify", str(file), *options]),
+        message("what shapes this bandwidth"),
+    )
 
 
 def _executions(audit: Audit) -> Message | None:
@@ -126,7 +101,7 @@ def _executions(audit: Audit) -> Message | None:
     if reasons & {"executions", "few", "one"}:
         repeat = _repeat(audit)
         if repeat is not None:
-            return _more_executions("executions", repeat, audit, FEWEST)
+            return _more_executions(message("more executions"), repeat, audit, FEWEST)
         return _tasks(audit)
     return None
 
@@ -142,23 +117,24 @@ def _tasks(audit: Audit) -> Message | None:
     if len({s.key.get(unlike[0]) for s in audit.series}) < _ENOUGH_PAIRS:
         return None
     pairs: dict[str, str | None] = {"--compare": compared, "--block": unlike[0], "--trial": "row"}
-    return _next("tasks_paired", again("audit", pairs, ("--group",)))
+    return next_command(
+        again("audit", pairs, ("--group",)), message("compares in pairs, one per task")
+    )
 
 
-def _more_executions(
-    why: str, repeat: Repeat, audit: Audit, total: int, runs: int | None = None
-) -> Message:
+def _more_executions(brings: Message, repeat: Repeat, audit: Audit, total: int) -> Message:
     """Return what measures further executions, until each series has ``total`` of them."""
     had = min((len(s.files) if len(s.files) > 1 else 0 for s in audit.series), default=0)
     more = max(1, total - had)
     stem, last = _numbered(audit) if had else (None, 0)
-    target = Chosen(audit.question.precision)
     if not _folders(audit):
-        command = repeat.executions(last + 1, last + more, stem or "run")
-        return _next(why, command, target=target, runs=runs)
+        return next_command(repeat.executions(last + 1, last + more, stem or "run"), brings)
     folders = list(dict.fromkeys(str(file.path.parent) for file in audit.files))
     known = folders if len(folders) == 2 and had else _VERSIONS
-    return _next("alternate", repeat.versions(last + 1, last + more, stem or "run", known))
+    return next_command(
+        repeat.versions(last + 1, last + more, stem or "run", known),
+        message("measures two versions alternately, in folders old and new"),
+    )
 
 
 def _numbered(audit: Audit) -> tuple[str | None, int]:
@@ -176,7 +152,10 @@ def _failed(audit: Audit, failed: Sequence[SeriesAudit]) -> Message:
     commands = _commands(replace(audit, series=tuple(failed)))[:1]
     always = all(s.failed for s in failed)
     output = message("look at what the failed runs printed")
-    return _next("failed", _run(commands, *(["-n", "1"] if always else [])) if commands else output)
+    return next_command(
+        _run(commands, *(["-n", "1"] if always else [])) if commands else output,
+        message("shows why the runs fail"),
+    )
 
 
 def _columns(audit: Audit) -> Message:
@@ -185,8 +164,13 @@ def _columns(audit: Audit) -> Message:
     tables = [file.imported for file in audit.files]
     levels = dict.fromkeys(name for table in tables for name in table.levels)
     if unnamed := [name for name in levels if name not in (*columns.group, *columns.compare)]:
-        return _next("levels", again("audit", {"--group": ",".join((*columns.group, *unnamed))}))
-    return _rounds(audit) or _next("trials", again("audit", {"--trial": "row"}))
+        return _again(
+            {"--group": ",".join((*columns.group, *unnamed))},
+            message("columns whose levels make series; none names them"),
+        )
+    return _rounds(audit) or _again(
+        {"--trial": "row"}, message("if each row is one execution, else the column that names it")
+    )
 
 
 def _sets(audit: Audit) -> Message | None:
@@ -194,16 +178,14 @@ def _sets(audit: Audit) -> Message | None:
     if audit.comparisons:
         return None
     if _folders(audit):
-        return _next("compare", again("audit", {"--compare": FOLDER}))
+        return _again({"--compare": FOLDER}, message("what differs?"))
     keys = [{k: v for k, v in s.key.items() if k != FILE} for s in audit.series]
     if len(audit.series) >= 2 * FEWEST and all(key == keys[0] for key in keys):
-        return _next(
-            "sets",
-            message(
-                "put the files of each version into a folder of its own; {command}",
-                command=_audit_of_folders(audit),
-            ),
+        apart = message(
+            "put the files of each version into a folder of its own; {command}",
+            command=_audit_of_folders(audit),
         )
+        return next_command(apart, message("compares two versions"))
     return None
 
 
@@ -247,7 +229,9 @@ def _rounds(audit: Audit) -> Message | None:
     if any(c.verdict.conclusive for c in audit.comparisons):
         return None
     pairs = {"--compare": ",".join(keys), "--block": numbers, "--trial": columns.trial or "row"}
-    return _next("rounds", again("audit", pairs))
+    return next_command(
+        again("audit", pairs), message("pairs the runs of a round, if each row is one execution")
+    )
 
 
 def _fleet(audit: Audit) -> Message | None:
@@ -255,7 +239,10 @@ def _fleet(audit: Audit) -> Message | None:
     fleets = [f.imported.file for f in audit.files if plan_file.is_fleet(f.imported.file)]
     if not fleets:
         return None
-    return _next("fleet", shlex.join(["tare", "fleet", "report", str(fleets[0])]))
+    return next_command(
+        shlex.join(["tare", "fleet", "report", str(fleets[0])]),
+        message("by how much hosts differ, and what holds on all of them"),
+    )
 
 
 def _of_tasks(audit: Audit, *, has_page: bool) -> Message | None:
@@ -263,9 +250,10 @@ def _of_tasks(audit: Audit, *, has_page: bool) -> Message | None:
     if not audit.is_of_tasks:
         return None
     if not has_page:
-        return _next("page", again("audit", {"--report": "audit.html"}))
-    return _next(
-        "repeat", message("repeat the <tasks> element of the benchmark definition 6 times")
+        return _again({"--report": "audit.html"}, message("the same as a page, with charts"))
+    return next_command(
+        message("repeat the <tasks> element of the benchmark definition 6 times"),
+        message("6 runs of each task"),
     )
 
 
@@ -273,7 +261,10 @@ def _longer_limit(audit: Audit) -> Message | None:
     """Return what shows medians of which only a limit is known that they exceed."""
     if not any(s.median.high == math.inf for s in audit.series):
         return None
-    return _next("limit", message("measure again with a longer time limit"))
+    return next_command(
+        message("measure again with a longer time limit"),
+        message("how long the runs above it take"),
+    )
 
 
 def _partly_failed(audit: Audit) -> Message | None:
@@ -288,30 +279,35 @@ def _cure(audit: Audit) -> Message | None:
     doubted = () if audit.verdict == "TRUST" else audit.series
     found = {reason.kind: s for s in doubted for reason in s.trust.grounds}
     if "few" in found or "one" in found:
-        return _next(
-            "few", _compare(audit) if len(audit.series) > 1 else _run(_commands(audit)[:1])
-        )
+        several = len(audit.series) > 1
+        command = _compare(audit) if several else _run(_commands(audit)[:1])
+        return next_command(command, message("measures as often as the answer needs"))
     if (refused := found.get("requests")) is not None:
         defects = refused.series.defects
         few = next(one.message for one in defects if one.kind == "few requests")
         assert isinstance(few, Message)
-        return _next("requests", again("audit", {"--value": str(few.args["instead"])}))
+        return _again(
+            {"--value": str(few.args["instead"])},
+            message("the values that a trial has enough requests for"),
+        )
     if (cure := _inside(found) or _moving(audit, found)) is not None:
         return cure
     # The audit cannot see that files were measured alternately, as Next proposes.
     settled = _repeat(audit) is not None and all(c.verdict.conclusive for c in audit.comparisons)
     if not settled and any(c.matched.needs_pairs for c in audit.comparisons):
-        return _rounds(audit) or _pairs("paired", audit)
+        return _rounds(audit) or _pairs(message("measures both in pairs, interleaved"), audit)
     return None
 
 
 def _inside(found: Mapping[ReasonKind, SeriesAudit]) -> Message | None:
     """Return what takes executions whole, or without their warm-up; None: neither is doubtful."""
     if "grouped" in found and (said := found["grouped"].series.grouped) is not None:
-        return _next("grouped", again("audit", {"--trial": str(said.args["column"])}))
+        return _again(
+            {"--trial": str(said.args["column"])}, message("each group of rows as one execution")
+        )
     inside = found["timeline"].timeline if "timeline" in found else None
     if inside is not None and inside.kind == "warm-up":
-        return _next("steady", again("audit", {"--steady": None}))
+        return _again({"--steady": None}, message("the steady part of each execution alone"))
     return None
 
 
@@ -322,20 +318,22 @@ def _moving(audit: Audit, found: Mapping[ReasonKind, SeriesAudit]) -> Message | 
     interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
     dates = {file.imported.dates for file in audit.files}
     if moves and len(dates) == 1 and (order := dates.pop()) is not None:
-        return _next("dates", again("audit", {"--order": order}))
+        return _again(
+            {"--order": order}, message("whether values depend on the time of the day or the week")
+        )
     if moves and any(map(_warms_up, audit.series)):
-        return _next("warm_up", again("audit", {"--steady": None}))
+        return _again({"--steady": None}, message("leaves out the warm-up of the first runs"))
     if (moves or cycles) and len(audit.series) > 1 and not interleaved:
-        return _pairs("moving", audit)
+        return _pairs(message("interleaved: what changes over time affects both alike"), audit)
     if moves:
-        return _next("disturbed", "tare doctor")
+        return next_command("tare doctor", message("what disturbs this machine"))
     if cycles is None or cycles.covers_whole_periods:
         return None
     periods = message(
         "measure over whole {% if weekly %}weeks{% else %}days{% endif %}",
         weekly=bool(cycles.week.is_shown),
     )
-    return _next("cycles", periods)
+    return next_command(periods, message("values depend on the time"))
 
 
 def _warms_up(s: SeriesAudit) -> bool:
@@ -349,7 +347,7 @@ def _warms_up(s: SeriesAudit) -> bool:
 def _more(audit: Audit) -> Message | None:
     """Return what brings a verdict, or the precision, by more trials; None where none is open."""
     if _more_pairs(audit):
-        return _pairs("conclusive", audit)
+        return _pairs(message("measures until the verdict is conclusive"), audit)
     short = [s for s in audit.series if not (s.failed or s.reached)]
     if all(s.clock_too_coarse or not s.converges for s in short):
         return None
@@ -358,10 +356,19 @@ def _more(audit: Audit) -> Message | None:
     if (repeat := _repeat(audit)) is not None:
         # Without an estimate: twice as many.
         total = runs or 2 * max(s.n for s in audit.series)
-        return _more_executions("precise", repeat, audit, total, runs or None)
+        return _more_executions(_precision(runs, target), repeat, audit, total)
     typed = _precise(audit, runs)
-    told = runs if isinstance(typed, str) and runs else None
-    return _next("precise", typed, target=Chosen(target), runs=told)
+    return next_command(typed, _precision(runs if isinstance(typed, str) else 0, target))
+
+
+def _precision(runs: int, target: float) -> Message:
+    """Say what more runs bring; ``runs``: about how many, 0 if that is not known."""
+    return message(
+        "{% if runs %}≈ {runs} runs give {% else %}until the median is known to {% endif %}± "
+        "{target}",
+        runs=runs,
+        target=Chosen(target),
+    )
 
 
 def _precise(audit: Audit, runs: int) -> Said:
@@ -383,24 +390,23 @@ def _repeat(audit: Audit) -> Repeat | None:
     return formats[audit.files[0].imported.format].repeat
 
 
-def _next(why: str, command: Said, **values: Chosen | int | None) -> Message:
-    return message("{command}   ({why})", command=command, why=message(_NEXT_TEXTS[why], **values))
-
-
-def _pairs(why: str, audit: Audit) -> Message:
+def _pairs(brings: Message, audit: Audit) -> Message:
     """Return what measures series in turn: ``tare compare``, or the tool that has measured them."""
     repeat = _repeat(audit)
     if repeat is None:
-        return _next(why, _compare(audit))
+        return next_command(_compare(audit), brings)
     more, n = _more_pairs(audit), max((s.n for s in audit.series), default=0)
     if not {FILE, FOLDER}.issuperset(audit.question.columns.compare):
-        return _more_executions("executions", repeat, audit, max(n + more, FEWEST))
+        return _more_executions(message("more executions"), repeat, audit, max(n + more, FEWEST))
     if more and _folders(audit):
-        return _more_executions(why, repeat, audit, n + more)
+        return _more_executions(brings, repeat, audit, n + more)
     fewest = FEWEST + math.ceil(math.log2(max(1, len(audit.comparisons))))
     # Files that are audited are not written again.
     stem = "turn" if _numbered(audit)[0] == "run" else "run"
-    return _next("alternate", repeat.versions(1, max(n + more, fewest), stem, _VERSIONS))
+    return next_command(
+        repeat.versions(1, max(n + more, fewest), stem, _VERSIONS),
+        message("measures two versions alternately, in folders old and new"),
+    )
 
 
 def _more_pairs(audit: Audit) -> int:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from tare.cli import console
-from tare.cli.again import FILES, again
+from tare.cli.again import FILES, again, next_command
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.features.run.summary import Summary
-from tare.measure.next_step import by_cpu_time, typed, with_longer_limit
+from tare.measure.next_step import by_cpu_time, with_longer_limit
 from tare.results.message import Chosen, Message, message
 from tare.statistics.warmup import warm_up
 
@@ -47,7 +47,7 @@ def _longer(summary: Summary) -> Message | None:
     each_s = float(np.mean(good["duration_ns"])) / 1e9
     needed_s = RESERVE * each_s * needed
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
-    return typed(again("run", {"--budget": console.seconds(budget_s)}), brings)
+    return next_command(again("run", {"--budget": console.seconds(budget_s)}), brings)
 
 
 def _longer_limit(summary: Summary) -> Message | None:
@@ -94,14 +94,14 @@ def _narrower(summary: Summary) -> Message | None:
     """Return the command without the main cause of the spread; None: it is not known."""
     if _warms_up(summary):
         steady = message("leaves out the warm-up of the first trials")
-        return typed(again("run", {"--steady": None}, FILES), steady)
+        return next_command(again("run", {"--steady": None}, FILES), steady)
     return by_cpu_time("run") if _waits(summary) else None
 
 
 def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
     """Return what to type next: what brings what is missing, or what else can be measured."""
     if kept is not None:
-        return typed(f"tare experiment report {kept}")
+        return next_command(f"tare experiment report {kept}")
     stop = summary.stop
     if (longer := _longer_limit(summary)) is not None:
         return longer
@@ -119,7 +119,7 @@ def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
 
 
 def _disturbs() -> Message:
-    return typed("tare doctor", message("what disturbs this machine"))
+    return next_command("tare doctor", message("what disturbs this machine"))
 
 
 def _further(platform: str, *, of_application: bool) -> Message:
@@ -129,5 +129,5 @@ def _further(platform: str, *, of_application: bool) -> Message:
         containers = CONTAINERS if of_application else ()
         container = next((one for one in containers if shutil.which(one)), "unshare")
         command = again("run", {"--platform": container}, FILES)
-        return typed(command, message("overhead of a container"))
-    return typed("tare experiment new", message("compare platforms"))
+        return next_command(command, message("overhead of a container"))
+    return next_command("tare experiment new", message("compare platforms"))

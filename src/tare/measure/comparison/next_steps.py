@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.cli import console
-from tare.cli.again import FILES, again, offers
+from tare.cli.again import FILES, again, next_command, offers
 from tare.experiment.findings import causes
 from tare.experiment.findings.judgement import Difference
 from tare.experiment.results import Results
 from tare.measure.comparison.session import Execution
-from tare.measure.next_step import by_cpu_time, typed, with_longer_limit
+from tare.measure.next_step import by_cpu_time, with_longer_limit
 from tare.results.message import Message, message
 from tare.statistics.sequential import FIRST_LOOK
 
@@ -42,7 +42,7 @@ def _changed_limits(
         if longer is not None:
             return longer
     if any(_needs_median(d, gate) for d in found):
-        return typed(again(command, {"--gate-on": "median"}, without))
+        return next_command(again(command, {"--gate-on": "median"}, without))
     return None
 
 
@@ -79,13 +79,15 @@ def next_step(
         if resumes:
             changes["--resume"] = None
         # Otherwise its folder is full.
-        return typed(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
+        return next_command(
+            again(command, changes, ["--trials"] if resumes else ["--trials", "--out"])
+        )
     if execution.page:
         return None
     if not found and offers("--capture"):
         # Every candidate failed: what it wrote says why.
-        return typed(
+        return next_command(
             again(command, {"--capture": None, "--out": "DIR"}, FILES),
             message("keeps what it wrote"),
         )
-    return typed(again(command, {"--report": "report.html"}), message("draws the page"))
+    return next_command(again(command, {"--report": "report.html"}), message("draws the page"))
