@@ -13,7 +13,7 @@ from tare.features.audit.comparison import ComparisonAudit, compare_series
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import match
 from tare.features.audit.question import Question, Sizing
-from tare.features.audit.series import SeriesAudit, Trials, audit_series, counted, trials_of
+from tare.features.audit.series import SeriesAudit, audit_series, counted, trials_of
 from tare.readers import ColumnOptions, Defect, Series, read
 from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
@@ -26,11 +26,9 @@ def audited(key: dict[str, str], values: np.ndarray, **more: object) -> SeriesAu
     return audit_series((Path("f"),), part, key, named(key, list(key)), Question())
 
 
-def trials(values: list[float], **more: list[float]) -> Trials:
+def trials(values: list[float], **more: list[float]) -> Series:
     arrays = {name: np.array(v) for name, v in more.items()}
-    return Trials(
-        np.array(values, dtype=float), arrays.get("block"), arrays.get("position"), known=True
-    )
+    return Series(key={}, values=np.array(values, dtype=float), **arrays)
 
 
 EIGHT = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
@@ -85,8 +83,8 @@ def test_neighbours_are_those_in_time_and_not_by_name(timed: bool) -> None:
     names, place = rng.permutation(n), np.arange(n)
     rows = rng.permutation(n) if timed else place
     position = place[rows] if timed else None
-    first = Trials(walk[rows], names[rows], position, known=True)
-    second = Trials(np.full(n, 100.0)[rows], names[rows], position, known=True)
+    first = Series({}, walk[rows], block=names[rows], position=position)
+    second = Series({}, np.full(n, 100.0)[rows], block=names[rows], position=position)
     found = match(first, second)
     assert found.first.tolist() == walk.tolist()
     assert found.dependence is not None

@@ -449,7 +449,7 @@ def test_columns_that_number_executions_are_recognised(name: str, tmp_path: Path
     file.write_text(f"{name},iteration,ms\n" + "\n".join(f"{f},{i},{v}" for f, i, v in FORKS))
     found = audited([file])
     (series,) = found.series
-    assert (series.series.metric, series.n, series.trials.known) == ("ms", 10, True)
+    assert (series.series.metric, series.n, series.trials_known) == ("ms", 10, True)
     assert Phrase("column, or row)") in {template(note) for note in found.files[0].imported.notes}
 
 
@@ -460,7 +460,7 @@ def test_columns_that_number_what_is_inside_are_no_values_and_no_trials(
     file = tmp_path / "t.csv"
     file.write_text(f"{name},ms\n" + "\n".join(f"{i},{v}" for i, (*_, v) in enumerate(FORKS)))
     (series,) = audited([file]).series
-    assert (series.series.metric, series.n, series.trials.known) == ("ms", 50, False)
+    assert (series.series.metric, series.n, series.trials_known) == ("ms", 50, False)
 
 
 @pytest.mark.parametrize(
@@ -484,9 +484,9 @@ def test_numbers_that_recur_in_a_series_are_no_executions(tmp_path: Path) -> Non
     file = tmp_path / "t.csv"
     file.write_text("size,rep,ms\n" + "\n".join(rows))
     found = audited([file], value="ms")
-    assert not found.series[0].trials.known
+    assert not found.series[0].trials_known
     assert Phrase("so they are") in {template(note) for note in found.files[0].imported.notes}
-    assert all(s.trials.known for s in audited([file], value="ms", group=("size",)).series)
+    assert all(s.trials_known for s in audited([file], value="ms", group=("size",)).series)
     with pytest.raises(InputError) as told:
         audited([file])
     assert "--value ms" in (told.value.hint or "")

@@ -59,7 +59,7 @@ def test_a_trial_counts_by_its_mean_in_order_of_time() -> None:
     assert trials.block.tolist() == [1, 0, 2]
     assert trials.position is not None
     assert trials.position.tolist() == [0.0, 2.0, 4.0]
-    assert trials.known
+    assert trials.trial is not None
 
 
 def test_values_that_became_means_are_told() -> None:

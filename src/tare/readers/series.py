@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -291,15 +293,29 @@ class Series:
         failed = None if self.failed is None else self.failed.said
         return tuple(said for said in (pooled, failed, self.exceeded) if said is not None)
 
-    @property
+    @cached_property
     def least(self) -> FloatArray:
-        """Finite values: the limit of each value that exceeds one."""
+        """Finite values: the limit of each that exceeds one, which ranks it below the true value.
+
+        The order of values and their dependence are looked for in these.
+        """
         return self.values if self.above is None else at_least(self.values, self.above)
 
     @property
     def ended(self) -> FloatArray:
         """Values that are known, of executions that no limit ended."""
         return self.values if self.above is None else self.values[np.isfinite(self.values)]
+
+    @property
+    def killed(self) -> int:
+        """Number of values of which only a limit is known that they exceed."""
+        return 0 if self.above is None else int(np.isinf(self.values).sum())
+
+    def rows(self, kept: NDArray[Any] | slice) -> Series:
+        """Keep some of the values."""
+        columns = ("values", "above", "trial", "block", "position", "at_s")
+        given = {name: getattr(self, name) for name in columns}
+        return replace(self, **{n: one[kept] for n, one in given.items() if one is not None})
 
 
 @dataclass(frozen=True)

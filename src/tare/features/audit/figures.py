@@ -62,7 +62,7 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "unit": s.series.unit,
         "n": s.n,
         "values": len(s.series.values),
-        "trials_known": s.trials.known,
+        "trials_known": s.trials_known,
         "median": s.median.estimate,
         "median_ci": _bounds(s.median),
         "median_above": _above(s.median),

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tare.experiment.findings.cells import FEWEST_COMMON
-from tare.features.audit.series import Trials
+from tare.readers import Series
 from tare.results.message import Message, message
 from tare.statistics.shift import pair_dependence, pairs_for_ranks
 from tare.statistics.sides import Sides
@@ -55,7 +55,7 @@ class Matched(Sides):
         return self.because[1:] if self.paired else self.because
 
 
-def match(first: Trials, second: Trials) -> Matched:
+def match(first: Series, second: Series) -> Matched:
     """Put trials of two series together where that is sound.
 
     Blocks pair their trials' means. Without blocks, order pairs them where it shows that the two
@@ -73,7 +73,7 @@ def match(first: Trials, second: Trials) -> Matched:
     )
 
 
-def _not(first: Trials, second: Trials, why: Message) -> Matched:
+def _not(first: Series, second: Series, why: Message) -> Matched:
     return Matched(
         first=first.values,
         second=second.values,
@@ -87,7 +87,7 @@ def _not(first: Trials, second: Trials, why: Message) -> Matched:
     )
 
 
-def _by_block(first: Trials, second: Trials) -> Matched:
+def _by_block(first: Series, second: Series) -> Matched:
     assert first.block is not None
     assert second.block is not None
     common = np.intersect1d(first.block, second.block)
@@ -112,7 +112,7 @@ def _by_block(first: Trials, second: Trials) -> Matched:
     return _paired((x[one], y[one]), limits, "by block", because, dependence)
 
 
-def _of_blocks(trials: Trials, common: np.ndarray) -> tuple[FloatArray, FloatArray, np.ndarray]:
+def _of_blocks(trials: Series, common: np.ndarray) -> tuple[FloatArray, FloatArray, np.ndarray]:
     """Return the mean of each common block's trials, its least value, and the blocks' order.
 
     That is the order in which the series first had them: by ``--order``, or row by row.
@@ -128,7 +128,7 @@ def _of_blocks(trials: Trials, common: np.ndarray) -> tuple[FloatArray, FloatArr
     return means, least, np.argsort(first, kind="stable")
 
 
-def _by_order(first: Trials, second: Trials) -> Matched:
+def _by_order(first: Series, second: Series) -> Matched:
     assert first.position is not None
     assert second.position is not None
     a, b = first.position, second.position

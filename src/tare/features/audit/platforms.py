@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -33,7 +33,8 @@ from tare.features.audit.design import Design, cores_of
 from tare.features.audit.naming import kind_names
 from tare.features.audit.pairing import match
 from tare.features.audit.question import Question
-from tare.features.audit.series import SeriesAudit, Trials, averaged
+from tare.features.audit.series import SeriesAudit, averaged
+from tare.readers import Series
 from tare.results.columns import Columns, objects
 from tare.results.finding import Finding
 from tare.results.message import Said, each, message
@@ -162,7 +163,7 @@ def study(
         names[kind]: _results(of_kind, design, question, without_first=without_first)
         for kind, of_kind in kinds.items()
     }
-    return Study(design, results, without_first, all(s.trials.known for s in some))
+    return Study(design, results, without_first, all(s.trials_known for s in some))
 
 
 def _results(
@@ -171,7 +172,7 @@ def _results(
     series = sorted(series, key=lambda s: _cores(s, design) or 0.0)
     levels = [_levels(s, design) for s in series]
     factors = list(dict.fromkeys(f for own in levels for f in own))
-    trials = [_without_first(s.trials) if without_first else s.trials for s in series]
+    trials = [s.trials.rows(slice(1, None)) if without_first else s.trials for s in series]
     paired = all(t.block is not None for t in trials) or all(
         match(trials[0], t).paired for t in trials[1:]
     )
@@ -241,21 +242,11 @@ def _is_unfit(s: SeriesAudit) -> bool:
     return bool(s.series.defects or s.counted.refusal)
 
 
-def _blocks(trials: Trials, *, paired: bool) -> np.ndarray:
+def _blocks(trials: Series, *, paired: bool) -> np.ndarray:
     """Return the block of each trial; without blocks, its rank among those of its series."""
     if paired and trials.block is not None:
         return trials.block
     return np.arange(len(trials.values))
-
-
-def _without_first(trials: Trials) -> Trials:
-    return replace(
-        trials,
-        values=trials.values[1:],
-        block=None if trials.block is None else trials.block[1:],
-        position=None if trials.position is None else trials.position[1:],
-        above=None if trials.above is None else trials.above[1:],
-    )
 
 
 def _experiment(

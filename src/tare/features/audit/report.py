@@ -143,7 +143,7 @@ def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
             ("runs", f"{runs:,}"),
             ("format", ", ".join(formats)),
         )
-    known = all(s.trials.known for s in audit.series)
+    known = all(s.trials_known for s in audit.series)
     strip = [
         ("series", f"{len(audit.series):,}"),
         ("trials of each" if known else "values of each", span),

@@ -19,7 +19,7 @@ from tare.readers.series import Defect, FailedRuns
 from tare.readers.units import may_be_count, says_nothing
 from tare.results.columns import group_means
 from tare.results.message import Message, Said, message
-from tare.statistics.censored import at_least, interval_above
+from tare.statistics.censored import interval_above
 from tare.statistics.changes import Changes, OrderAnalysis, analyse_order
 from tare.statistics.confirm import Repetitions, converges, repetitions
 from tare.statistics.downsample import sample
@@ -52,47 +52,6 @@ _PAGE_BYTES = 4096.0
 _DAY_S = 86_400.0
 
 
-@dataclass(frozen=True, eq=False)
-class Trials:
-    """Values of the trials of a series: the mean over each trial's values, where it is known.
-
-    Attributes
-    ----------
-    values : array, shape (n,)
-        In order of time.
-    block : int array, shape (n,), or None
-        Block of each trial.
-    position : array, shape (n,), or None
-        Place of each trial in the order of time of all series of its file.
-    known : bool
-        Whether trials are told apart; otherwise each value is taken for one.
-    at_s : array, shape (n,), or None
-        When each began, seconds since 1970.
-    above : array, shape (n,), or None
-        Limit that each infinite value exceeds; None: all values are finite.
-    """
-
-    values: FloatArray
-    block: np.ndarray | None
-    position: np.ndarray | None
-    known: bool
-    at_s: FloatArray | None = None
-    above: FloatArray | None = None
-
-    @cached_property
-    def least(self) -> FloatArray:
-        """Finite values: the limit of each that exceeds one, which ranks it below the true value.
-
-        The order of the trials and their dependence are looked for in these.
-        """
-        return self.values if self.above is None else at_least(self.values, self.above)
-
-    @property
-    def killed(self) -> int:
-        """Number of trials of which only a limit is known that they exceed."""
-        return 0 if self.above is None else int(np.isinf(self.values).sum())
-
-
 def recorded_tick(series: Series) -> float | None:
     """Find the tick that values were recorded with, before they are averaged to trials.
 
@@ -116,30 +75,20 @@ def _are_counts(values: FloatArray) -> bool:
     return float(some.max()) < 2**53 and int(np.gcd.reduce(some.astype(np.int64))) == 1
 
 
-def trials_of(series: Series) -> Trials:
-    """Reduce a series to the values of its trials."""
-    known = series.trial is not None
-    each = Trials(series.values, series.block, series.position, known, series.at_s, series.above)
-    return each if series.trial is None else averaged(each, series.trial)
+def trials_of(series: Series) -> Series:
+    """Reduce a series to the values of its trials: the mean over each trial's values."""
+    return series if series.trial is None else averaged(series, series.trial)
 
 
-def averaged(trials: Trials, groups: np.ndarray) -> Trials:
-    """Reduce the trials of each group, such as a block, to one with their mean value."""
-    first, means = group_means(groups, trials.values)
-    if len(first) == len(trials.values):
-        return trials
+def averaged(series: Series, groups: np.ndarray) -> Series:
+    """Reduce the values of each group, such as a trial or a block, to one: their mean."""
+    first, means = group_means(groups, series.values)
+    if len(first) == len(series.values):
+        return series
     order = np.argsort(first)
-    at = first[order]
     # A mean is at least that of the limits in place of the values that exceed them.
-    above = None if trials.above is None else group_means(groups, trials.least)[1][order]
-    return replace(
-        trials,
-        values=means[order],
-        block=None if trials.block is None else trials.block[at],
-        position=None if trials.position is None else trials.position[at],
-        at_s=None if trials.at_s is None else trials.at_s[at],
-        above=above,
-    )
+    above = None if series.above is None else group_means(groups, series.least)[1][order]
+    return replace(series.rows(first[order]), values=means[order], above=above)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,14 +133,7 @@ def counted(series: Series, question: Question) -> Counted:
         begin = found.steady_from
     if begin is None:
         return Counted(series, timeline, 0, None if found is None else found.sentence)
-    return Counted(_rows(series, places >= begin), timeline, begin)
-
-
-def _rows(series: Series, kept: np.ndarray) -> Series:
-    """Keep some of the values of a series."""
-    columns = ("values", "above", "trial", "block", "position", "at_s")
-    given = {name: getattr(series, name) for name in columns}
-    return replace(series, **{n: one[kept] for n, one in given.items() if one is not None})
+    return Counted(series.rows(places >= begin), timeline, begin)
 
 
 def has_iterations(series: Series) -> bool:
@@ -217,7 +159,8 @@ class SeriesAudit:
     name : str
         The same in words, without what all have in common.
     question : Question
-    trials : Trials
+    trials : Series
+        One value per trial, the mean over its values; each value where trials are not known.
     quantiles : tuple of (float, Interval)
         The median first.
     analysis : OrderAnalysis
@@ -241,7 +184,7 @@ class SeriesAudit:
     key: dict[str, str]
     name: str
     question: Question
-    trials: Trials
+    trials: Series
     quantiles: tuple[tuple[float, Interval], ...]
     analysis: OrderAnalysis
     trust: Trust
@@ -319,6 +262,11 @@ class SeriesAudit:
     def is_one_process(self) -> bool:
         """Whether the tool that wrote the file takes all values in one process."""
         return any(reason.kind == "executions" for reason in self.trust.grounds)
+
+    @property
+    def trials_known(self) -> bool:
+        """Whether trials are told apart; otherwise each value is taken for one."""
+        return self.series.trial is not None
 
     @property
     def n(self) -> int:
@@ -562,7 +510,7 @@ def _pieces(values: FloatArray) -> Iterator[FloatArray]:
 
 
 def _quantiles(
-    trials: Trials,
+    trials: Series,
     qs: Sequence[float],
     confidence: float,
     dependence: float,
@@ -674,7 +622,7 @@ def audit_series(
         made,
         trust=trust(
             values,
-            trials_known=trials.known,
+            trials_known=made.trials_known,
             precision=precision,
             defects=[*series.defects, *_unsteady(part)],
             tick=tick,
@@ -693,7 +641,7 @@ def audit_series(
     )
 
 
-def _sessions_of(series: Series, trials: Trials, files: Sequence[Path]) -> int:
+def _sessions_of(series: Series, trials: Series, files: Sequence[Path]) -> int:
     """Count the sessions that the trials are of, as far as files, dates and blocks show them.
 
     Blocks count where each has several trials of the series one after another; those that pair
