@@ -56,8 +56,8 @@ def test_values_are_means_of_the_iterations_after_the_warm_up() -> None:
 
 def test_a_warm_up_inside_trials_makes_their_median_doubtful() -> None:
     results = measured(warmup=0.3)
-    (doubt,) = trusted.judged(results).doubted
-    assert doubt[1].kind == "timeline"
+    ((_, doubtful),) = trusted.judged(results).doubted
+    assert doubtful.grounds[0].kind == "timeline"
     assert not trusted.judged(steady_part(results)).doubted
     assert not trusted.judged(measured()).doubted
 

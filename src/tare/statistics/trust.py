@@ -49,7 +49,7 @@ PRECISION = 0.05
 #: Sessions from which on a verdict is not limited to the session of the values.
 SEVERAL_SESSIONS = 3
 #: Share of sound series that are doubted by chance, at most.
-_BY_CHANCE = 0.05
+BY_CHANCE = 0.05
 #: Probability that chance gives no more doubted series than are accepted.
 _CERTAINTY = 0.95
 #: Kinds of reasons to doubt or to reject a series.
@@ -102,7 +102,7 @@ class OrderDoubt:
     def holds_among(self, series: int) -> bool:
         """Whether at most 5 % of so many sound series show such evidence in any of them."""
         by_chance = [one.p for one in (self.copy, self.timeline) if one is not None]
-        if any(p * series <= _BY_CHANCE for p in by_chance):
+        if any(p * series <= BY_CHANCE for p in by_chance):
             return True
         return self.order.holds_among(series)
 
@@ -528,15 +528,23 @@ def verdict_of_all(some: Sequence[Trust]) -> Verdict:
     if any(one.verdict == "REJECT" for one in some):
         return "REJECT"
     doubts = [one for one in some if one.verdict == "DOUBT"]
-    if len(doubts) > most_by_chance(len(some)):
-        return "DOUBT"
-    certain = any(
-        one.imprecision is not None
-        or one.order_doubt is None
-        or one.order_doubt.holds_among(len(some))
-        for one in doubts
+    imprecise = any(one.imprecision is not None for one in doubts)
+    return "DOUBT" if imprecise or beyond_chance(doubts, len(some)) else "TRUST"
+
+
+def beyond_chance(doubts: Sequence[Trust], series: int) -> bool:
+    """Whether chance does not explain that so many of sound series are doubted, or why.
+
+    Parameters
+    ----------
+    doubts : sequence of Trust
+        Those that are doubted.
+    series : int
+        How many there are, the others included.
+    """
+    return len(doubts) > most_by_chance(series) or any(
+        one.order_doubt is None or one.order_doubt.holds_among(series) for one in doubts
     )
-    return "DOUBT" if certain else "TRUST"
 
 
 def most_by_chance(series: int) -> int:
@@ -544,7 +552,7 @@ def most_by_chance(series: int) -> int:
     # Only sets of series need it.
     from scipy import special
 
-    likely = special.bdtr(np.arange(series + 1), series, _BY_CHANCE)
+    likely = special.bdtr(np.arange(series + 1), series, BY_CHANCE)
     return int(np.argmax(likely >= _CERTAINTY - 1e-12))
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from scipy import special
-
 from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.doubt import judge, why
@@ -16,11 +14,8 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
 from tare.results.message import Message, message
-from tare.statistics.trust import Reason, Trust, Verdict
+from tare.statistics.trust import Trust, Verdict, beyond_chance
 
-#: Share of steady series that show a change by chance.
-BY_CHANCE = 0.05
-_ALPHA = 0.05
 #: Cells that are named one by one.
 _NAMED = 5
 
@@ -31,15 +26,14 @@ class Judged:
 
     Attributes
     ----------
-    doubted : sequence of (Cell, Message)
-        Each with the first reason.
+    doubted : sequence of (Cell, Trust)
     verdicts : sequence of Trust
         Of the cells that were judged.
     varied : sequence of str
         Factors that name them.
     """
 
-    doubted: Sequence[tuple[Cell, Reason]]
+    doubted: Sequence[tuple[Cell, Trust]]
     verdicts: Sequence[Trust]
     varied: Sequence[str]
 
@@ -50,14 +44,8 @@ class Judged:
 
     @property
     def by_chance(self) -> bool:
-        """Whether as many steady series would be doubted by chance."""
-        return not beyond_chance(len(self.doubted), self.total)
-
-
-def beyond_chance(changed: int, series: int) -> bool:
-    """Whether more series change than steady ones do by chance, at a level of 5 %."""
-    # That a single series changes has exactly this probability, but for the last digit.
-    return changed > 0 and special.bdtrc(changed - 1, series, BY_CHANCE) < _ALPHA + 1e-12
+        """Whether steady series would be doubted as much by chance, as an audit has it."""
+        return not beyond_chance([verdict for _, verdict in self.doubted], self.total)
 
 
 @lru_cache(maxsize=4)
@@ -72,7 +60,7 @@ def judged(results: Results) -> Judged:
     known = [(c, verdict) for c, verdict in found if verdict.verdict != "REJECT"]
     return Judged(
         # What is said of targets has the precision of medians.
-        [(c, verdict.grounds[0]) for c, verdict in known if not verdict.is_sound],
+        [(c, verdict) for c, verdict in known if not verdict.is_sound],
         [verdict for _, verdict in known],
         cells.varied,
     )
@@ -89,7 +77,9 @@ def whole(results: Results) -> Trust | None:
     widest = max(found.verdicts, key=_width)
     sessions = min(one.sessions for one in found.verdicts)
     if said(results) is not None:
-        return replace(widest, verdict="DOUBT", grounds=(found.doubted[0][1],), sessions=sessions)
+        return replace(
+            widest, verdict="DOUBT", grounds=found.doubted[0][1].grounds[:1], sessions=sessions
+        )
     imprecise = tuple(one for one in widest.grounds if one.kind == "imprecise")
     verdict: Verdict = "DOUBT" if imprecise else "TRUST"
     return replace(widest, verdict=verdict, grounds=imprecise, sessions=sessions)
@@ -143,14 +133,14 @@ def said(results: Results) -> Message | None:
     found = judged(results)
     if not found.doubted or found.by_chance:
         return None
-    cell, reason = found.doubted[0]
+    cell, doubtful = found.doubted[0]
     return message(
         "{% if several %}the medians of {share} are doubtful, e.g. {where}: {% else %}"
         "doubtful median, {% endif %}{why}",
         share=share(len(found.doubted), found.total),
         several=found.total > 1,
         where=where(cell.levels, found.varied),
-        why=why(reason, len(cell.trial_values)),
+        why=why(doubtful.grounds[0], len(cell.trial_values)),
     )
 
 
@@ -170,10 +160,10 @@ def each(results: Results) -> list[Message]:
             "the median for {where} is doubtful: {reason}{% if chance %}. Chance explains as "
             "many of such cells{% endif %}",
             where=where(cell.levels, found.varied),
-            reason=reason.said,
+            reason=doubtful.grounds[0].said,
             chance=found.by_chance,
         )
-        for cell, reason in found.doubted[:_NAMED]
+        for cell, doubtful in found.doubted[:_NAMED]
     ]
     others = len(found.doubted[_NAMED:])
     return [

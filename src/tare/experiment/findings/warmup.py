@@ -14,13 +14,13 @@ from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, uncompared
 from tare.experiment.findings.level_names import where
-from tare.experiment.findings.trusted import BY_CHANCE, beyond_chance
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results import phrases
 from tare.results.finding import Answer, Column, Finding, Table
 from tare.results.message import Amount, Change, Chosen, Message, message
 from tare.statistics.statistic import FloatArray
+from tare.statistics.trust import BY_CHANCE, most_by_chance
 from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
 
 _DESCRIPTION = Description(
@@ -138,7 +138,7 @@ def _answer(
             "level shifts in {shifted}: {% if more %}more{% else %}no more{% endif %} than "
             "chance explains. Up to {chance} of steady series show one",
             shifted=share(shifted, len(rows)),
-            more=beyond_chance(shifted, len(rows)),
+            more=shifted > most_by_chance(len(rows)),
             chance=Chosen(BY_CHANCE),
         )
     if not by_iteration and (cold := _cold(rows)) is not None:
@@ -182,10 +182,10 @@ def _shifted(rows: list[dict[str, Any]], results: Results) -> Iterator[Message]:
 def _verdict(rows: list[dict[str, Any]]) -> Answer:
     """Yes where more series warm up than chance explains, no where none does and all are steady."""
     warming = sum(r["shape"] == "warm-up" for r in rows)
-    if beyond_chance(warming, len(rows)):
+    if warming > most_by_chance(len(rows)):
         return "yes"
     unsteady = sum(r["shape"] == "no steady state" for r in rows)
-    return "inconclusive" if warming or beyond_chance(unsteady, len(rows)) else "no"
+    return "inconclusive" if warming or unsteady > most_by_chance(len(rows)) else "no"
 
 
 def _table(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Table:
