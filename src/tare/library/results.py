@@ -12,10 +12,8 @@ import msgspec
 
 from tare import __version__, decoding, units
 from tare.cli import console
-from tare.experiment.findings.doubt import judge
 from tare.experiment.findings.known import Known
 from tare.experiment.findings.level_names import unit_of
-from tare.experiment.metrics import tick
 from tare.render import files
 from tare.render.words import sentence, sentences, text
 from tare.results.finding import Finding
@@ -184,14 +182,7 @@ class RunResult(Result):
 
     @cached_property
     def _trust(self) -> Trust:
-        return judge(
-            self._summary.least_values(self.metric, self.source),
-            self._summary.stopping,
-            self._known.interval,
-            len(set(self._summary.of_levels.counted["session"])),
-            tick(self.metric, self.source),
-            self._summary.timeline(self.metric, self.source),
-        )
+        return self._summary.judged(self._known)
 
     @property
     def verdict(self) -> Verdict:

@@ -10,7 +10,7 @@ from tare.experiment.findings.level_names import at_levels
 from tare.experiment.results import Results
 from tare.registry import Description
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Message, message
+from tare.results.message import Message, Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
 
 #: Parts of the assumptions, and the titles of their columns.
@@ -50,19 +50,38 @@ def find(results: Results) -> Finding | None:
         for one in cells[:_MOST_CELLS]
     ]
     left_out = len(cells) - len(tested)
+    return finding(
+        tested,
+        "cell",
+        "cell" if len(tested) == 1 else "cells",
+        caveats=(message("{n | counted('more cell')} not tested", n=left_out),) if left_out else (),
+        basis=str(basis),
+    )
+
+
+def finding(
+    tested: Sequence[tuple[str, Assumptions]],
+    noun: str,
+    nouns: str,
+    *,
+    answer: Message | None = None,
+    caveats: tuple[Said, ...] = (),
+    basis: str | None = None,
+) -> Finding:
+    """Report which assumptions hold of named series, or cells; by default how many hold each."""
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=counts([one for _, one in tested], "cell" if len(tested) == 1 else "cells"),
+        answer=answer or _counts([one for _, one in tested], nouns),
         verdict="none",
-        basis=str(basis),
-        tables=(table(tested, "cell"),),
-        caveats=(message("{n | counted('more cell')} not tested", n=left_out),) if left_out else (),
+        basis=basis,
+        tables=(_table(tested, noun),),
+        caveats=caveats,
     )
 
 
-def counts(some: Sequence[Assumptions], noun: str) -> Message:
+def _counts(some: Sequence[Assumptions], noun: str) -> Message:
     """Count for each assumption the series, or cells, in which it holds."""
     said = []
     for part, title in PARTS:
@@ -82,7 +101,7 @@ def counts(some: Sequence[Assumptions], noun: str) -> Message:
     return message("{counts | listing} of {total} {noun}", counts=said, total=len(some), noun=noun)
 
 
-def table(some: Sequence[tuple[str, Assumptions]], noun: str) -> Table:
+def _table(some: Sequence[tuple[str, Assumptions]], noun: str) -> Table:
     """Return a row per series, or cell, with whether each assumption holds."""
     return Table(
         title=message("Assumptions"),

@@ -329,26 +329,17 @@ def _runs_table(audit: Audit, target: Chosen) -> Table:
 
 def _assumptions(audit: Audit) -> Finding:
     total = len(audit.series)
-    answer: Said
+    tested = [(s.name, s.assumptions) for s in _arranged(audit)]
     if total == 1:
-        answer, *caveats = (getattr(audit.series[0].assumptions, p).sentence for p, _ in PARTS)
-    else:
-        caveats = []
-        for part, _ in PARTS:
-            checked = [(s.name, getattr(s.assumptions, part)) for s in audit.series]
-            broken = [(name, one.sentence) for name, one in checked if one.ok is False]
-            groups = words.shared(broken, lambda one: one[1:], lambda one: one[0])
-            caveats += [g.of("series", total) for g in groups[:2]]
-        answer = assumptions.counts([s.assumptions for s in audit.series], "series")
-    return Finding(
-        name="assumptions",
-        closed=False,
-        question=message("Are the values independent, stationary and normal?"),
-        answer=answer,
-        verdict="none",
-        caveats=tuple(caveats[:_MOST_CAVEATS]),
-        tables=(assumptions.table([(s.name, s.assumptions) for s in _arranged(audit)], "series"),),
-    )
+        answer, *caveats = (getattr(tested[0][1], part).sentence for part, _ in PARTS)
+        return assumptions.finding(tested, "series", "series", answer=answer, caveats=(*caveats,))
+    of_all: list[Said] = []
+    for part, _ in PARTS:
+        checked = [(s.name, getattr(s.assumptions, part)) for s in audit.series]
+        broken = [(name, one.sentence) for name, one in checked if one.ok is False]
+        groups = words.shared(broken, lambda one: one[1:], lambda one: one[0])
+        of_all += [g.of("series", total) for g in groups[:2]]
+    return assumptions.finding(tested, "series", "series", caveats=(*of_all[:_MOST_CAVEATS],))
 
 
 def _variance(v: Explained) -> Finding:

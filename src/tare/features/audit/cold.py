@@ -11,7 +11,7 @@ from scipy import special
 from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit
 from tare.results.message import Message, message
-from tare.statistics.statistic import median, median_of_ordered
+from tare.statistics.statistic import median
 from tare.units import change
 
 #: Series with fewer trials say nothing of their first.
@@ -112,8 +112,8 @@ def _fit(s: SeriesAudit) -> bool:
 
 
 def _first(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> First:
-    values, rest = s.trials.least, _median_of_rest(s)
-    later = _later(s, all_of_them)
+    values, later = s.trials.least, _later(s, all_of_them)
+    rest = median(values[1:])
     return First(
         series=s,
         value=float(values[0]),
@@ -121,14 +121,6 @@ def _first(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> First:
         largest=bool(values[0] > values[1:].max()),
         expected=None if later is None else later * rest,
     )
-
-
-def _median_of_rest(s: SeriesAudit) -> float:
-    """Return the median of all values but the first."""
-    values = s.trials.least
-    if s.ordered is None:
-        return median(values[1:])
-    return median_of_ordered(np.delete(s.ordered, np.searchsorted(s.ordered, values[0])))
 
 
 def _later(s: SeriesAudit, all_of_them: Sequence[SeriesAudit]) -> float | None:

@@ -463,15 +463,11 @@ def _groups(
 ) -> Iterator[list[SeriesAudit]]:
     """Series that differ in the compared columns only; levels in order of first appearance."""
     some = [s for s in series if all(column in s.key for column in columns)]
-    follow = following([s.key for s in some], columns) - set(named)
-    # The file of a series is a condition only where an option names it.
-    where = {FILE} - {*named, *columns}
     order: dict[str, int] = {}
     found: dict[tuple[object, ...], list[SeriesAudit]] = {}
-    for s in some:
+    for s, others in zip(some, conditions([s.key for s in some], columns, named), strict=True):
         order.setdefault(level_of(s.key, columns), len(order))
-        others = tuple((k, v) for k, v in s.key.items() if k not in (*columns, *follow, *where))
-        found.setdefault((s.series.metric, s.series.unit, *others), []).append(s)
+        found.setdefault((s.series.metric, s.series.unit, *others.items()), []).append(s)
     for alike in found.values():
         for group in _by_file(alike, columns):
             if len(group) > 1:
@@ -489,7 +485,19 @@ def _by_file(alike: Sequence[SeriesAudit], columns: Sequence[str]) -> list[list[
     return list(found.values())
 
 
-def following(some: Sequence[Mapping[str, str]], columns: Sequence[str]) -> set[str]:
+def conditions(
+    keys: Sequence[Mapping[str, str]], columns: Sequence[str], named: Sequence[str]
+) -> list[dict[str, str]]:
+    """Return the levels in which those that are compared agree.
+
+    The file, and what the compared columns determine, are conditions only where an option names
+    them.
+    """
+    free = {*columns, *({FILE, *_following(keys, columns)} - {*named})}
+    return [{k: v for k, v in key.items() if k not in free} for key in keys]
+
+
+def _following(some: Sequence[Mapping[str, str]], columns: Sequence[str]) -> set[str]:
     """Return keys whose levels the compared ones determine; of a command, all its parameters.
 
     Left among the conditions, they would leave no two series to compare.

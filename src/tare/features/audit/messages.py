@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-import numpy as np
-
 from tare.experiment.task_sets.caveats import crashed_alike, other_tasks
 from tare.features.audit.audit import CRITERIA, VERDICTS, Audit, FileAudit
 from tare.features.audit.comparison import ComparisonAudit
@@ -19,7 +17,7 @@ from tare.features.audit.series import SeriesAudit
 from tare.features.audit.task_sets import TaskSets
 from tare.readers.series import Timeline
 from tare.render.escaping import on_one_line
-from tare.results.message import Amount, Chosen, Message, Ratio, Said, each, message
+from tare.results.message import Amount, Chosen, Deviation, Message, Ratio, Said, each, message
 from tare.statistics.changes import changes
 from tare.statistics.intervals import Interval
 from tare.statistics.trust import ReasonKind
@@ -416,32 +414,20 @@ def inside(s: SeriesAudit) -> list[tuple[Timeline, Message]]:
 def _timeline(one: Timeline, precision: float) -> Message:
     values, unit = one.values, one.unit or "1"
     found = changes(values, precision)
-    change, at = "none" if found.ok else "unknown", None
-    levels: tuple[float | None, ...] = (None, None)
-    if found.drift is not None:
-        third = max(1, len(values) // 3)
-        change, levels = (
-            "drift",
-            (float(np.median(values[:third])), float(np.median(values[-third:]))),
-        )
-    elif found.points:
-        largest = int(np.abs(np.diff(found.levels)).argmax())
-        change, levels = "shift", found.levels[largest : largest + 2]
-        at = found.points[largest] + 1
-    start, end = (None if level is None else Amount(level, unit) for level in levels)
+    size = found.largest if found.drift is None else found.drift
     return message(
         "in {n | counted('interval')} of the run, {metric} was {least} to {most}"
-        "{% if change == 'drift' %}; it drifted from {start} to {end}"
-        "{% elif change == 'shift' %}; it shifted from {start} to {end} at interval {at}"
-        "{% elif change == 'none' %}; no drift or level shift is shown{% endif %}",
+        "{% if drift %}; it drifted by {size} from the first to the last{% elif at %}; its level "
+        "shifted by {size} at interval {at}{% elif steady %}; no drift or level shift is shown"
+        "{% endif %}",
         metric=one.metric,
         n=len(values),
         least=Amount(float(values.min()), unit),
         most=Amount(float(values.max()), unit),
-        change=change,
-        start=start,
-        end=end,
-        at=at,
+        drift=found.drift is not None,
+        size=None if size is None else Deviation(size, "share"),
+        at=None if found.at is None else found.at + 1,
+        steady=bool(found.ok),
     )
 
 

@@ -22,7 +22,7 @@ from tare.experiment.task_sets.ranking import Ranking, rank
 from tare.features.audit.comparison import (
     FILE,
     MOST_PAIRS,
-    following,
+    conditions,
     level_of,
     require_keys,
     require_level,
@@ -314,11 +314,7 @@ def _kinds(tasks: Mapping[str, TaskRuns]) -> dict[str, int]:
 
 
 def _pairs(sets: Sequence[TaskSet], question: Question) -> list[Pair]:
-    """Return every two that are compared: that differ in what ``--compare`` names, else all.
-
-    The file of a set, and what the compared columns determine, are conditions only where an option
-    names them.
-    """
+    """Return every two that are compared: that differ in what ``--compare`` names, else all."""
     sound = [one for one in sets if one.broken is None]
     columns = question.columns.compare
     if not columns:
@@ -327,18 +323,11 @@ def _pairs(sets: Sequence[TaskSet], question: Question) -> list[Pair]:
     some = [one for one in sound if all(column in one.levels for column in columns)]
     if question.sizing.reference is not None:
         require_level([one.levels for one in some], columns, question.sizing.reference)
-    free = {*columns, FILE, *following([one.levels for one in some], columns)} - {
-        *question.columns.group
-    }
-
-    def conditions(one: TaskSet) -> dict[str, str]:
-        return {k: v for k, v in one.levels.items() if k not in free or k in question.columns.group}
-
+    given = conditions([one.levels for one in some], columns, question.columns.group)
     return [
         Pair(a, b)
-        for a, b in combinations(some, 2)
-        if conditions(a) == conditions(b)
-        and level_of(a.levels, columns) != level_of(b.levels, columns)
+        for (a, of_a), (b, of_b) in combinations(zip(some, given, strict=True), 2)
+        if of_a == of_b and level_of(a.levels, columns) != level_of(b.levels, columns)
     ]
 
 

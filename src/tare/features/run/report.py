@@ -402,11 +402,16 @@ def _doubt(summary: Summary, found: Trust) -> Message:
     more, seconds = summary.more_trials
     if not summary.is_of_time or not more:
         return why(reason, len(summary.of_levels.good))
+    return _more_trials(found.extent, precision_of(summary.stopping), more, seconds)
+
+
+def _more_trials(reached: float | None, target: float, more: int, seconds: float | None) -> Message:
+    """Say how many more trials give a precision, and how long they take, if that is known."""
     return message(
-        "± {half}: about {more | counted('more trial')} for ± {target}{% if time %}, {time}"
+        "± {reached}: about {more | counted('more trial')} for ± {target}{% if time %}, {time}"
         "{% endif %}",
-        half=Amount(found.extent, "share"),
-        target=Chosen(precision_of(summary.stopping)),
+        reached=Amount(reached, "share"),
+        target=Chosen(target),
         more=more,
         time=None if seconds is None else console.seconds(seconds),
     )
@@ -453,11 +458,5 @@ def missed(summary: Summary) -> Message | None:
         return None
     if summary.reached <= stop.target:
         return None
-    return message(
-        "target not reached: ± {reached} instead of ± {target}; about "
-        "{more | counted('more trial')}{% if time %}, {time}{% endif %}",
-        reached=Amount(summary.reached, "share"),
-        target=Chosen(stop.target),
-        more=more,
-        time=None if seconds is None else console.seconds(seconds),
-    )
+    said = _more_trials(summary.reached, stop.target, more, seconds)
+    return message("target not reached: {said}", said=said)

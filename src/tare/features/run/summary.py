@@ -213,18 +213,22 @@ class Summary:
     @cached_property
     def trust(self) -> Trust:
         """Whether the time can be trusted, and to what."""
+        time = self.known(self.time_metric, 0.5)
+        assert time is not None, "only results with values are shown"
+        return self.judged(time)
+
+    def judged(self, median: Known) -> Trust:
+        """Judge the trials by a metric whose median is known."""
         # Imported only where it is needed, since it takes time.
         from tare.experiment.findings.doubt import judge
 
-        time = self.known(self.time_metric, 0.5)
-        assert time is not None, "only results with values are shown"
         return judge(
-            self.least_values(time.metric, time.source),
+            self.least_values(median.metric, median.source),
             self.stopping,
-            time.interval,
+            median.interval,
             len(set(self.of_levels.counted["session"])),
-            metric_tick(time.metric, time.source),
-            self.timeline(time.metric, time.source),
+            metric_tick(median.metric, median.source),
+            self.timeline(median.metric, median.source),
         )
 
     @cached_property
