@@ -95,32 +95,20 @@ def _cold(audit: Audit, cold: ColdStart) -> Finding:
 
 
 def _firsts(cold: ColdStart, what: str) -> Table:
-    unit = cold.firsts[0].series.series.unit or "1"
-    if len({f.series.series.unit for f in cold.firsts}) > 1:
-        unit = "1"
-    rows = tuple(
-        {
-            "series": f.series.name,
-            "first": f.value,
-            "rest": f.rest,
-            "ratio": f.ratio,
-            "later": f.expected,
-            "largest": f.largest,
-        }
-        for f in cold.firsts
-    )
-    return Table(
-        title=message("First values"),
-        columns=(
-            Column(key="series", title="series"),
+    units = {f.series.series.unit for f in cold.firsts}
+    unit = (units.pop() if len(units) == 1 else None) or "1"
+    return Table.of(
+        message("First values"),
+        (
+            "series",
             Column(key="first", title="first", unit=unit),
             Column(key="rest", title="median of the others", unit=unit),
             Column(key="ratio", title="ratio", unit="1"),
             Column(key="later", title=f"expected of this {what}", unit=unit),
             Column(key="largest", title="the largest"),
         ),
-        rows=rows,
-        note=message(
+        [(f.series.name, f.value, f.rest, f.ratio, f.expected, f.largest) for f in cold.firsts],
+        message(
             "Expected: the time of the same {what} in series where it comes later, relative "
             "to the others there",
             what=what,
@@ -209,36 +197,23 @@ def _series_table(
 
 def series_overview(some: Sequence[SeriesAudit], quantiles: Sequence[float]) -> Table:
     """Lay out series in a terminal's columns, with the quantiles that were asked for."""
+    names, question = [*map(quantile_name, quantiles)], some[0].question
     rows = []
     for s in some:
         unit = s.series.unit or "1"
         known = {quantile_name(q): words.estimate(i, unit) for q, i in s.quantiles if s.n}
-        rows.append(
-            {
-                "series": s.name,
-                "n": s.n,
-                "median": words.median(s),
-                **{quantile_name(q): known.get(quantile_name(q)) for q in quantiles},
-                "cov": None if s.cov is None else percent(s.cov),
-                "runs": words.runs(s),
-                "verdict": s.trust.verdict,
-            }
-        )
-    question = some[0].question
+        cov = None if s.cov is None else percent(s.cov)
+        rows.append((s.name, s.n, words.median(s), *map(known.get, names), cov, words.runs(s),
+                     s.trust.verdict))  # fmt: skip
     target = shown(Chosen(question.precision))
-    return Table(
-        title=message("Medians with {level} intervals", level=Chosen(question.confidence)),
-        columns=(
-            Column(key="series", title="series"),
-            Column(key="n", title="n"),
-            Column(key="median", title="median"),
-            *(Column(key=name, title=name) for name in map(quantile_name, quantiles)),
-            Column(key="cov", title="CoV"),
-            Column(key="runs", title=f"runs for ± {target}"),
-            Column(key="verdict", title="verdict"),
+    return Table.of(
+        message("Medians with {level} intervals", level=Chosen(question.confidence)),
+        (
+            "series", "n", "median", *names, Column(key="cov", title="CoV"),
+            Column(key="runs", title=f"runs for ± {target}"), "verdict",
         ),
-        rows=tuple(rows),
-    )
+        rows,
+    )  # fmt: skip
 
 
 def _series_row(s: SeriesAudit) -> dict[str, Any]:
@@ -296,29 +271,24 @@ def _runs(audit: Audit) -> Finding:
 
 
 def _runs_table(audit: Audit, target: Chosen) -> Table:
-    rows = tuple(
-        {
-            "series": s.name,
-            "n": s.n,
-            "needed": s.runs_needed,
-            "assured": s.runs_assured,
-            "reached": None if s.median.half_width is None else 100 * s.median.half_width,
-            "converges": s.converges if s.n else None,
-        }
-        for s in _arranged(audit)
-    )
-    return Table(
-        title=message("Runs for ± {target} of the median", target=target),
-        columns=(
-            Column(key="series", title="series"),
-            Column(key="n", title="n"),
+    rows = []
+    for s in _arranged(audit):
+        half = s.median.half_width
+        reached = None if half is None else 100 * half
+        rows.append((s.name, s.n, s.runs_needed, s.runs_assured, reached,
+                     s.converges if s.n else None))  # fmt: skip
+    return Table.of(
+        message("Runs for ± {target} of the median", target=target),
+        (
+            "series",
+            "n",
             Column(key="needed", title="runs expected"),
             Column(key="assured", title="runs assured (90 %)"),
             Column(key="reached", title="reached: ±", unit="%"),
             Column(key="converges", title="intervals narrow"),
         ),
-        rows=rows,
-        note=message(
+        rows,
+        message(
             "Reached: the longer side of the interval. CONFIRM in closed form: the expected "
             "interval of every number of these runs. Where the precision was missed: as if "
             "widths fell as the root of the number of runs, to two digits. –: too far beyond "
@@ -385,21 +355,21 @@ def _specification(audit: Audit) -> Finding:
             if any(name in f.missing for f in audit.files)
         ),
         tables=(
-            Table(
-                title=message("Criteria of CLOUDNET's survey, and the environment"),
-                columns=(
-                    Column(key="file", title="file"),
+            Table.of(
+                message("Criteria of CLOUDNET's survey, and the environment"),
+                (
+                    "file",
                     *(Column(key=name, title=f"{name}: {what}") for name, what in CRITERIA.items()),
-                    Column(key="score", title="score"),
+                    "score",
                 ),
-                rows=tuple(
-                    {
-                        "file": f.path.name,
-                        **{name: said and text(said) for name, said in f.specification.items()},
-                        "score": f"{f.points} of {len(CRITERIA)}",
-                    }
+                [
+                    (
+                        f.path.name,
+                        *(said and text(said) for said in f.specification.values()),
+                        f"{f.points} of {len(CRITERIA)}",
+                    )
                     for f in audit.files
-                ),
+                ],
             ),
         ),
     )

@@ -58,23 +58,11 @@ def name(c: ComparisonAudit) -> str:
 def pairs_overview(some: Sequence[ComparisonAudit]) -> Table:
     """Lay out comparisons in a terminal's columns."""
     metrics = {c.metric for c in some}
-    return Table(
-        title=message("Comparisons"),
-        columns=(
-            Column(key="pair", title="pair"),
-            Column(key="change", title="change"),
-            Column(key="verdict", title=metrics.pop() if len(metrics) == 1 else "verdict"),
-            Column(key="spread", title="spread"),
-        ),
-        rows=tuple(
-            {
-                "pair": name(c),
-                "change": words.ratio(c),
-                "verdict": words.verdict(c),
-                "spread": c.spread_word,
-            }
-            for c in some
-        ),
+    verdict = metrics.pop() if len(metrics) == 1 else "verdict"
+    return Table.of(
+        message("Comparisons"),
+        ("pair", "change", Column(key="verdict", title=verdict), "spread"),
+        [(name(c), words.ratio(c), words.verdict(c), c.spread_word) for c in some],
     )
 
 
