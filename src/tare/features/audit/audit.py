@@ -20,7 +20,7 @@ from tare.features.audit.comparison import (
     require_keys,
 )
 from tare.features.audit.design import design_of
-from tare.features.audit.naming import kind_names, named, varied
+from tare.features.audit.naming import by_kind, named, varied
 from tare.features.audit.platforms import Study, study
 from tare.features.audit.pooling import Read, are_sets, pool, stem
 from tare.features.audit.question import Question, Sizing, Tell, silent
@@ -160,13 +160,15 @@ class Audit:
     @cached_property
     def timed(self) -> dict[str, tuple[Timed, ...]]:
         """Series with time stamps in at least 6 units of time, by metric."""
-        found: dict[str, list[Timed]] = {}
-        with_times = [(s, s.over_time) for s in self.series if s.over_time is not None]
-        names = kind_names((s.series.metric, s.series.unit) for s, _ in with_times)
-        for s, one in with_times:
-            timed = Timed(s.name if len(self.series) > 1 else "", s.series.unit or "1", one)
-            found.setdefault(names[s.series.metric, s.series.unit], []).append(timed)
-        return {metric: tuple(some) for metric, some in found.items()}
+        several = len(self.series) > 1
+        return {
+            name: tuple(
+                Timed(s.name if several else "", s.series.unit or "1", s.over_time)
+                for s in some
+                if s.over_time is not None
+            )
+            for name, some in by_kind(s for s in self.series if s.over_time is not None).items()
+        }
 
     def count(self, verdict: Verdict) -> int:
         """Series with this verdict."""

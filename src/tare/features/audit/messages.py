@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -528,42 +528,30 @@ def _short(c: ComparisonAudit) -> tuple[str, float | None]:
     return c.word, None
 
 
-def doubtful(some: Sequence[ComparisonAudit]) -> list[Message]:
+def doubtful(some: Sequence[ComparisonAudit]) -> Iterator[Message]:
     """Say how many comparisons rest on a series that is not trusted."""
-    n = sum(c.doubtful for c in some)
-    return (
-        [
-            message(
-                "{% if total == 1 %}the comparison uses{% elif n == total %}{% if n == 2 %}both"
-                "{% else %}all {n}{% endif %} comparisons use{% else %}{n} of {total} "
-                "comparisons use"
-                "{% endif %} series that are not trusted",
-                n=n,
-                total=len(some),
-            )
-        ]
-        if n
-        else []
-    )
+    if n := sum(c.doubtful for c in some):
+        yield message(
+            "{% if total == 1 %}the comparison uses{% elif n == total %}{% if n == 2 %}both"
+            "{% else %}all {n}{% endif %} comparisons use{% else %}{n} of {total} "
+            "comparisons use"
+            "{% endif %} series that are not trusted",
+            n=n,
+            total=len(some),
+        )
 
 
-def chance_of_family(some: Sequence[ComparisonAudit]) -> list[Message]:
+def chance_of_family(some: Sequence[ComparisonAudit]) -> Iterator[Message]:
     """Say how many differ by their own interval, but not at the level of all comparisons."""
-    n = sum(c.differs_alone for c in some) if len(some) > 1 else 0
-    return (
-        [
-            message(
-                "{n} of {total} comparisons {% if n == 1 %}is{% else %}are{% endif %} inconclusive "
-                "although {% if n == 1 %}its interval excludes{% else %}their intervals exclude"
-                "{% endif %} 0: at the level of the family of {total} (Holm), {% if n == 1 %}it"
-                "{% else %}they{% endif %} may be chance",
-                n=n,
-                total=len(some),
-            )
-        ]
-        if n
-        else []
-    )
+    if n := sum(c.differs_alone for c in some) if len(some) > 1 else 0:
+        yield message(
+            "{n} of {total} comparisons {% if n == 1 %}is{% else %}are{% endif %} inconclusive "
+            "although {% if n == 1 %}its interval excludes{% else %}their intervals exclude"
+            "{% endif %} 0: at the level of the family of {total} (Holm), {% if n == 1 %}it"
+            "{% else %}they{% endif %} may be chance",
+            n=n,
+            total=len(some),
+        )
 
 
 def specifications(files: Sequence[FileAudit]) -> list[Message]:

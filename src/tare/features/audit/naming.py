@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
+
+from tare.readers import Series
 
 T = TypeVar("T")
 
@@ -60,11 +62,24 @@ def _number(level: str) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def kind_names(kinds: Iterable[tuple[str, str | None]]) -> dict[tuple[str, str | None], str]:
-    """Name each metric with its unit, or by the metric alone if all metrics differ."""
-    distinct = list(dict.fromkeys(kinds))
-    metrics = [metric for metric, _ in distinct]
+class _Measured(Protocol):
+    """What has values of a metric."""
+
+    @property
+    def series(self) -> Series:
+        """The values, with their metric and unit."""
+
+
+M = TypeVar("M", bound=_Measured)
+
+
+def by_kind(some: Iterable[M]) -> dict[str, list[M]]:
+    """Part series by metric and unit: each by its metric, and its unit where metrics are alike."""
+    found: dict[tuple[str, str | None], list[M]] = {}
+    for one in some:
+        found.setdefault((one.series.metric, one.series.unit), []).append(one)
+    metrics = [metric for metric, _ in found]
     return {
-        (metric, unit): metric if metrics.count(metric) == 1 else f"{metric} ({unit or 'no unit'})"
-        for metric, unit in distinct
+        metric if metrics.count(metric) == 1 else f"{metric} ({unit or 'no unit'})": of_kind
+        for (metric, unit), of_kind in found.items()
     }

@@ -30,7 +30,7 @@ from tare.experiment.samples import COLUMNS, Key, Samples
 from tare.experiment.specification import Experiment, SizeSpec, Stopping
 from tare.features.audit.cold import ColdStart
 from tare.features.audit.design import Design, cores_of
-from tare.features.audit.naming import kind_names
+from tare.features.audit.naming import by_kind
 from tare.features.audit.pairing import match
 from tare.features.audit.question import Question
 from tare.features.audit.series import SeriesAudit, averaged
@@ -155,13 +155,9 @@ def study(
     """
     without_first = cold is not None and cold.found
     some = [s for s in series if design.platform in s.key and s.n]
-    kinds: dict[tuple[str, str | None], list[SeriesAudit]] = {}
-    for s in some:
-        kinds.setdefault((s.series.metric, s.series.unit), []).append(s)
-    names = kind_names(kinds)
     results = {
-        names[kind]: _results(of_kind, design, question, without_first=without_first)
-        for kind, of_kind in kinds.items()
+        name: _results(of_kind, design, question, without_first=without_first)
+        for name, of_kind in by_kind(some).items()
     }
     return Study(design, results, without_first, all(s.trials_known for s in some))
 

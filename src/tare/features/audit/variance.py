@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tare.experiment.findings.variance import Explained, explain
-from tare.features.audit.naming import kind_names
+from tare.features.audit.naming import by_kind
 from tare.features.audit.series import SeriesAudit, thinned
 from tare.results.columns import Columns, objects
 
@@ -22,15 +22,11 @@ def explain_each(
 
     Where a value is only known to exceed a limit, the variance is not known.
     """
-    by_metric: dict[tuple[str, str | None], list[SeriesAudit]] = {}
-    for s in series:
-        if all(f in s.key for f in factors) and s.n:
-            by_metric.setdefault((s.series.metric, s.series.unit), []).append(s)
-    names = kind_names(by_metric)
+    some = [s for s in series if all(f in s.key for f in factors) and s.n]
     found = (
-        explain(_rows(some, factors), factors, names[kind], seed)
-        for kind, some in by_metric.items()
-        if not any(s.trials.killed for s in some)
+        explain(_rows(of_kind, factors), factors, name, seed)
+        for name, of_kind in by_kind(some).items()
+        if not any(s.trials.killed for s in of_kind)
     )
     return tuple(one for one in found if one is not None)
 
