@@ -103,7 +103,7 @@ def test_one_run_has_a_value_and_no_interval_and_is_rejected() -> None:
     assert (one.median.estimate, one.median.low) == (199900970.9663303, None)
     assert found.exit_code == 2
     (said,) = [said for _, said in inside(one)]
-    assert (said.args["n"], said.args["change"]) == (12, "none")
+    assert (said.args["n"], said.args["steady"]) == (12, True)
 
 
 @pytest.mark.parametrize("is_one_file", [True, False])

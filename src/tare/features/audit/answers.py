@@ -15,7 +15,7 @@ from tare.features.audit import phrases
 from tare.features.audit.audit import CRITERIA, Audit
 from tare.features.audit.cold import ColdStart, begins, item_name
 from tare.features.audit.comparison_answers import comparison_finding
-from tare.features.audit.naming import in_order
+from tare.features.audit.naming import by_kind, in_order
 from tare.features.audit.series import SeriesAudit
 from tare.readers.readings import number
 from tare.render.words import shown, text
@@ -118,10 +118,7 @@ def _firsts(cold: ColdStart, what: str) -> Table:
 
 def kinds(audit: Audit) -> list[tuple[str, str | None, list[SeriesAudit]]]:
     """Part series by metric and unit: what can stand in one table, on one scale."""
-    found: dict[tuple[str, str | None], list[SeriesAudit]] = {}
-    for s in _arranged(audit):
-        found.setdefault((s.series.metric, s.series.unit), []).append(s)
-    return [(metric, unit, some) for (metric, unit), some in found.items()]
+    return [(name, of[0].series.unit, of) for name, of in by_kind(_arranged(audit)).items()]
 
 
 def _arranged(audit: Audit) -> list[SeriesAudit]:

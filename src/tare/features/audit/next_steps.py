@@ -179,8 +179,7 @@ def _sets(audit: Audit) -> Message | None:
         return None
     if _folders(audit):
         return _again({"--compare": FOLDER}, message("what differs?"))
-    keys = [{k: v for k, v in s.key.items() if k != FILE} for s in audit.series]
-    if len(audit.series) >= 2 * FEWEST and all(key == keys[0] for key in keys):
+    if len(audit.series) >= 2 * FEWEST and _differ_in_files(audit):
         apart = message(
             "put the files of each version into a folder of its own; {command}",
             command=_audit_of_folders(audit),
@@ -198,6 +197,11 @@ def _folders(audit: Audit) -> bool:
         files[file.path.parent] = files.get(file.path.parent, 0) + 1
     if len(files) < 2 or min(files.values()) < 2:
         return False
+    return _differ_in_files(audit)
+
+
+def _differ_in_files(audit: Audit) -> bool:
+    """Whether all series are of one program: they differ in their file alone."""
     keys = [{k: v for k, v in s.key.items() if k != FILE} for s in audit.series]
     return all(key == keys[0] for key in keys)
 
