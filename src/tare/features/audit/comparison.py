@@ -204,11 +204,7 @@ def compare_series(
     ]
     if not pairs:
         raise nothing_to_compare(columns)
-    if len(pairs) > MOST_PAIRS:
-        raise InputError(
-            f"{len(pairs):,} pairs are too many to compare (at most {MOST_PAIRS:,})",
-            "--compare names a column of few levels, --group those within which it is compared",
-        )
+    require_few(pairs)
     family = _Family(
         columns=columns,
         varied=varied(_common(a.key, b.key, columns) for a, b in pairs),
@@ -435,6 +431,21 @@ def require_keys(keys: Sequence[Mapping[str, str]], columns: Sequence[str]) -> N
                 f"no series has the key {column!r}; what was read {has}",
                 f"--compare {known[0]}" if known else "leave --compare and --group out",
             )
+
+
+def require_few(pairs: Sequence[object]) -> None:
+    """Refuse to compare too many pairs.
+
+    Raises
+    ------
+    InputError
+        Says how many there are.
+    """
+    if len(pairs) > MOST_PAIRS:
+        raise InputError(
+            f"{len(pairs):,} pairs are too many to compare (at most {MOST_PAIRS:,})",
+            "--compare names a column of few levels, --group those within which it is compared",
+        )
 
 
 def require_level(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from tare.errors import InputError
 from tare.experiment.specification import INSTANCE_TYPES
+from tare.features.audit.comparison import require_level
 from tare.features.audit.question import Sizing
 from tare.features.audit.series import SeriesAudit
 
@@ -87,6 +88,8 @@ def design_of(
             )
         return None
     platform = compared[0]
+    if sizing.reference is not None:
+        require_level([s.key for s in series], compared, sizing.reference)
     reference = _reference(_levels(series, platform), sizing, asked=asked)
     if reference is None:
         return None
@@ -111,13 +114,6 @@ def _plain(level: str) -> str:
 
 def _reference(levels: Sequence[str], sizing: Sizing, *, asked: bool) -> str | None:
     if sizing.reference is not None:
-        if sizing.reference not in levels:
-            raise InputError(
-                f"no series is of {sizing.reference!r}; there are: {', '.join(levels)}",
-                f"--reference {shlex.quote(levels[0])}"
-                if levels
-                else "--compare names the platforms",
-            )
         return sizing.reference
     found = [level for level in levels if _plain(level) in BARE]
     if len(found) == 1:

@@ -15,15 +15,14 @@ from typing import Literal
 
 import numpy as np
 
-from tare.errors import InputError
 from tare.experiment.task_sets.answers import KINDS, findings
 from tare.experiment.task_sets.outcomes import RESULTS, Measure, Pair, Result, Scored, all_pairs
 from tare.experiment.task_sets.ranking import Ranking, rank
 from tare.features.audit.comparison import (
     FILE,
-    MOST_PAIRS,
     conditions,
     level_of,
+    require_few,
     require_keys,
     require_level,
 )
@@ -198,11 +197,7 @@ def task_sets(series: Sequence[SeriesAudit], question: Question) -> TaskSets | N
         for i, (key, some) in enumerate(zip(keys, found.values(), strict=True))
     )
     pairs = _pairs(sets, question)
-    if len(pairs) > MOST_PAIRS:
-        raise InputError(
-            f"{len(pairs):,} pairs are too many to compare (at most {MOST_PAIRS:,})",
-            "--compare names a column of few levels, --group those within which it is compared",
-        )
+    require_few(pairs)
     ranking = rank(pairs) if pairs else None
     return TaskSets(sets, tuple(names), ranking, _with_reference(pairs, ranking, question))
 
