@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 from synthetic import Behaviour, make
 from typer.testing import CliRunner
 
-from tare.cli import delivery
+from tare.cli import app as cli
+from tare.cli import console, delivery
 from tare.cli.commands import Commands
-from tare.errors import IncompleteError, InputError
+from tare.errors import IncompleteError, InputError, StoreError
 from tare.experiment.findings.judgement import differences
 from tare.experiment.specification import Stopping
 from tare.measure.comparison import report as comparisons
@@ -54,7 +56,12 @@ def command(body: Any) -> Any:
     def root() -> None: ...
 
     @app.command()
-    def measure(json: str | None = None, markdown: str | None = None) -> Report:
+    def measure(
+        json: str | None = None,
+        junit: str | None = None,
+        markdown: str | None = None,
+        report: str | None = None,
+    ) -> Report:
         return body()
 
     return app
@@ -85,6 +92,45 @@ def test_an_error_is_delivered_with_what_was_measured_before_it(tmp_path: Path) 
     written = json.loads(file.read_text())
     assert (written["exit_code"], written["error"]["type"]) == (18, "IncompleteError")
     assert written["summary"] == {"median_s": 0.041}
+
+
+WHOLE = {
+    "json": '"verdict": "slower"', "junit": "</testsuites>", "markdown": "</details>",
+    "report": "</html>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("error", [None, IncompleteError("3 of 8 trials are good")])
+@pytest.mark.parametrize("full", ["terminal", *WHOLE])
+def test_a_destination_without_room_leaves_the_others_whole(
+    full: str, error: Exception | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured() -> Report:
+        made = compared(1.3, 0.05)
+        with delivery.reporting(made):
+            if error is not None:
+                raise error
+        return made
+
+    destinations = {name: tmp_path / name for name in WHOLE if name != "report"}
+    destinations["report"] = tmp_path / "page.html"
+    if full == "report":
+        (tmp_path / "nowhere.html").symlink_to("/dev/full")
+        destinations["report"] = tmp_path / "nowhere.html"
+    elif full != "terminal":
+        destinations[full] = Path("/dev/full")
+    words = [word for name, file in destinations.items() for word in (f"--{name}", str(file))]
+    monkeypatch.setattr("sys.argv", ["tare", "measure", *words])
+    with Path("/dev/full").open("w") as nowhere, monkeypatch.context() as patched:
+        if full == "terminal":
+            patched.setattr(console.out, "file", nowhere)
+        code = cli.enter(command(measured))
+        # What could not be written would be tried again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), nowhere.fileno())
+    assert code == (StoreError.exit_code if error is None else IncompleteError.exit_code)
+    for name, end in WHOLE.items():
+        if name != full:
+            assert end in destinations[name].read_text(), name
 
 
 def test_of_what_concludes_nothing_people_get_the_error_alone(tmp_path: Path) -> None:

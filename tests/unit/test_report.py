@@ -4,10 +4,13 @@ import json
 import multiprocessing
 import os
 import re
+import subprocess
+import sys
 import time
 import xml.dom.minidom
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import folder_report as report
 import journals
@@ -373,6 +376,10 @@ def test_a_saved_report_has_its_messages_as_text_too(made):
     assert first["text"] == words.text(made.answers[0])
 
 
+CHART: dict[str, Any] = {"title": "t", "spec": {}, "alternative": "a"}
+CELLS: dict[str, Any] = {"title": "t", "columns": [{"key": "a", "title": "a"}]}
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -382,16 +389,14 @@ def test_a_saved_report_has_its_messages_as_text_too(made):
         {"answers": [{"type": "message", "id": "no.such", "args": {}}]},
         {"answers": [{"type": "message", "id": "cell; 95 %", "args": {}}]},
         {"sections": 1},
-        {"overview": [{"name": "../up", "title": "t", "spec": {}, "alternative": "a"}]},
-        {"overview": 2 * [{"name": "same", "title": "t", "spec": {}, "alternative": "a"}]},
+        {"overview": [{"name": "../up", **CHART}]},
+        {"overview": 2 * [{"name": "same", **CHART}]},
         {"cells": {"title": "t", "columns": [], "rows": [{"a": {"type": "nothing"}}]}},
-        {
-            "cells": {
-                "title": "t",
-                "columns": [{"key": "a", "title": "a"}],
-                "rows": [{"a": 10**400}],
-            }
-        },
+        {"cells": {**CELLS, "rows": [{"a": 10**400}]}},
+        {"overview": [{"name": str(i), **CHART} for i in range(1_001)]},
+        {"entries": [{"label": "a" * 10_000, "said": ""}, *1_000 * [{"label": "", "said": ""}]]},
+        {"further": [{**CELLS, "rows": 200 * [{"a": "a" * 50_000}]}]},
+        {"cells": {"title": "t", "columns": 501 * CELLS["columns"], "rows": [{"a": 1}]}},
         {"answers": [], "cells": None},
         {"question": "a" * 20_000},
     ],
@@ -402,6 +407,22 @@ def test_what_is_no_report_is_refused(made, tmp_path, change):
     with pytest.raises(InputError) as caught:
         files.load(file)
     assert str(file) in caught.value.message
+
+
+def test_a_label_takes_no_memory_a_line(made, tmp_path):
+    entries = [{"label": "a" * 1_000_000, "said": "s"}, *100_000 * [{"label": "", "said": "s"}]]
+    file = tmp_path / "saved.json"
+    file.write_text(json.dumps({**json.loads(files.encode(made)), "entries": entries}))
+    script = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30)); "
+        "from tare.wiring import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "report", str(file)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (InputError.exit_code, "")
+    assert "entries of more than 10,000,000 aligned characters" in done.stderr
 
 
 def test_what_is_no_file_is_no_report(tmp_path):

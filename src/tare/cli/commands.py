@@ -79,7 +79,7 @@ class Command(TyperCommand):
                 report = delivery.failed(found.report, error)
                 try:
                     delivery.deliver(found._replace(report=report), ctx.params)
-                except StoreError as unwritten:
+                except (StoreError, OSError) as unwritten:
                     # What ended the command matters more than a file that cannot be written.
                     console.err.print(f"Note: {unwritten}", soft_wrap=True)
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 _REPORT = "report"
 #: Options whose value may be standard output, which the terminal's view then leaves to them.
 _STREAMS = ("json", "junit", "markdown", "export_json")
-
+#: Options of documents, in the order in which they are written.
+_DOCUMENTS = ("json", "junit", "markdown")
 
 #: Commands whose folder of results `tare experiment report` renders.
 _DRAWN_AGAIN = {"run", "compare", "experiment run", "experiment report"}
@@ -85,6 +87,8 @@ def deliver(
 ) -> int:
     """Print a report, write it wherever the options of its command ask for it.
 
+    Every destination is tried, whatever becomes of the others.
+
     Parameters
     ----------
     made : Report or Delivered
@@ -99,43 +103,37 @@ def deliver(
     -------
     int
         The exit code.
+
+    Raises
+    ------
+    Exception
+        The first one, where destinations could not be written.
     """
     report, large = _delivered(made)
     is_shown = to is not None or all(options.get(name) != "-" for name in _STREAMS)
+    asked: list[Callable[[], None]] = []
     if is_shown and report.concludes:
-        console.show(report, to=to or console.out)
-    if (json := options.get("json")) is not None:
-        from tare.render import files
-
-        console.write_text(files.encode(report, indent=2), json, "--json")
-    if report.error is not None and not report.concludes:
-        # Nothing was concluded: files for people say the error alone.
-        return report.exit_code
-    if (junit := options.get("junit")) is not None:
-        from tare.render import junit as xml
-
-        console.write_text(xml.render(report), str(junit), "--junit")
-    if (markdown := options.get("markdown")) is not None:
-        from tare.render import comment
-
-        console.write_text(comment.render(report), markdown, "--markdown")
-    to = console.out if is_shown else console.err
-    if (charts := options.get("charts")) is not None:
-        from tare.render import files
-
-        for file in draw(lambda: files.write_charts(report, charts, Path(options["out"]))):
-            to.print(f"Chart: {file}", soft_wrap=True)
-    elif (page := _page(report, options)) is not None:
-        from tare.render import files
-
+        asked.append(partial(console.show, report, to=to or console.out))
+    asked += [
+        partial(_write, option, report, str(options[option]))
+        # What concludes nothing has its figures in JSON; files for people say the error alone.
+        for option in (_DOCUMENTS if _is_for_people(report) else ("json",))
+        if options.get(option) is not None
+    ]
+    if _is_for_people(report):
+        files_to = console.out if is_shown else console.err
+        if options.get("charts") is not None:
+            asked.append(partial(_draw_charts, report, options, draw, files_to))
+        elif (page := _page(report, options)) is not None:
+            asked.append(partial(_draw_page, report, page, large, draw, files_to))
+    unwritten: list[Exception] = []
+    for write in asked:
         try:
-            written = draw(lambda: files.write(report, page, large))
-        except StoreError as error:
-            if report.command in _DRAWN_AGAIN and (page.parent / "journal").is_dir():
-                again = shlex.join(["tare", "experiment", "report", str(page.parent)])
-                raise StoreError(error.message, f"free some room, then: {again}") from error
-            raise
-        to.print(f"Report: {written[0]}", soft_wrap=True)
+            write()
+        except Exception as error:
+            unwritten.append(error)
+    if unwritten:
+        raise unwritten[0]
     return report.exit_code
 
 
@@ -151,6 +149,47 @@ def deliver_saved(report: Report, file: Path, options: Mapping[str, Any], draw: 
         console.out.print(strip, style="dim", soft_wrap=True)
     if options.get("report") is None and options.get("charts") is None:
         console.out.print(f"Next: tare report {file} --report report.html", soft_wrap=True)
+
+
+def _is_for_people(report: Report) -> bool:
+    return report.error is None or report.concludes
+
+
+def _write(option: str, report: Report, destination: str) -> None:
+    """Write the document of an option; what renders it is loaded only where it was asked for."""
+    from tare.render import comment, files, junit
+
+    match option:
+        case "json":
+            text = files.encode(report, indent=2)
+        case "junit":
+            text = junit.render(report)
+        case _:
+            text = comment.render(report)
+    console.write_text(text, destination, f"--{option}")
+
+
+def _draw_charts(report: Report, options: Mapping[str, Any], draw: Draw, to: Console) -> None:
+    from tare.render import files
+
+    folder = Path(options["out"])
+    for file in draw(lambda: files.write_charts(report, options["charts"], folder)):
+        to.print(f"Chart: {file}", soft_wrap=True)
+
+
+def _draw_page(
+    report: Report, page: Path, large: Mapping[str, LargeTable], draw: Draw, to: Console
+) -> None:
+    from tare.render import files
+
+    try:
+        written = draw(lambda: files.write(report, page, large))
+    except StoreError as error:
+        if report.command in _DRAWN_AGAIN and (page.parent / "journal").is_dir():
+            again = shlex.join(["tare", "experiment", "report", str(page.parent)])
+            raise StoreError(error.message, f"free some room, then: {again}") from error
+        raise
+    to.print(f"Report: {written[0]}", soft_wrap=True)
 
 
 def _page(report: Report, options: Mapping[str, Any]) -> Path | None:

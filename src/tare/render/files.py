@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from tare.render.large_table import LargeTable
 from tare.render.tables import lay
 from tare.results.finding import Table
 from tare.results.message import Message
-from tare.results.report import FORMAT, VERSION, Envelope, Failure, Report
+from tare.results.report import FORMAT, VERSION, Entry, Envelope, Failure, Report
 
 #: Formats of a report by the ending of its file.
 ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
@@ -27,6 +28,9 @@ CHARTS = ("svg", "png")
 #: Of a saved document that is read.
 MOST_BYTES = 1 << 25
 _MOST_CHARACTERS = 10_000
+_MOST_CHARTS, _MOST_COLUMNS = 1_000, 500
+#: Characters of its entries, and of each of its tables, with the blanks that align them.
+_MOST_ALIGNED = 10_000_000
 #: Of the reason why one cannot be rendered.
 _MOST_REASON = 100
 #: What comes of messages and tables that no tare wrote.
@@ -177,18 +181,18 @@ def _check(document: Report, file: Path) -> None:
     for one in document.comparisons:
         if one.ratio is not None and one.ratio <= 0:
             raise InputError(f"{file} has a ratio of {one.ratio}, which none is")
-    names = [figure.name for figure in document.charts]
-    for name in names:
-        if names.count(name) > 1:
+    names = Counter(figure.name for figure in document.charts)
+    if names.total() > _MOST_CHARTS:
+        raise InputError(f"{file} has more than {_MOST_CHARTS:,} charts")
+    for name, n in names.items():
+        if n > 1:
             raise InputError(f"{file} has several charts of the name {name!r}")
         if not _NAME.fullmatch(name):
             raise InputError(f"{file} has a chart of the name {name!r}, which names no file")
     try:
         for said in messages:
             words.text(said)
-        for table in (document.cells, document.stops, *document.machine, *_tables(document)):
-            if table is not None:
-                lay(table)
+        _check_size(document, file)
         comment.render(document)
         junit.render(document)
     except UNWRITABLE as error:
@@ -199,7 +203,28 @@ def _check(document: Report, file: Path) -> None:
         ) from error
 
 
+def _check_size(document: Report, file: Path) -> None:
+    """Refuse entries and tables that would take too much memory once they are aligned."""
+    entries = [*document.entries, *(Entry("", said) for said in document.next)]
+    lines = sum(1 + len(one.picture) for one in entries)
+    written = sum(len(words.text(one.said)) + sum(map(len, one.picture)) for one in entries)
+    if lines * max((len(one.label) for one in entries), default=0) + written > _MOST_ALIGNED:
+        raise InputError(f"{file} has entries of more than {_MOST_ALIGNED:,} aligned characters")
+    for table in _tables(document):
+        if len(table.columns) > _MOST_COLUMNS:
+            raise InputError(f"{file} has a table of more than {_MOST_COLUMNS} columns")
+        laid = lay(table)
+        heads = tuple(head.title for head in laid.heads)
+        width = sum(max(map(len, column)) for column in zip(heads, *laid.rows, strict=True))
+        if width * (1 + len(laid.rows)) > _MOST_ALIGNED:
+            raise InputError(
+                f"{file} has a table of more than {_MOST_ALIGNED:,} aligned characters"
+            )
+
+
 def _tables(document: Report) -> Iterator[Table]:
+    alone = (document.cells, document.stops, *document.machine, *document.further)
+    yield from (one for one in alone if one is not None)
     for section in document.sections:
         yield from section.finding.tables
 
@@ -221,5 +246,6 @@ def _messages(value: object) -> Iterator[Message]:
 
 def _whole(path: Path, text: str) -> Path:
     # A word of the command line may be bytes that are no character.
-    files.write(path, text.encode(errors="backslashreplace"), "choose another place")
+    content = text.encode(errors="backslashreplace")
+    files.write(files.target(path), content, "choose another place")
     return path
