@@ -44,6 +44,50 @@ def write(path: Path, data: bytes, hint: str) -> None:
         file.write(data)
 
 
+def write_into(folder: int, name: str, data: bytes) -> None:
+    """Write a file of a folder that is open, in place of whatever has its name there.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    with _replacement(folder, name) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def own_folder(path: Path) -> Iterator[int]:
+    """Make a folder unless it is there, and open it: it stays the same one while it is written to.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made or opened.
+    StoreError
+        If it is a link of another user, or a folder of one where everybody can make folders.
+    """
+    real = target(path)
+    real.mkdir(parents=True, exist_ok=True)
+    with _opened(real, os.O_NOFOLLOW) as folder:
+        owner = os.fstat(folder).st_uid
+        if owner not in (0, os.geteuid()) and real.absolute().parent.stat().st_mode & stat.S_ISVTX:
+            raise StoreError(
+                f"cannot write {path}: it is a folder that {_name(owner)} made",
+                "remove it, or choose another folder",
+            )
+        yield folder
+
+
+@contextlib.contextmanager
+def _opened(folder: Path, flags: int = 0) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 @contextlib.contextmanager
 def replacing(path: Path, hint: str) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of what is at a path, once it is whole.
@@ -62,7 +106,9 @@ def replacing(path: Path, hint: str) -> Iterator[BinaryIO]:
             if _is_stream(path):
                 yield stack.enter_context(_open_stream(path))
             else:
-                yield stack.enter_context(_replacement(path))
+                # A path could lead to another folder by the time of the rename; this cannot.
+                folder = stack.enter_context(_opened(path.parent))
+                yield stack.enter_context(_replacement(folder, path.name))
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
 
@@ -110,29 +156,25 @@ def _open_stream(path: Path) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def _replacement(path: Path, *, at_once: bool = False) -> Iterator[BinaryIO]:
-    """Make a new file in the folder of a path, and rename it when it is whole or has begun."""
-    # A path could lead to another folder by the time of the rename; a descriptor cannot.
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    fresh = f".{path.name[:100]}.{secrets.token_hex(8)}"
+def _replacement(folder: int, name: str, *, at_once: bool = False) -> Iterator[BinaryIO]:
+    """Make a new file in an open folder, and rename it when it is whole or has begun."""
+    fresh = f".{name[:100]}.{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         file = os.fdopen(os.open(fresh, flags, 0o666, dir_fd=folder), "wb")
         if at_once:
-            os.replace(fresh, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
             yield file
             return
         with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(fresh, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(fresh, dir_fd=folder)
         raise
-    finally:
-        os.close(folder)
 
 
 def open_log(path: Path, hint: str) -> BinaryIO:
@@ -147,7 +189,7 @@ def open_log(path: Path, hint: str) -> BinaryIO:
     try:
         if _is_stream(path):
             return _open_stream(path)
-        with _replacement(path, at_once=True) as file:
+        with _opened(path.parent) as folder, _replacement(folder, path.name, at_once=True) as file:
             return file
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error

@@ -118,6 +118,36 @@ def test_no_option_follows_a_link_of_another_user(option: str, tmp_path: Path) -
     assert victim.read_bytes() == b"secret"
 
 
+@as_root
+@pytest.mark.parametrize("kind", ["link", "folder"])
+def test_charts_are_written_into_no_folder_that_another_user_chose(
+    kind: str, tmp_path: Path
+) -> None:
+    saved = tmp_path / "saved.json"
+    done = cli.run("compare", "-n", "6", "--report", str(saved), "true", "true", cwd=tmp_path)
+    assert done.returncode in (0, 2), done.stderr
+    shared, elsewhere = tmp_path / "shared", tmp_path / "elsewhere"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    of_other(shared)
+    elsewhere.mkdir()
+    for name in ("x-charts", "charts"):
+        if kind == "link":
+            (shared / name).symlink_to(elsewhere)
+        else:
+            (shared / name).mkdir()
+        of_other(shared / name)
+    for words in (("--report", "shared/x.md"), ("--charts", "svg", "--out", "shared/charts")):
+        done = cli.run("report", str(saved), *words, cwd=tmp_path)
+        assert done.returncode == StoreError.exit_code, done.stderr
+        assert f"a {kind} that {OTHER} made" in done.stderr
+    assert not [*elsewhere.iterdir(), *shared.glob("*/*")]
+    # Below a folder that is no link, links of this user are followed.
+    (tmp_path / "own-charts").symlink_to("elsewhere")
+    assert cli.run("report", str(saved), "--report", "own.md", cwd=tmp_path).returncode == 0
+    assert [*elsewhere.iterdir()]
+
+
 @pytest.mark.parametrize(
     "words",
     [

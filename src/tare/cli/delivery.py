@@ -31,6 +31,10 @@ _DOCUMENTS = ("json", "junit", "markdown")
 _DRAWN_AGAIN = {"run", "compare", "experiment run", "experiment report"}
 
 
+#: What writes files, and returns which.
+Write = Callable[[], list[Path]]
+
+
 class Delivered(NamedTuple):
     """A report with tables that only a page has, by the name of their finding."""
 

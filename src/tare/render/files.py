@@ -107,7 +107,7 @@ def write_charts(document: Report, format: str, folder: Path) -> list[Path]:
         return pictures.write(document, format, folder)
     except OSError as error:
         raise StoreError(
-            f"cannot write {error.filename or folder}: {error.strerror}",
+            f"cannot write into {folder}: {error.strerror}",
             "--out DIR names a folder for the charts",
         ) from error
 

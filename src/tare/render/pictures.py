@@ -20,17 +20,17 @@ def write(page: Report, format: str, folder: Path) -> list[Path]:
     extras.need("vl_convert")
     import vl_convert
 
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for figure in page.charts:
-        path = folder / f"{figure.name}.{format}"
-        svg = vl_convert.vegalite_to_svg(_on_white(figure.spec), allowed_base_urls=[])
-        # Charts refer to nothing outside of them, whoever made them.
-        if _refers(svg):
-            raise InputError(f"the chart {figure.name} refers to what is outside of it")
-        drawn = svg.encode() if format == "svg" else vl_convert.svg_to_png(svg, scale=_SCALE)
-        files.write(path, drawn, "free some room, or choose another --out")
-        written.append(path)
+    with files.own_folder(folder) as descriptor:
+        for figure in page.charts:
+            name = f"{figure.name}.{format}"
+            svg = vl_convert.vegalite_to_svg(_on_white(figure.spec), allowed_base_urls=[])
+            # Charts refer to nothing outside of them, whoever made them.
+            if _refers(svg):
+                raise InputError(f"the chart {figure.name} refers to what is outside of it")
+            drawn = svg.encode() if format == "svg" else vl_convert.svg_to_png(svg, scale=_SCALE)
+            files.write_into(descriptor, name, drawn)
+            written.append(folder / name)
     return written
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import multiprocessing
 import resource
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,7 @@ from tare.cli.delivery import deliver_saved
 from tare.errors import InputError, StoreError
 
 if TYPE_CHECKING:
+    from tare.cli.delivery import Write
     from tare.results.report import Report
 
 #: A file from elsewhere may ask for charts that take for ever, or all memory.
@@ -56,7 +56,8 @@ def report(
     given: dict[str, Any] = {"report": report, "junit": junit, "markdown": markdown}
     if charts is not None:
         given |= {"charts": charts, "out": out or Path("charts")}
-    deliver_saved(saved, file, given, lambda write: _drawn(write, file))
+    pictures = report is None or files.format_of(report) == "markdown"
+    deliver_saved(saved, file, given, lambda write: _drawn(write, file, as_pictures=pictures))
 
 
 def _loaded(file: Path) -> Report:
@@ -72,7 +73,7 @@ def _loaded(file: Path) -> Report:
         raise InputError(error.message, hint or error.hint) from error
 
 
-def _drawn(write: Callable[[], list[Path]], file: Path) -> list[Path]:
+def _drawn(write: Write, file: Path, *, as_pictures: bool = False) -> list[Path]:
     """Write files in a process of its own, which is ended where it takes too long.
 
     Raises
@@ -98,12 +99,13 @@ def _drawn(write: Callable[[], list[Path]], file: Path) -> list[Path]:
         raise found
     if isinstance(found, str):
         raise InputError(
-            f"{file} cannot be rendered: {found}", "--report FILE.html has no pictures"
+            f"{file} cannot be rendered: {found}",
+            "--report FILE.html has no pictures" if as_pictures else None,
         )
     return [Path(path) for path in found]
 
 
-def _draw(write: Callable[[], list[Path]], to: Connection) -> None:
+def _draw(write: Write, to: Connection) -> None:
     # Ends it, too, where what waits for it was killed.
     most_s = math.ceil(_DRAWN_WITHIN_S)
     resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s))
