@@ -10,31 +10,32 @@ from tare.experiment.sweep.analysis import calibrations
 from tare.features.calibration.charts.messages import tell_sweep
 from tare.features.calibration.charts.one import sweep_chart
 from tare.features.calibration.charts.several import names_of, overlay, sweeps_of, tell_overlay
-from tare.features.calibration.charts.sweep import asked
+from tare.features.calibration.charts.sweep import Sweep
 from tare.registry import Description
 from tare.render.drawing import Chart
 from tare.results.finding import Finding
 from tare.results.message import Message
 
 
+def _sweeps(results: Results) -> dict[str, Sweep]:
+    found = calibrations(results)
+    return sweeps_of(dict(zip(names_of(found), found, strict=True)))
+
+
 def draw(results: Results, findings: Sequence[Finding]) -> Chart | None:
     """Draw rates, residuals, clock and throttling over one axis; several over each other."""
-    found = calibrations(results)
-    if not found:
-        return None
-    if len(found) == 1:
-        return sweep_chart(asked(found[0]))
-    return overlay(sweeps_of(dict(zip(names_of(found), found, strict=True))))
+    sweeps = _sweeps(results)
+    if len(sweeps) > 1:
+        return overlay(sweeps)
+    return sweep_chart(*sweeps.values()) if sweeps else None
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> tuple[Message, ...]:
     """Give the line, the pieces, and what happened."""
-    found = calibrations(results)
-    if not found:
-        return ()
-    if len(found) == 1:
-        return tell_sweep(asked(found[0]))
-    return tell_overlay(sweeps_of(dict(zip(names_of(found), found, strict=True))))
+    sweeps = _sweeps(results)
+    if len(sweeps) > 1:
+        return tell_overlay(sweeps)
+    return tell_sweep(*sweeps.values()) if sweeps else ()
 
 
 UNIT = ChartUnit(
