@@ -16,7 +16,7 @@ from tare.cli.commands import Commands
 from tare.cli.lines import HYPERFINE
 from tare.errors import InterruptError, TareError, UsageError
 from tare.experiment.supplies import Supplies
-from tare.render.escaping import harmless
+from tare.render.escaping import in_one_item
 from tare.results.report import Failure
 
 #: What a shell expects of a program that was interrupted.
@@ -72,7 +72,8 @@ def enter(app: Commands) -> int:
     _write_anything()
     failed.forget()
     try:
-        code = app(standalone_mode=False)
+        # However it was called, such as by python -m tare.
+        code = app(standalone_mode=False, prog_name="tare")
     except BrokenPipeError:
         # Whoever read the table that was asked for has gone, and wants no more of it.
         sys.stderr.close()
@@ -103,7 +104,7 @@ def _told(error: BaseException) -> Failure:
         error.show()
         hint = _meant(error) or again.separated()
         if hint:
-            print(f"  try: {harmless(hint)}", file=sys.stderr)
+            print(f"  try: {in_one_item(hint)}", file=sys.stderr)
         return Failure("Usage", USAGE, error.format_message(), hint)
     if isinstance(error, (typer.Abort, KeyboardInterrupt)):
         print("tare: interrupted", file=sys.stderr)
@@ -117,9 +118,9 @@ def _told(error: BaseException) -> Failure:
     # A value that is none may be that of an option of the measured command.
     own = isinstance(told, UsageError) and again.measures_options()
     hint = again.separated() if own else told.hint
-    print(f"tare: {harmless(told.message)}", file=sys.stderr)
+    print(f"tare: {in_one_item(told.message)}", file=sys.stderr)
     if hint:
-        print(f"  try: {harmless(hint)}", file=sys.stderr)
+        print(f"  try: {in_one_item(hint)}", file=sys.stderr)
     return Failure(type(told).__name__, told.exit_code, told.message, hint)
 
 

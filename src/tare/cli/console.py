@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from rich.segment import Segment
 
 from tare import files, units
 from tare.errors import StoreError
-from tare.render.escaping import ORDERS, harmless
+from tare.render.escaping import ORDERS, harmless, in_one_item
 
 if TYPE_CHECKING:
     from tare.results.report import Report
@@ -26,7 +26,14 @@ _FILE_WIDTH = 120
 
 
 class _Harmless(Console):
-    """A console whose orders to the terminal are all its own."""
+    """A console whose orders to the terminal are all its own.
+
+    Each text that is printed is one item: of several lines, the others are indented.
+    """
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        items = (in_one_item(one) if isinstance(one, str) else one for one in objects)
+        super().print(*items, **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -60,8 +67,8 @@ def print_text(text: str) -> None:
 
 #: Answers go to standard output, progress and warnings to standard error. No markup: what is
 #: printed holds names that people chose.
-out = _Harmless(highlight=False, markup=False)
-err = _Harmless(stderr=True, highlight=False, markup=False)
+out = _Harmless(highlight=False, markup=False, emoji=False)
+err = _Harmless(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 #: Where answers have been written.
@@ -88,8 +95,8 @@ def check_writable(*files: Path | str | None) -> None:
             raise StoreError(f"cannot write {file}", "choose another file")
 
 
-def show(report: Report, written: Sequence[Path] = (), *, to: Console | None = None) -> None:
-    """Print a report, and where files are."""
+def show(report: Report, *, to: Console | None = None) -> None:
+    """Print a report."""
     from tare.render import screen
 
     to = to or out
@@ -99,8 +106,6 @@ def show(report: Report, written: Sequence[Path] = (), *, to: Console | None = N
         is_whole = report.is_labelled or line.emphasis == "quiet" or len(line.text) <= to.width
         style = None if line.emphasis is None else _STYLES[line.emphasis]
         to.print(line.text, style=style, soft_wrap=is_whole)
-    for path in written:
-        to.print(f"Report: {path}", soft_wrap=True)
 
 
 def write_json(value: Any, destination: str) -> None:

@@ -108,8 +108,8 @@ def _row(one: Compared) -> str:
         *([] if one.gate is None else [_SIGNS[one.gate]]),
         _words(one.word),
         f"**{shown(one.estimate)}**",
-        second,
-        first,
+        _words(second),
+        _words(first),
         str(one.n),
     )
     return f"| {' | '.join(cells)} |"
@@ -146,5 +146,4 @@ def _sentence(words: Said) -> str:
 
 
 def _words(words: Said) -> str:
-    """Escape what people typed; nobody is to be notified by the name of a command."""
-    return text(written(words)).replace("@", "@\u2060")
+    return text(written(words))

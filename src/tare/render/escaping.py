@@ -9,11 +9,23 @@ from typing import Any
 ORDERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+#: What the runner of a CI obeys in the output of a program.
+_COMMANDS = re.compile(r"(?m)^(\s*):(?=:)|#(?=#\[)")
+_INDENT = "    "
 
 
 def harmless(text: str) -> str:
     """Write what would be obeyed as an escape; tabs and line breaks stay."""
     return ORDERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def in_one_item(text: str) -> str:
+    """Do so, and indent each further line: what stands in a text begins no line of its own.
+
+    What the runner of a CI would obey is written as an escape, too.
+    """
+    indented = re.sub(r"\n(?=\S)", f"\n{_INDENT}", harmless(text))
+    return _COMMANDS.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):x}", indented)
 
 
 def on_one_line(text: str) -> str:

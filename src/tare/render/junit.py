@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as Xml
 
+from tare.render.escaping import harmless
 from tare.render.words import paragraph, sentences, shown, text
 from tare.results.report import Compared, Envelope, Lost, Report
 
@@ -106,5 +107,5 @@ def _seconds(value: float) -> str:
 
 
 def possible(words: str) -> str:
-    """Replace what XML 1.0 cannot hold, however it is escaped."""
-    return _IMPOSSIBLE.sub("\ufffd", words)
+    """Replace what XML 1.0 cannot hold, however it is escaped; write what would be obeyed."""
+    return harmless(_IMPOSSIBLE.sub("\ufffd", words))

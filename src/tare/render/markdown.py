@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import tare
 from tare.render import words
-from tare.render.escaping import harmless
+from tare.render.escaping import harmless, on_one_line
 from tare.render.tables import lay
 from tare.results.finding import Table
 from tare.results.report import Figure, Report, Section
@@ -38,7 +38,7 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
         gate = text(words.text(page.gate.said))
         yield f"**Gate {gate}**\n"
     led = None if page.gate else page.led
-    badge = f"**{led.finding.word}** – " if led and led.finding.word else ""
+    badge = f"**{text(led.finding.word)}** – " if led and led.finding.word else ""
     for i, said in enumerate(page.leading):
         yield f"{'' if i else badge}{text(words.sentence(said))}\n"
     for said in page.failed:
@@ -65,14 +65,14 @@ def _parts(page: Report, charts: str) -> Iterator[str]:
 def _section(section: Section, charts: str, page: Report) -> Iterator[str]:
     finding = section.finding
     yield f"## {text(words.text(finding.question))}\n"
-    badge = f"**{finding.word}** – " if page.badges and finding.word else ""
+    badge = f"**{text(finding.word)}** – " if page.badges and finding.word else ""
     yield f"{badge}{text(words.paragraph(finding.answer))}\n"
     if finding.settle:
         yield f"To settle it: {text(words.text(finding.settle))}.\n"
     if finding.basis:
         yield f"*{text(finding.basis)}*\n"
     if finding.session is not None:
-        yield f"*session {finding.session} alone*\n"
+        yield f"*session {text(str(finding.session))} alone*\n"
     for caveat in finding.caveats:
         yield f"- {text(words.sentence(caveat))}"
     if finding.caveats:
@@ -106,7 +106,7 @@ def _behind(page: Report) -> Iterator[str]:
     if page.origin.seed is not None:
         yield f"- seed: {page.origin.seed}"
     for name, digest in page.origin.digests:
-        yield f"- SHA-256 of {text(name)}: `{digest}`"
+        yield f"- SHA-256 of {text(name)}: {typed(digest)}"
     if page.origin.file:
         yield f"\n{code(page.origin.file)}"
     yield f"\nWritten by tare {tare.__version__}.\n"
@@ -148,7 +148,28 @@ def code(content: str) -> str:
     return f"{fence}\n{content}\n{fence}\n"
 
 
+def typed(content: str) -> str:
+    """Write in a line what is typed, or was printed."""
+    content = on_one_line(content)
+    if "`" in content:
+        # No fence of a line holds every run of them.
+        return text(content)
+    return f"`{content}`"
+
+
+#: What is markup wherever it stands, and what is markup at the beginning of a line.
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~]|^[-+=](?=[-+=\s]|$)|^\d+(?:(?=[.)](?:\s|$)))")
+
+
 def text(plain: str) -> str:
-    """Write text so that nothing in it is markup: names come from the experiment."""
-    escaped = re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", harmless(" ".join(plain.split())))
-    return escaped.replace("&", "&amp;")
+    """Write text so that nothing in it is markup: names come from the experiment.
+
+    Nobody is notified of a name, either.
+    """
+    escaped = _MARKUP.sub(_escaped, on_one_line(plain))
+    return escaped.replace("&", "&amp;").replace("@", "@\u2060")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    # A number at the beginning is that of a list by what stands behind it.
+    return f"{found[0]}\\" if found[0].isdecimal() else f"\\{found[0]}"

@@ -131,7 +131,8 @@ def _go_on(
     matrix_entries.announce(made, folder)
     for number, one in enumerate(made.combinations, 1):
         if one.state == "to do":
-            console.err.print(f"\nSettings {one.label} ({number} of {len(made.combinations)})")
+            console.err.print()
+            console.err.print(f"Settings {one.label} ({number} of {len(made.combinations)})")
             now = _one(made, one, folder, supplies, as_root=as_root, kernel=kernel)
             made = matrix.with_one(made, now)
             matrix.write(made, folder)
