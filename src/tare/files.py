@@ -11,7 +11,7 @@ import os
 import pwd
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
@@ -257,6 +257,25 @@ def read_own(path: Path, most_bytes: int, what: str, hint: str) -> bytes:
     if len(content) > most_bytes:
         raise DecodeError(f"it is larger than {most_bytes >> 20} MiB")
     return content
+
+
+def is_file(word: str) -> bool:
+    """Say whether a word that somebody typed names a file; a long command names none."""
+    return _is_there(Path(word).is_file)
+
+
+def is_folder(word: str) -> bool:
+    """Say whether a word that somebody typed names a folder."""
+    return _is_there(Path(word).is_dir)
+
+
+def _is_there(look: Callable[[], bool]) -> bool:
+    try:
+        return look()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise
 
 
 @contextlib.contextmanager

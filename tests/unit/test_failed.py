@@ -255,3 +255,36 @@ main()
     assert (done.returncode, done.stdout) == (143, "")
     assert "Traceback" not in done.stderr
     assert json.loads(file.read_text())["error"]["exit_code"] == 143
+
+
+def test_the_command_has_its_name_however_it_was_called(tmp_path: Path) -> None:
+    file = tmp_path / "answer.json"
+    words = ["compare", "only-one", "--json", str(file)]
+    done = subprocess.run(
+        [sys.executable, "-m", "tare", *words], capture_output=True, check=False, text=True
+    )
+    assert done.returncode == ExperimentError.exit_code
+    assert json.loads(file.read_text())["command"] == "compare"
+
+
+@pytest.mark.parametrize(
+    "words", [("report",), ("audit",), ("run", "--input"), ("experiment", "run"), ("net", "plan")]
+)
+def test_a_word_that_is_too_long_for_a_file_is_no_fault(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = enter(monkeypatch, *words, 300 * "x", *(["--", "true"] if "--input" in words else []))
+    assert 10 <= code < 20
+    assert "fault of tare" not in capsys.readouterr().err
+
+
+def test_two_spellings_of_one_file_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("one")
+    for other in ("./one", str(tmp_path / "one"), "link"):
+        words = ("--json", "one", "--markdown", other)
+        assert enter(monkeypatch, "compare", "true", "false", *words) == ExperimentError.exit_code
+        assert "--json and --markdown would mix in one" in capsys.readouterr().err
+        assert not (tmp_path / "one").exists()

@@ -46,6 +46,17 @@ def test_the_words_of_one_command_are_not_several() -> None:
     assert (one.name, one.text) == ("python3", "python3 -c 'import time'")
 
 
+def test_a_command_is_longer_than_any_name_of_a_file() -> None:
+    """Whether it is a file is asked before it is divided into words."""
+    command = f"python3 -c 'pass # {300 * 'x'}'"
+    first, second = lines(command, "true")
+    assert (first.text, second.text) == (command, "true")
+    (one,) = lines("a/b " + 5000 * "x")
+    assert one.text.startswith("a/b ")
+    with pytest.raises(ExperimentError, match="there is no folder"):
+        lines("true", around=Around(directories=(300 * "x",)))
+
+
 def test_lines_are_several_commands() -> None:
     a, b = lines("sleep 0.1", "sleep 0.2")
     assert (a.words, b.words) == (["sleep", "0.1"], ["sleep", "0.2"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from tare import files
 from tare.cli import again
 from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, UsageError
 from tare.experiment.specification import WHOLE_SIZE
@@ -98,7 +99,7 @@ def workload(
 
 
 def _file(input: str) -> Path:
-    if not Path(input).is_file():
+    if not files.is_file(input):
         raise ExperimentError(f"there is no file {input} to read as standard input")
     return Path(input).resolve()
 
@@ -193,7 +194,7 @@ def split(command: str) -> list[str]:
     ExperimentError
         Where there is none, a quote is open, or a shell would have to obey something in it.
     """
-    if os.sep in command and Path(command).is_file():
+    if os.sep in command and files.is_file(command):
         return [command]
     try:
         words = shlex.split(command)

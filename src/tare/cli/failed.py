@@ -46,16 +46,15 @@ def remember(params: Mapping[str, Any], command: str = "") -> None:
         if one != "-":
             files.target(Path(one))
     _asked.update({name: (one, _file(one)) for name, one in given.items()})
-    destinations = list(given.values())
-    for one in destinations:
-        if destinations.count(one) > 1 and one != os.devnull:
-            options = [
-                f"--{name.replace('_', '-')}" for name in _FORMATS if str(params.get(name)) == one
-            ]
+    places = {name: one if one == "-" else os.path.realpath(one) for name, one in given.items()}
+    for name, place in places.items():
+        same = [f"--{other.replace('_', '-')}" for other in places if places[other] == place]
+        if len(same) > 1 and place != os.devnull:
             _asked.clear()
+            where = "standard output" if place == "-" else given[name]
             raise ExperimentError(
-                f"{' and '.join(options)} would mix in {'standard output' if one == '-' else one}",
-                f"give each a file of its own: {options[0]} FILE {options[1]} ANOTHER",
+                f"{' and '.join(same)} would mix in {where}",
+                f"give each a file of its own: {same[0]} FILE {same[1]} ANOTHER",
             )
 
 

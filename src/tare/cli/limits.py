@@ -12,6 +12,8 @@ from tare.errors import ResourceError, StoreError, TareError
 ADDRESS_SPACE_BYTES = 2 << 30
 #: Open files of a small session; Python's own libraries panic with less than a dozen.
 OPEN_FILES = 64
+#: Characters of a name that is too long.
+_SHOWN = 40
 #: Commands that need little of it; ``audit`` needs none of the charts as long as it draws no page.
 _SMALL = frozenset({"audit", "cleanup", "describe", "new", "serve"})
 
@@ -77,6 +79,11 @@ def _refused(error: OSError) -> TareError | None:
             told = ResourceError(
                 f"no more processes can be started{where}: the limit is {processes}",
                 "ulimit -u, and pids.max of the control group",
+            )
+        case errno.ENAMETOOLONG if error.filename:
+            told = StoreError(
+                f"{str(error.filename)[:_SHOWN]}… is too long for the name of a file",
+                "a shorter name",
             )
         case errno.EACCES if error.filename:
             told = StoreError(

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tare import files
 from tare.cli.command_line import split
 from tare.cli.commands import Command
 from tare.cli.options import rare
@@ -218,7 +219,7 @@ def typed(
         _check_each(option, lines, whole)
     _check_each("directory", around.directories, whole)
     for directory in around.directories:
-        if not Path(directory).is_dir():
+        if not files.is_folder(directory):
             raise ExperimentError(f"--directory: there is no folder {directory}")
     values = [[(name, value) for value in some] for name, some in parameters]
     combinations = [dict(one) for one in itertools.product(*values)]
@@ -254,7 +255,7 @@ def _texts(
 ) -> list[str] | None:
     """Return the commands; None where the arguments are the words of a single one."""
     # A program whose own name has blanks is one.
-    blanks = set(" \t") & set(arguments[0]) and not Path(arguments[0]).is_file()
+    blanks = set(" \t") & set(arguments[0]) and not files.is_file(arguments[0])
     lines = several or around.shell is not None or blanks
     named = len(names) == len(arguments) > 1
     return list(arguments) if lines or named or len(arguments) == 1 else None

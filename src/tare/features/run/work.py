@@ -137,10 +137,16 @@ def ask(command: Sequence[str], options: Mapping[str, Any]) -> Asked:
     return Asked(table, measured, platforms, main)
 
 
+#: Characters of a command in the question that it answers.
+_MOST_SHOWN = 1_000
+
+
 def _question(measured: Sequence[lines.Line], *, several: bool) -> str:
     if len(measured) > 1:
         return "Do their times differ?"
     command = on_one_line(measured[0].text)
+    if len(command) > _MOST_SHOWN:
+        command = f"{command[:_MOST_SHOWN]} …"
     if several:
         return f"Does the platform change the time of {command}?"
     return f"How long does {command} take?"

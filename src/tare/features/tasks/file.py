@@ -263,7 +263,7 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
     for pattern in asked.files:
         matches = [(shown, path) for shown, path in _matching(pattern) if path.is_file()]
         if not matches:
-            folder = Path(pattern).is_dir()
+            folder = files.is_folder(pattern)
             hint = f'files = "{pattern.rstrip("/")}/*"'
             raise table.error(
                 "files",
@@ -312,7 +312,7 @@ def programs(
     if asked.checker is not None:
         program = asked.checker[0]
         if shutil.which(program) is None:
-            there = Path(program).is_file()
+            there = files.is_file(program)
             raise table.error(
                 "checker",
                 f"{program!r} {'is not executable' if there else 'is no program'}",
@@ -320,7 +320,7 @@ def programs(
             )
         found += named(checker.command(asked.checker, {}))
     inputs = {task.input for task in tasks}
-    paths = {str(Path(one).resolve()) for one in found if one not in inputs and Path(one).is_file()}
+    paths = {str(Path(one).resolve()) for one in found if one not in inputs and files.is_file(one)}
     try:
         return {path: files.digest(Path(path)) for path in sorted(paths)}
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import structs
 
-from tare import units
+from tare import files, units
 from tare.cli import console, options, quantities
 from tare.errors import ExperimentError
 from tare.render.words import text
@@ -122,7 +122,7 @@ def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[TrialTraffic]
             )
         counts = measuring.measured(prepared, words[0])
         return spending.counted(prepared.cells, counts), spending.doubts(counts.values())
-    folders = [Path(word) for word in words if Path(word).is_dir()]
+    folders = [Path(word) for word in words if files.is_folder(word)]
     if folders and len(words) > 1:
         raise ExperimentError(
             "--spend takes one folder, or amounts", f"--spend {folders[0]}   (by itself)"
