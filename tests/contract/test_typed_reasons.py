@@ -10,10 +10,6 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "tare"
 #: Folders that make and render messages.
 MAKES = ("results", "render")
-#: Modules that still decide by a message.
-STILL = {
-    "features/compare/screen.py", "features/run/screen.py", "measure/comparison/session.py",
-}  # fmt: skip
 #: Names of what has a template that is no sentence.
 OTHERS = {"application"}
 
@@ -39,7 +35,6 @@ def test_no_module_decides_by_a_message() -> None:
         path: wrong
         for file in sorted(SOURCE.rglob("*.py"))
         if not (path := str(file.relative_to(SOURCE))).startswith(MAKES)
-        and path not in STILL
         and (wrong := decisions(file.read_text(encoding="utf-8")))
     }
     assert found == {}

@@ -28,6 +28,8 @@ _ENDED = {
 }
 #: GitHub takes comments of 65,536 characters.
 MAX_CHARS = 60_000
+#: Of its heading, which has the verdict of each comparison where there is no gate.
+_MAX_HEADING = 10_000
 _HEADS = ("verdict", "ratio", "median", "of")
 
 
@@ -39,6 +41,9 @@ def render(report: Report) -> str:
     What does not fit a comment is left out at the end, and its lines are counted.
     """
     parts = list(_parts(report))
+    if len(parts[0]) > _MAX_HEADING:
+        # Nothing is escaped by the last character that is kept.
+        parts[0] = parts[0][:_MAX_HEADING].rstrip("\\") + " …\n"
     lengths = accumulate(len(part) + 1 for part in parts)
     fitting = sum(length <= MAX_CHARS for length in lengths)
     kept = parts[:fitting]

@@ -116,7 +116,10 @@ def plain(document: Envelope) -> dict[str, Any]:
     """Return a document as JSON has it: figures at the top level, each message with its text."""
     made: dict[str, Any] = {}
     for key, value in data.builtins(document).items():
-        made |= value if key == "figures" else {key: value}
+        further = value if key == "figures" else {key: value}
+        both = {*further} & {*made, *document.__struct_fields__} - {key}
+        assert not both, f"figures have the names of fields: {both}"
+        made |= further
     return made
 
 
