@@ -278,6 +278,7 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + KERNEL + '[factors]\nsystem = ["a"]', "no known factor", ""),
         (HEAD + '[[workload]]\ncommand = "a"\n[factors]\nworker_s = [1]', "no command", "'work"),
         (HEAD + COMMAND + "[factors]\ntrial = [1]", "means something else", ""),
+        (HEAD + COMMAND + "[factors]\nratio = [1, 2]", "means something else", ""),
         (HEAD + COMMAND + '[factors]\n"a b" = [1]', "is no name for a factor", ""),
         (HEAD + COMMAND + "[factors]\ninput = [[1]]", "factors.input: [1]", ""),
         (HEAD + KERNEL + '[loads.cpu]\nkind = "stress-ng"', "loads.cpu: is no level", "[factors]"),

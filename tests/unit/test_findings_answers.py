@@ -9,17 +9,19 @@ from typing import Any
 import columns
 import numpy as np
 import pytest
+import situations
 from said import args, assert_survives_json, headline, template, templates
 from scipy import stats
 from synthetic import MS, Behaviour, make
 
 from tare import registry
+from tare.experiment.file import factors
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import stop_table
 from tare.experiment.results import Results
 from tare.experiment.samples import Key, Samples
-from tare.experiment.specification import Stopping, WindowSpec
+from tare.experiment.specification import KNOWN_FACTORS, Stopping, WindowSpec
 from tare.render.words import paragraph
 from tare.results.columns import Columns
 from tare.results.finding import Finding
@@ -490,3 +492,23 @@ def test_rows_are_in_the_order_of_the_experiment_with_the_reference_first() -> N
     stops = stop_table(results)
     assert [row["workers"] for row in stops.rows] == 6 * ["10", "2"]
     assert [row["platform"] for row in stops.rows][::2] == 2 * ["bare", "unshare", "bubblewrap"]
+
+
+#: Columns of tables without the levels of own factors; applications have parameters so named.
+APART = {"end", "input", "level"}
+
+
+def test_no_factor_has_the_name_of_a_column() -> None:
+    """Its levels would stand in place of the numbers of a row, or the other way round."""
+    named: set[str] = set()
+    for name in situations.NAMES:
+        results = situations.results(name)
+        tables = [table for found in situations.findings(name) for table in found.tables]
+        tables += [table for table in [overview(results)] if table is not None]
+        for table in tables:
+            if any(set(row) & set(results.factors) for row in table.rows):
+                named |= {column.key for column in table.columns}
+                named |= {key for row in table.rows for key in row}
+    possible = {name for name in named if factors.NAME.fullmatch(name)}
+    assert {"ratio", "low", "high", "verdict", "spread"} <= possible
+    assert possible - {*KNOWN_FACTORS} - APART <= factors.RESERVED

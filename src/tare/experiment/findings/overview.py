@@ -26,7 +26,7 @@ from tare.experiment.findings.evidence import (
     verdict_cells,
 )
 from tare.experiment.findings.judgement import differences
-from tare.experiment.findings.known import median_cells
+from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, median_cells
 from tare.experiment.findings.ladder import ladders
 from tare.experiment.findings.level_names import key_of
 from tare.experiment.findings.network_cells import Networks, networks_of
@@ -221,7 +221,8 @@ def _row(
     results: Results,
 ) -> dict[str, Any]:
     median, key = cell.median, key_of(cell.levels)
-    spread = relative_spread(cell) if cell.n > 1 and median.estimate else None
+    several = cell.n >= FEWEST_FOR_QUANTILES
+    spread = relative_spread(cell) if several and median.estimate else None
     row: dict[str, Any] = {
         **cell.levels,
         "n": cell.n,
