@@ -60,7 +60,8 @@ _ENDED_TEXTS = {
     "drifts": "times drift",
     "jumps": "times jump",
 }
-_RESOURCE_NAME_TEXTS = {
+#: What a command uses besides time, and its name in a terminal.
+_RESOURCE_TEXTS = {
     "cpu_ns": "CPU",
     "memory_bytes": "memory",
 }
@@ -240,7 +241,8 @@ def _label(known: Known, time_metric: str) -> str:
     """Name a line: the one of the time has the median already."""
     if known.metric == time_metric:
         return units.quantile_name(known.quantile)
-    return {"cpu_ns": "CPU", "memory_bytes": "Memory"}.get(known.metric, "Asked")
+    name = _RESOURCE_TEXTS.get(known.metric, "asked")
+    return name[0].upper() + name[1:]
 
 
 def target_of(summary: Summary) -> Message | None:
@@ -325,11 +327,10 @@ def _asked(known: Known, time_metric: str) -> Message:
 
 def _resources(summary: Summary) -> Message:
     parts: list[Atom] = []
-    for metric in ("cpu_ns", "memory_bytes"):
+    for metric, name in _RESOURCE_TEXTS.items():
         source = summary.whole(metric)
         if source is not None:
             middle = median(summary.values(metric, source))
-            name = message(_RESOURCE_NAME_TEXTS[metric])
             amount = Amount(middle, unit_of(metric))
             # The command's own is a small part of what its services on the hosts do for it.
             hosts = summary.values("hosts_cpu_ns", OF_HOSTS) if metric == "cpu_ns" else np.zeros(0)
