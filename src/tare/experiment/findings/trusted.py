@@ -11,6 +11,7 @@ from tare.experiment.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.experiment.findings.comparison_summary import share
 from tare.experiment.findings.doubt import judge, why
 from tare.experiment.findings.level_names import where
+from tare.experiment.metrics import COMMANDS_TIME, SERVICES_TIME, TIME
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
 from tare.results.message import Message, message
@@ -116,13 +117,14 @@ def note(results: Results) -> Message | None:
 
     Of other experiments only that medians are doubtful: their tables have the intervals.
     """
-    doubtful, found = line(results), whole(results)
+    doubtful, found, metric = line(results), whole(results), results.experiment.metric
     is_small = results.experiment.stopping.compare is not None or len(results.levels("cell")) == 1
     if doubtful is not None or found is None or not is_small:
         return doubtful
     return message(
-        "{verdict}{% if several %}: medians{% endif %} {said}",
+        "{verdict}{% if several %}: medians{% elif metric %}: {metric | metric}{% endif %} {said}",
         verdict=found.verdict,
+        metric=None if metric in (COMMANDS_TIME, SERVICES_TIME, TIME) else metric,
         several=judged(results).total > 1,
         said=found.claim if found.verdict == "TRUST" else why(found.grounds[0], 0),
     )

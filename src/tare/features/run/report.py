@@ -386,8 +386,35 @@ def _trust(summary: Summary, time: Known) -> Entry:
         )
     else:
         said = found.claim if found.verdict == "TRUST" else _doubt(summary, found)
-    disturbed = disturbance.said(summary.disturbance)
-    return Entry(label, message("{said}; {disturbed}", said=said, disturbed=disturbed))
+    others = [*_other_verdicts(summary, time)]
+    if any(verdict == "DOUBT" for verdict, _ in others):
+        label = "DOUBT"
+    return Entry(
+        label,
+        message(
+            "{% if others %}{metric | metric} {% endif %}{said}{% if others %}; "
+            "{others | join('; ')}{% endif %}; {disturbed}",
+            metric=time.metric,
+            said=said,
+            others=[one for _, one in others],
+            disturbed=disturbance.said(summary.disturbance),
+        ),
+    )
+
+
+def _other_verdicts(summary: Summary, time: Known) -> Iterator[tuple[str, Message]]:
+    """Judge the medians that were asked for besides that of the time."""
+    from tare.experiment.findings.doubt import why
+
+    for known in summary.asked:
+        if known.metric == time.metric or known.quantile != 0.5 or known.refusal or known.is_open:
+            continue
+        found = summary.judged(known)
+        if found.extent is None:
+            continue
+        n = len(summary.of_levels.good)
+        said = found.claim if found.verdict == "TRUST" else why(found.grounds[0], n)
+        yield found.verdict, message("{metric | metric} {said}", metric=known.metric, said=said)
 
 
 def _doubt(summary: Summary, found: Trust) -> Message:
