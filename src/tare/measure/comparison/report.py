@@ -197,17 +197,13 @@ def _median(d: Difference, known: Interval, values: FloatArray) -> str:
     return written if is_bounded else f"{written}  (no interval)"
 
 
-def _signed(delta: float) -> str:
-    return f"{round(delta, 2) + 0.0:+.2f}".replace("-", "−")
-
-
 def _effect(d: Difference) -> Message:
     """Return Cliff's delta, also as a chance: of two random values, which is the larger."""
     delta = d.comparison.cliffs_delta
     return message(
         "Cliff's delta {delta}: a random value of {second} is {% if time %}slower{% else %}"
         "larger{% endif %} in {chance} % of the cases",
-        delta=_signed(delta),
+        delta=f"{round(delta, 2) + 0.0:+.2f}".replace("-", "−"),
         second=d.second,
         time=d.basis.unit == "ns",
         chance=f"{100 * (1 + delta) / 2:.0f}",
@@ -338,8 +334,9 @@ def _compared(d: Difference, gate: float | None) -> Compared:
         evidence=(
             *([d.each_pair] if d.each_pair else []),
             message(
-                "Cliff's delta {delta}{% if medians %}; ratio of medians {medians}{% endif %}",
-                delta=_signed(c.cliffs_delta),
+                "Cliff's delta {'%+.2f' % delta if delta >= 0 else '−%.2f' % -delta}"
+                "{% if medians %}; ratio of medians {medians}{% endif %}",
+                delta=round(c.cliffs_delta, 2) + 0.0,
                 medians=Change(c.median_ratio) if 0 < c.median_ratio < math.inf else None,
             ),
             d.steadiness,
