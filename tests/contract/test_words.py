@@ -187,22 +187,28 @@ SAID = {
     "title", "question", "answer", "answers", "summary", "advice", "settle", "note", "notes",
     "caveats", "said", "method", "counted", "evidence", "missing", "failed", "doubts", "next",
 }  # fmt: skip
+#: Where a sentence stands in a call without its name.
+POSITION = {"Entry": 1, "Table.of": 0}
 
 
 def plain_texts(call: ast.Call) -> list[str]:
     """Return the sentences of a part of a report that are no messages."""
-    found = []
-    for keyword in call.keywords if ast.unparse(call.func).split(".")[0] in PARTS else ():
-        value = keyword.value
-        parts = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
-        if keyword.arg in SAID:
-            found += [
-                ast.unparse(one)
-                for one in parts
-                if isinstance(one, ast.JoinedStr)
-                or (isinstance(one, ast.Constant) and isinstance(one.value, str))
-            ]
-    return found
+    called = ast.unparse(call.func)
+    if called.split(".")[0] not in PARTS:
+        return []
+    values = [one.value for one in call.keywords if one.arg in SAID]
+    values += call.args[POSITION[called] :][:1] if called in POSITION else []
+    parts = [
+        part
+        for value in values
+        for part in (value.elts if isinstance(value, ast.Tuple | ast.List) else [value])
+    ]
+    return [
+        ast.unparse(one)
+        for one in parts
+        if isinstance(one, ast.JoinedStr)
+        or (isinstance(one, ast.Constant) and isinstance(one.value, str))
+    ]
 
 
 def test_every_sentence_of_a_report_is_a_message() -> None:
@@ -216,7 +222,14 @@ def test_every_sentence_of_a_report_is_a_message() -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["Finding(answer='it is slow')", "Table.of(title=f'{n} rows')", "Report(notes=('a',))"]
+    "code",
+    [
+        "Finding(answer='it is slow')",
+        "Table.of(title=f'{n} rows')",
+        "Report(notes=('a',))",
+        "Entry('Time', f'{n} s')",
+        "Table.of('The pieces', ())",
+    ],
 )
 def test_a_sentence_that_is_no_message_is_seen(code: str) -> None:
     (call,) = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))

@@ -113,7 +113,7 @@ def sides(found: Between) -> list[tuple[str, Message]]:
 def pieces(sweep: Sweep) -> Table:
     """Lay out the straight pieces of a sweep."""
     return Table.of(
-        "The pieces",
+        message("The pieces"),
         (
             Column(key="piece", title=""),
             Column(key="from", title="from", unit=AXES[sweep.axis].unit),

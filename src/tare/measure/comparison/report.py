@@ -161,7 +161,8 @@ def _one(d: Difference, gate: float | None) -> Iterator[Entry]:
     name = max(len(d.first), len(d.second))
     of_sides = zip((d.first, d.second), d.medians, d.level_values, strict=True)
     for label, known, values in of_sides:
-        yield Entry("Median", f"{label:<{name}}  {_median(d, known, values)}")
+        said = message("{of}  {median}", of=label.ljust(name), median=_median(d, known, values))
+        yield Entry("Median", said)
     if d.of_pairs:
         yield Entry("", d.of_pairs, "quiet")
     if c.n >= FEWEST_FOR_QUANTILES:

@@ -278,10 +278,10 @@ def _meanings(names: list[str], probes: Mapping[str, Probe]) -> Table | None:
                 rows.append((metric.name, metric.meaning))
     if not rows:
         return None
-    return Table.of("What each means", ("figure", "meaning"), rows)
+    return Table.of(message("What each means"), ("figure", "meaning"), rows)
 
 
 def facts_table(fingerprint: Fingerprint) -> Table:
     """List the facts of the machine."""
     rows = ((name, fact(name, v)) for name, v in sorted(fingerprint.facts.items()))
-    return Table.of("Facts of the machine", ("fact", "value"), rows)
+    return Table.of(message("Facts of the machine"), ("fact", "value"), rows)

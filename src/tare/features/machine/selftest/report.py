@@ -127,7 +127,7 @@ def _table(accuracy: Accuracy) -> Table:
         row = found.setdefault((one.metric, one.source, one.workers), {})
         row[one.platform] = max(one, row.get(one.platform, one), key=lambda line: line.badness)
     return Table.of(
-        "Errors",
+        message("Errors"),
         ("figure", "source", "workers", *accuracy.platforms),
         (
             (*key, *(_cell(found[key].get(name)) for name in accuracy.platforms))

@@ -197,7 +197,7 @@ def _table(found: Sequence[Few]) -> Table:
         "interval of all (order statistics). Furthest: the largest distance from the "
         "estimate of all, relative to it"
     )
-    return Table.of("Few repetitions against all", heads, rows, note)
+    return Table.of(message("Few repetitions against all"), heads, rows, note)
 
 
 find = over_networks(_DESCRIPTION, _judge)

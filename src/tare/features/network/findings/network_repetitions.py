@@ -279,7 +279,7 @@ def _table(found: Sequence[LevelTrials]) -> Table:
         "are the outer thirds of the trials, below 18 trials the halves. A rank test finds "
         "“depletes itself” in at most 5 % of experiments in which tokens make no difference"
     )
-    return Table.of("Trials in order of time", heads, rows, note)
+    return Table.of(message("Trials in order of time"), heads, rows, note)
 
 
 def _budget_table(budgets: Mapping[Level, Sequence[Pooled]]) -> Table:
@@ -297,8 +297,7 @@ def _budget_table(budgets: Mapping[Level, Sequence[Pooled]]) -> Table:
         which = [p.ladder.where for p in some if not (p.is_right and p.is_tight)]
         named = ", ".join(which[:_MOST_NAMED]) + (" …" if len(which) > _MOST_NAMED else "")
         rows.append((level.name, len(some), wrong, wide, wrong + wide, named or None))
-    return Table.of(
-        "Programs without a tight and right median, by budget", heads, rows,
+    return Table.of(message("Programs without a tight and right median, by budget"), heads, rows,
         message("Of all repetitions from the largest budget down to this one: the median is "
             "right within 10 % of that at the largest budget alone; its 95 % interval is "
             "tight within 10 % of the median"),

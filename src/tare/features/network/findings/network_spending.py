@@ -286,7 +286,7 @@ def _table(found: Sequence[Need]) -> Table:
         least=FEWEST_TRIALS,
         rarely=Chosen(RARELY),
     )
-    return Table.of("What each host sends in a trial", heads, rows, note)
+    return Table.of(message("What each host sends in a trial"), heads, rows, note)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=over_networks(_DESCRIPTION, _judge))

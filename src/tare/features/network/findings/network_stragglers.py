@@ -203,7 +203,7 @@ def _host_table(found: Sequence[Dry]) -> Table:
         for h in d.hosts
     )  # fmt: skip
     note = "Medians over the trials in which the bucket was depleted."
-    return Table.of("Hosts whose buckets were depleted", heads, rows, note)
+    return Table.of(message("Hosts whose buckets were depleted"), heads, rows, note)
 
 
 def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table]:
@@ -225,7 +225,7 @@ def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table
             "By {basis}. p: one-sided, that trials take longer. Line: Theil–Sen",
             basis=str(networks.basis),
         )
-        yield Table.of("Duration of trials by time depleted", heads, rows, note)
+        yield Table.of(message("Duration of trials by time depleted"), heads, rows, note)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=11, find=over_networks(_DESCRIPTION, _judge))

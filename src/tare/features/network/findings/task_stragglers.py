@@ -202,7 +202,7 @@ def _tables(seen: TasksSeen) -> Iterator[Table]:
         factor=Chosen(BEYOND - 1, "growth"),
         bucket=bucket,
     )
-    yield Table.of("Tasks by host", heads, rows, note)
+    yield Table.of(message("Tasks by host"), heads, rows, note)
 
 
 def _row(

@@ -148,7 +148,7 @@ def table(types: Sequence[TypeSummary]) -> Table:
             rows.append((_name(one.key), title, f"{n} of {one.series}", *values))
     heads = ["type", "quantity", "n of series", *statistics]
     return Table.of(
-        "By instance type",
+        message("By instance type"),
         heads,
         rows,
         message("p25 and p75 are quartiles over the series in which a quantity is identifiable"),

@@ -88,7 +88,7 @@ def ends_at_work(groups: Sequence[Group]) -> Table:
         for one in groups
         for s in (one.summary,)
     )  # fmt: skip
-    return Table.of("Load of both ends", heads, rows)
+    return Table.of(message("Load of both ends"), heads, rows)
 
 
 def facts(some: Sequence[Measured]) -> tuple[Table, ...]:
