@@ -64,7 +64,7 @@ def stop_table(results: Results) -> Table:
                 "n": counts["ok"] + counts["killed"],
                 "killed": counts["killed"] or None,
                 "failed": counts["failed"],
-                "why": _why(stop),
+                "why": _why(stop, results),
                 "target": None if stop is None else _share(stop["target"]),
                 "reached": _share(known_of[cell].interval.half_width if cell in known_of else None),
                 "more": _more(stop, known_of.get(cell), results),
@@ -111,9 +111,10 @@ def _known(results: Results) -> dict[Any, known.Known]:
     }
 
 
-def _why(stop: Mapping[str, Any] | None) -> str:
+def _why(stop: Mapping[str, Any] | None, results: Results) -> str:
     if stop is None:
-        return "not stopped: still running, or interrupted"
+        ended = "the session ended first" if results.ended in ("finished", "budget") else None
+        return ended or "not stopped: still running, or interrupted"
     return _REASONS.get(str(stop["reason"]), str(stop["reason"]))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tare.cli.again import FILES, again, next_command
 from tare.experiment.sweep import messages
 from tare.experiment.sweep.document import Calibration
 from tare.experiment.sweep.numbers import place
@@ -100,11 +101,14 @@ def _maxima(calibrations: tuple[Calibration, ...]) -> Iterator[Entry]:
 def _more_steps(found: Calibration) -> Message:
     most = max(point.cpus for point in found.points)
     step = most / max(_MANY_STEPS, 2 * len(found.points))
-    return message(
-        "tare calibrate --step {step}   ({% if by != 'quota' %}by quota{% if by == 'cpuset' %}, "
-        "with parts of a CPU{% endif %}: {% endif %}more steps distinguish a line from a bend)",
-        step=f"{step:.2g}",
-        by=found.by,
+    without = (*FILES, "--out", "--resume", "--quotas")
+    return next_command(
+        again("calibrate", {"--step": f"{step:.2g}"}, without),
+        message(
+            "{% if by != 'quota' %}by quota{% if by == 'cpuset' %}, with parts of a CPU"
+            "{% endif %}: {% endif %}more steps distinguish a line from a bend",
+            by=found.by,
+        ),
     )
 
 
@@ -112,9 +116,9 @@ def _next(found: Calibration, folder: Path) -> Message:
     """Return the next command worth typing, for what was found."""
     where = shlex.quote(str(folder))
     if found.asked.reason == "disturbed":
-        return message(
-            "tare calibrate --budget '5 min'   (again, when the machine is quiet; tare doctor: is "
-            "it?)"
+        return next_command(
+            again("calibrate", {"--budget": "5 min"}, (*FILES, "--out", "--resume")),
+            message("when the machine is quiet; tare doctor says whether it is"),
         )
     if found.asked.reason == "steps apart" or (
         found.asked.verdict == "inconclusive" and len(found.points) < _ENOUGH_STEPS
