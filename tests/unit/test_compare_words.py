@@ -204,7 +204,7 @@ def test_the_gate_is_told_in_one_line() -> None:
     assert line.args["margin"] == Chosen(0.02)
     assert gate.evidence.args["of"] == 2
     answer = args(line, "{margin}:")
-    assert template(answer["where"]) == "median of pairs"
+    assert text(answer["where"]) == "median of pairs"
     assert (answer["second"], answer["more"], answer["first"]) == ("new", "slower", "old")
     assert (answer["margin"], answer["ratio"]) == (Chosen(0.02), SLOWER.estimate)
     for d, decision in ((SAME, "pass"), (OPEN, "inconclusive")):

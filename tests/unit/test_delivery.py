@@ -14,7 +14,7 @@ from synthetic import Behaviour, make
 from typer.testing import CliRunner
 
 from tare.cli import app as cli
-from tare.cli import console, delivery
+from tare.cli import delivery
 from tare.cli.commands import Commands
 from tare.errors import IncompleteError, InputError, StoreError
 from tare.experiment.findings.judgement import differences
@@ -123,7 +123,7 @@ def test_a_destination_without_room_leaves_the_others_whole(
     monkeypatch.setattr("sys.argv", ["tare", "measure", *words])
     with Path("/dev/full").open("w") as nowhere, monkeypatch.context() as patched:
         if full == "terminal":
-            patched.setattr(console.out, "file", nowhere)
+            patched.setattr("sys.stdout", nowhere)
         code = cli.enter(command(measured))
         # What could not be written would be tried again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), nowhere.fileno())
@@ -167,7 +167,7 @@ def test_the_answer_of_a_gate_stands_first_in_every_medium(names: tuple[str, ...
     assert printed.lines(made)[0].startswith("Gate")
     assert "5 % fails: new is slower than old by more than 5 %" in printed.lines(made)[0]
     page = html.render(made)
-    assert page.index('<span class="badge fail">gate fails</span>') < page.index("<p><b>")
+    assert page.index('<span class="badge fail">gate 5 % fails</span>') < page.index("<p><b>")
     assert markdown.render(made, "charts").splitlines()[2].startswith("**Gate 5 % fails")
     assert comment.render(made).startswith("### Gate 5 % ❌ fails")
     assert "| new | old | ❌ fails | slower |" in comment.render(made)

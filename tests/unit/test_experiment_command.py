@@ -100,7 +100,7 @@ def test_the_rule_by_which_cells_are_shown_is_said() -> None:
     assert screen.most_telling(alone[:12])[1] is None
     table = Table(title="All", columns=(Column(key="name", title="name"),), rows=(*alone,))
     last = " ".join(screen.table(table, 40)[-2:])
-    assert last == "… and 8 more cells in the report. Shown: the first 12"
+    assert last == "… and 8 more cells on the page. Shown: the first 12"
 
 
 def test_a_terminal_says_in_fifteen_lines_besides_the_table(reported: str) -> None:

@@ -209,7 +209,7 @@ def test_workers_that_differ_are_found() -> None:
     differ = said(found, "than the fastest")
     assert differ.args["share"] == message(
         "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
-        "only cell{% else %}all {total} cells{% endif %}",
+        "only cell{% elif total == 2 %}both cells{% else %}all {total} cells{% endif %}",
         some=4,
         total=4,
     )
@@ -234,7 +234,7 @@ def test_faster_last_iterations_are_found() -> None:
     drifts = said(found, "those before in")
     assert drifts.args["share"] == message(
         "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
-        "only cell{% else %}all {total} cells{% endif %}",
+        "only cell{% elif total == 2 %}both cells{% else %}all {total} cells{% endif %}",
         some=2,
         total=2,
     )
@@ -329,7 +329,7 @@ def test_a_warm_up_is_found_where_more_series_have_one_than_chance_explains(
     shifted = len(shapes) - shapes.count("flat")
     assert chance.args["shifted"] == message(
         "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
-        "only cell{% else %}all {total} cells{% endif %}",
+        "only cell{% elif total == 2 %}both cells{% else %}all {total} cells{% endif %}",
         some=shifted,
         total=12,
     )
@@ -347,7 +347,7 @@ def test_pinning_that_helps_is_found() -> None:
     assert clause.args["verdict"] == "more stable"
     assert clause.args["share"] == message(
         "{% if some < total %}{some} of {total | counted('cell')}{% elif total == 1 %}the "
-        "only cell{% else %}all {total} cells{% endif %}",
+        "only cell{% elif total == 2 %}both cells{% else %}all {total} cells{% endif %}",
         some=4,
         total=4,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+import folder_report
 import journals
 import msgspec
 import pytest
@@ -20,7 +21,6 @@ from synthetic import Behaviour
 
 from tare.cli import console
 from tare.errors import InputError
-from tare.experiment import report
 from tare.experiment.findings.judgement import differences
 from tare.experiment.specification import Stopping
 from tare.measure.comparison import report as comparisons
@@ -53,7 +53,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     compared = files.plain(comparisons.make(slow, found, ended="finished", gate=0.05))
     several = synthetic.make(platforms=("bare", "docker"), workers=(1,), trials=8)
     folder = journals.write(several, tmp_path_factory.mktemp("results") / "out")
-    page = files.plain(report.document(folder, SUPPLIES))
+    page = files.plain(folder_report.document(folder, SUPPLIES))
     origin = {**page["origin"], "seed": 1, "file": "name = 'x'"}
     lost = {
         "a": "old", "b": "newest", "trials": 6, "failed": 6, "killed": 0, "above_s": None,

@@ -85,9 +85,11 @@ def lines(report: Report, width: int) -> list[Line]:
         return [*_labelled(report, width)]
     answers = [*([] if report.gate is None else [f"Gate {text(report.gate.said)}"])]
     answers += sentences((*report.missing, *report.leading))
-    first = Line(answers[0] if answers else text(report.question), "strong")
+    question = text(report.question)
+    first = Line(answers[0] if answers else question, "strong")
+    asked = [Line(f"Question: {question}", "quiet")] if answers else []
     following = [Line(f"Next: {text(said)}", "quiet") for said in report.next]
-    return [first, *map(Line, _answered(report, answers[1:], width)), *following]
+    return [first, *asked, *map(Line, _answered(report, answers[1:], width)), *following]
 
 
 def _labelled(report: Report, width: int) -> Iterator[Line]:
