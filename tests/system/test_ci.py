@@ -322,8 +322,10 @@ def test_commits_run_in_the_folder_in_which_tare_was_called(tmp_path: Path) -> N
     make(repository, [{"deep/er/name": "one"}, {"deep/er/name": "two"}])
     done = ci(
         repository / "deep" / "er", "-n", "6", "--prepare", "cp name prepared", "--shell", "sh",
+        "--report", str(tmp_path / "ci.json"),
         "--", 'test "$PWD" = "$(pwd -P)" && cmp name prepared && test ! -e .git',
     )  # fmt: skip
+    assert json.loads((tmp_path / "ci.json").read_text())["command"] == "ci"
     assert "base " in done.stdout, done.stderr
     assert "Failed" not in done.stdout
     assert git(repository, "status", "--porcelain") == ""

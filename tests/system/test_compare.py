@@ -116,6 +116,23 @@ def test_a_command_that_fails_is_told_with_what_it_said(tmp_path: Path) -> None:
     assert "exit code 2" in done.stderr
 
 
+def test_a_gate_that_failed_trials_answer_is_in_every_document(tmp_path: Path) -> None:
+    saved, junit, markdown = (tmp_path / name for name in ("c.json", "c.xml", "c.md"))
+    done = compare("true", "false", "-n", "6", "--gate", "5%", "--report", str(saved), check=1)
+    assert done.stdout.startswith("Gate    5 % fails: all 10 trials of false failed")
+    document = json.loads(saved.read_text())
+    assert (document["exit_code"], document["error"]) == (1, None)
+    assert document["gate"]["answer"] == "fail"
+    assert [(one["a"], one["b"], one["gate"]) for one in document["lost"]] == [
+        ("true", "false", "fail")
+    ]
+    tare("report", str(saved), "--junit", str(junit), "--markdown", str(markdown))
+    (case,) = Xml.parse(junit).getroot().iter("testcase")
+    assert case.get("name") == "false vs. true"
+    assert case.find("failure") is not None
+    assert markdown.read_text().startswith("### Gate 5 % ❌ fails: all 10 trials of false failed")
+
+
 #: Fails at every fifth execution, by the number of lines in a file.
 FLAKY = "sh -c 'echo >>{0}; [ $(( $(wc -l <{0}) % 5 )) -ne 4 ] || {1}'"
 

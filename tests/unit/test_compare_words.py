@@ -218,6 +218,13 @@ def test_the_gate_is_told_in_one_line() -> None:
         }[decision] in templates(gate.said)
 
 
+def test_the_worst_of_several_that_fail_is_the_slowest() -> None:
+    slowest = difference(comparison(1.4, 1.6, HIGHER))
+    for order in ([SLOWER, slowest], [slowest, SLOWER]):
+        gate = judgement.gate_of(order, (), 0.02)
+        assert gate.reason == slowest.gate_answer(0.02)
+
+
 def test_the_picture_has_the_interval_where_it_is() -> None:
     _, axis, bar = picture(SLOWER)
     assert axis.count("┼") == 1

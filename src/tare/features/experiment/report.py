@@ -49,7 +49,8 @@ def report(
         files.format_of(report)
     console.check_writable(report, junit, markdown)
     saved = _loaded(file)
-    if (junit or (markdown and not saved.cells)) and not saved.comparisons:
+    is_judged = bool(saved.comparisons or saved.lost)
+    if (junit or (markdown and not saved.cells)) and not is_judged:
         raise InputError(
             f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
         )
