@@ -201,8 +201,8 @@ def _answer(rows: list[dict[str, Any]], cells: Cells, results: Results) -> Itera
     overlap, at = Amount(least["overlap"] or 0, "share"), _where(least, cells)
     if together:
         yield message(
-            "all workers were busy for at least {share} of the measured time, in the median "
-            "trial for {where}",
+            "all workers were busy for {share} of the measured time in the median trial, the least "
+            "for {where}",
             share=overlap,
             where=at,
         )

@@ -123,13 +123,15 @@ def headline(ranking: Ranking) -> tuple[Message, ...]:
     if len(first) > 1:
         leading = [_with_number(one, by_score=ranking.by_score) for one in first[:_MOST_SAID]]
         said = message(
-            "which is best is inconclusive over {of | counted('task')}: "
+            "which is best is inconclusive over {of | counted('task')}{% if runs > of %} ({runs} "
+            "runs){% endif %}: "
             "{% for one in leading %}{one}{% if not loop.last %}, {% endif %}{% endfor %}"
             "{% if more %} and {more} others{% endif %}{% if n > leading | length + more %}; "
             "the others are worse{% endif %}",
             leading=leading,
             more=len(first) - len(leading),
-            of=_tasks(first[0]),
+            of=int(np.count_nonzero(first[0].outcomes.runs)),
+            runs=_runs(first[0]),
             n=count,
         )
     else:
@@ -185,7 +187,7 @@ def _solved(one: Scored) -> int:
     return int(one.outcomes.times_solved.sum())
 
 
-def _tasks(one: Scored) -> int:
+def _runs(one: Scored) -> int:
     return int(one.outcomes.runs.sum())
 
 
@@ -295,7 +297,7 @@ def configurations(some: Sequence[Scored]) -> Table:
     """Return a row for each configuration: its results, and its scores."""
     rows = [_row(one) for one in some]
     known = any(row.get("par2") is not None for row in rows)
-    tasks = {_tasks(one) for one in some}
+    runs = {_runs(one) for one in some}
     time = some[0].time
     measured = [
         (place, one)
@@ -309,7 +311,11 @@ def configurations(some: Sequence[Scored]) -> Table:
         ),
         columns=(
             Column(key="name", title="configuration"),
-            *([Column(key="tasks", title="tasks", unit="1")] if len(tasks) > 1 else []),
+            *(
+                [Column(key="tasks", title="runs" if several(some) else "tasks", unit="1")]
+                if len(runs) > 1
+                else []
+            ),
             Column(key="count", title="solved", unit="1"),
             *interval_columns("solved", "share", "share", "solved_"),
             Column(key="others", title="others"),
@@ -342,16 +348,16 @@ def _has(rows: Iterable[dict[str, object]], key: str) -> bool:
 
 def _says(one: Scored, *, named: bool) -> Message:
     outcomes = one.outcomes
-    tasks = _tasks(one)
+    runs = _runs(one)
     return message(
         "{% if name %}{name}: {% endif %}{solved} of {of} {% if runs %}runs are solved"
         "{% else %}tasks are solved{% endif %}{% if share %} ({share}){% endif %}"
         "{% if others %}; {others | listing}{% endif %}",
         name=one.label if named else None,
         solved=_solved(one),
-        of=tasks,
+        of=runs,
         runs=one.trials > 1,
-        share=_amount(share_solved(outcomes).like_these, "share") if tasks else None,
+        share=_amount(share_solved(outcomes).like_these, "share") if runs else None,
         others=_counted(_others(one)),
     )
 
@@ -392,7 +398,7 @@ def _row(one: Scored) -> dict[str, object]:
     share = share_solved(outcomes).like_these
     row: dict[str, object] = {
         "name": one.label,
-        "tasks": _tasks(one),
+        "tasks": _runs(one),
         "count": _solved(one),
         "solved": share.estimate,
         "solved_low": share.low,
@@ -403,7 +409,7 @@ def _row(one: Scored) -> dict[str, object]:
         "median": _median(one, one.time),
         **{f"median_{i}": _median(one, m) for i, m in enumerate(one.measures)},
         # Of many rows, a terminal shows those that differ most and least from all solved.
-        "ratio": (1 + _tasks(one)) / (1 + _solved(one)),
+        "ratio": (1 + _runs(one)) / (1 + _solved(one)),
     }
     if one.time.limit is not None:
         score = penalised_mean(outcomes, one.time.limit, PENALTY).like_these
