@@ -10,7 +10,7 @@ import pytest
 from simulation import Draw, at_most, autoregressive
 
 from tare.features.audit.pairing import match
-from tare.features.audit.series import Trials
+from tare.readers.series import Series
 from tare.results.verdict import HIGHER
 from tare.statistics.brunner_munzel import brunner_munzel_p
 from tare.statistics.comparison import compare, compare_unpaired
@@ -94,8 +94,7 @@ def test_blocks_with_names_in_any_order_alarm_no_more(rho: float) -> None:
     for _ in range(replicates):
         names = rng.permutation(n)
         first, second = (
-            Trials(np.exp(0.02 * autoregressive(rho)(rng, n)), names, None, known=True)
-            for _ in range(2)
+            Series({}, np.exp(0.02 * autoregressive(rho)(rng, n)), block=names) for _ in range(2)
         )
         found = match(first, second)
         shift = paired_shift(
