@@ -38,6 +38,12 @@ def test_breaks_and_saturation_are_marked_and_named():
     assert "┊" not in drawn()[-1]
 
 
+def test_a_break_below_a_ceiling_is_named_with_it():
+    quotas = list(WIDE[:30])
+    lines = picture(of_others(quotas, [54 * q if q < 0.55 else 32 * min(q, 1.5) for q in quotas]))
+    assert lines[-1].endswith("┊ breaks at 0.55  │ saturates at 1.5")
+
+
 def test_means_rise_from_left_to_right():
     lines = drawn()[:7]
     places = [x for line in reversed(lines) for x, sign in enumerate(line) if sign == "●"]

@@ -21,7 +21,7 @@ from statsmodels.tsa.stattools import adfuller
 from statsmodels.tsa.stattools import kpss as kpss_reference
 
 from tare.render.words import sentence
-from tare.results.message import Deviation, Message, message
+from tare.results.message import Chosen, Deviation, Message, message
 from tare.statistics import order as ordered
 from tare.statistics.assumptions import assumptions
 from tare.statistics.changes import changes
@@ -469,6 +469,15 @@ def test_a_drift_and_a_step_are_told_apart() -> None:
     said = args(stepping.sentence, "changes by {size}, {% if beyond %}")
     assert (said["trial"], said["beyond"]) == (121, True)
     assert said["size"] == Deviation(stepping.largest, "share")
+
+
+@pytest.mark.parametrize("change", [8, -8])
+def test_a_drift_is_said_up_and_down(change: float) -> None:
+    found = changes(steady(200) + np.linspace(0, change, 200))
+    said = args(found.sentence, "drift by {size}, {% if beyond %}")
+    assert (said["target"], said["beyond"]) == (Chosen(0.01), True)
+    assert said["size"] == Deviation(found.drift, "share")
+    assert found.drift == pytest.approx(change / 100, abs=0.01)
 
 
 def test_sizes_are_beside_the_target() -> None:

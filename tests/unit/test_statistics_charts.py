@@ -11,6 +11,7 @@ from vega_lite import rows
 
 from tare.errors import InputError
 from tare.render import charts
+from tare.render.charts.axes import across
 from tare.render.charts.course import thin
 from tare.render.charts.distribution import bins, quantile_name
 from tare.render.charts.forest import has_factors, ratio_axis
@@ -96,6 +97,16 @@ def test_a_quantile_without_interval_says_why() -> None:
     assert told["median"]["low"] < told["median"]["at"] < told["median"]["high"]
     assert not told["p99"]["closed"]
     assert "needs" in told["p99"]["told"]
+
+
+def test_an_axis_of_one_size_has_a_width() -> None:
+    def domain(*sizes: float) -> list[float]:
+        scale = across("size", "", sizes, "bytes")["scale"]
+        assert (scale["type"], scale["base"]) == ("log", 2)
+        return list(scale["domain"])
+
+    assert domain(4096.0) == [4096, 8192]
+    assert domain(4096.0, 5000.0, 65536.0) == [4096, 65536]
 
 
 def test_thinning_a_course_loses_no_outage() -> None:

@@ -248,6 +248,19 @@ def test_against_what_was_delivered_steps_at_the_ceiling_are_one() -> None:
     assert found.line.n == 140
 
 
+def test_steps_are_counted_by_what_was_asked_for() -> None:
+    """The CPU time delivered differs between all trials of a step."""
+    rng = np.random.default_rng(5)
+    asked = np.tile([0.5, 1.0, 1.5], 7)
+    delivered = asked * (1 + 0.003 * rng.standard_normal(21))
+    found = say(delivered, 27 * delivered, asked)
+    assert (found.verdict, found.reason) == ("inconclusive", "few steps")
+    assert found.sentence.args["steps"] == 3
+    asked = np.tile(QUOTAS[:20], 60)
+    delivered = asked * (1 + 0.003 * rng.standard_normal(1200))
+    assert say(delivered, 27 * delivered, asked).verdict == "linear"
+
+
 @pytest.mark.parametrize(
     ("x", "complaint"),
     [

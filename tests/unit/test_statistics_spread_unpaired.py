@@ -63,6 +63,18 @@ def test_few_values_and_no_spread_are_not_decided() -> None:
     assert (flat.verdict, flat.ratio) == (INCONCLUSIVE, None)
 
 
+@pytest.mark.parametrize(("dependence", "least"), [(1.0, 20), (5.0, 50)])
+def test_the_fewest_values_that_are_enough_have_an_interval(dependence: float, least: int) -> None:
+    first, second = np.random.default_rng(10).normal(10, 1, (2, 80))
+    enough = compare_spread_unpaired(first[:least], second, dependence=dependence)
+    assert enough.n == least
+    assert enough.low is not None
+    assert enough.high is not None
+    assert enough.low < enough.ratio < enough.high
+    few = compare_spread_unpaired(first[: least - 1], second, dependence=dependence)
+    assert (few.low, few.more_pairs) == (None, 1)
+
+
 def test_a_large_family_still_finds_what_is_there() -> None:
     rng = np.random.default_rng(5)
     family = 300
