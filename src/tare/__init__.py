@@ -31,6 +31,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tare.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from os import PathLike
     from typing import Unpack
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.library.options import AuditOptions, Command, CompareOptions, RunOptions
     from tare.library.results import AuditResult, ComparisonResult, RunResult
-
-__version__ = "0.1.0"
 
 
 def open(folder: str | PathLike[str]) -> Results:

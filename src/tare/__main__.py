@@ -20,7 +20,7 @@ def main() -> None:
     # An ignored SIGCHLD is inherited, and the kernel then discards the exit codes of children.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if sys.argv[1:] == ["--version"]:
-        from tare import __version__
+        from tare.version import __version__
 
         print(f"tare {__version__}")
         return

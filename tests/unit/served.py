@@ -14,10 +14,11 @@ import numpy as np
 import synthetic
 
 from tare.applications import requests
-from tare.experiment.results import Counted, Results
+from tare.experiment.results import Results
 from tare.experiment.samples import Samples
 from tare.experiment.store.row_file import write
 from tare.experiment.store.trial_files import TrialFiles
+from tare.experiment.tables import Counted
 from tare.registry import Parameter
 from tare.results.columns import Columns, objects
 from tare.workloads.application import Application, Driver, Image, Ready, Service

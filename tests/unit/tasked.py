@@ -16,8 +16,9 @@ import numpy as np
 
 from tare.applications import tasks
 from tare.experiment.metrics import TASKS
-from tare.experiment.results import Counted, Results
+from tare.experiment.results import Results
 from tare.experiment.store.trial_files import TrialFiles
+from tare.experiment.tables import Counted
 from tare.networks.shaping.specification import Bucket, parse
 from tare.results.columns import Columns
 

@@ -20,7 +20,8 @@ from served import application
 from tare.agent import client, record
 from tare.errors import AgentError, TrialError
 from tare.experiment.session import control
-from tare.experiment.session.driving import DriverInstance, Driving
+from tare.experiment.session.drivers import DriverInstance
+from tare.experiment.session.driving import Driving
 from tare.platforms import processes
 from tare.workloads import serving
 from tare.workloads.application import Application, Ready, Service

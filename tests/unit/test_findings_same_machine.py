@@ -34,7 +34,8 @@ from tare.experiment.store.export import export
 from tare.features.calibration import session as calibrate_sweep
 from tare.features.run import report as run_report
 from tare.features.run.summary import summarize
-from tare.measure.comparison.session import Execution, conclude
+from tare.measure.comparison.execution import Execution
+from tare.measure.comparison.session import conclude
 from tare.render import data
 from tare.render.html import render as render_page
 from tare.render.words import sentence, text

@@ -348,7 +348,7 @@ def test_importing_tare_loads_nothing_else_of_it() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["tare"]
+    assert done.stdout.split() == ["tare", "tare.version"]
 
 
 _GUIDE = Path(__file__).parents[2] / "docs" / "reference" / "library.md"

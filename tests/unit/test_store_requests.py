@@ -29,12 +29,12 @@ import tare
 from tare.applications.requests import REQUESTS
 from tare.applications.rows import LONGEST
 from tare.errors import StoreError, TareError
-from tare.experiment.results import Counted
 from tare.experiment.store import export as exporting
 from tare.experiment.store import row_file
 from tare.experiment.store import trial_files as of_store
 from tare.experiment.store.row_file import zstd
 from tare.experiment.store.trial_files import TrialFiles
+from tare.experiment.tables import Counted
 from tare.render.escaping import ORDERS
 from tare.results.columns import Columns, column
 

@@ -16,9 +16,9 @@ from said import template
 from tare.applications import tasks
 from tare.applications.rows import RowsError
 from tare.errors import StoreError
-from tare.experiment.results import Counted
 from tare.experiment.store.row_file import write
 from tare.experiment.store.trial_files import TrialFiles
+from tare.experiment.tables import Counted
 from tare.results.columns import Column, Columns
 
 HEAD = "host,start_ns,duration_ns,stage,task,read_bytes,written_bytes,wait_ns,error"

@@ -35,7 +35,7 @@ from tare.features.run.report import make as report_of
 from tare.features.run.summary import Summary, summarize
 from tare.measure.comparison import report as comparison_report
 from tare.measure.comparison import session
-from tare.measure.comparison.session import Execution
+from tare.measure.comparison.execution import Execution
 from tare.readers.series import FailedRuns
 from tare.render import comment, files, markdown
 from tare.render.words import text as text_of

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from tare import __version__
 from tare.cli import again, bisect, failed, limits, terminated
 from tare.cli.commands import Commands
 from tare.cli.lines import HYPERFINE
@@ -18,6 +17,7 @@ from tare.errors import InterruptError, TareError, UsageError
 from tare.experiment.supplies import Supplies
 from tare.render.escaping import in_one_item
 from tare.results.report import Failure
+from tare.version import __version__
 
 #: What a shell expects of a program that was interrupted.
 INTERRUPTED = InterruptError.exit_code

@@ -7,7 +7,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ from tare import extras
 from tare.experiment.journal import SEEN
 from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
 from tare.experiment.samples import NOTHING, Key, Samples
-from tare.experiment.tables import TABLES
+from tare.experiment.tables import TABLES, Counted
 from tare.experiment.time_limits import BOUNDED
 from tare.results.columns import Column, Columns, group_means, is_in, objects
 
@@ -56,13 +56,6 @@ REFERENCES = {
 STATUSES = ("ok", "killed", "failed", "unfinished")
 #: Statuses of trials that have a value of the experiment's metric, if only one above a limit.
 COUNTED = frozenset({"ok", "killed"})
-
-
-class Counted(NamedTuple):
-    """How many requests or tasks a trial had, and how many of them failed, by the journal."""
-
-    rows: int
-    failed: int
 
 
 @dataclass(frozen=True, eq=False)

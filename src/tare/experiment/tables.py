@@ -45,3 +45,10 @@ TABLES = {
 
 #: Tables read from the journal itself; requests and tasks, up to a million per trial, have files.
 STORED = {name: table for name, table in TABLES.items() if table.files is None}
+
+
+class Counted(NamedTuple):
+    """How many requests or tasks a trial had, and how many of them failed, by the journal."""
+
+    rows: int
+    failed: int

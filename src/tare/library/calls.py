@@ -17,7 +17,7 @@ from tare.library import options
 from tare.library.options import AuditOptions, Command, CompareOptions, RunOptions, StrPath
 from tare.library.progress import Silent
 from tare.library.results import AuditResult, ComparisonResult, Result, RunResult, compared
-from tare.measure.comparison.session import Execution
+from tare.measure.comparison.execution import Execution
 from tare.render.words import text
 from tare.wiring import SUPPLIES
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tare import __version__, decoding, units
+from tare import decoding, units
 from tare.cli import console
 from tare.experiment.findings.known import Known
 from tare.experiment.findings.level_names import unit_of
@@ -503,6 +503,6 @@ def _with_page(
     from tare.experiment.report import page
     from tare.measure.comparison.session import merged
 
-    origin = Origin(commands=(call,), versions=(__version__,), seed=results.experiment.seed)
+    origin = Origin(commands=(call,), seed=results.experiment.seed)
     drawn = page.make(results, findings, origin, supplies.charts())
     return merged(made, msgspec.structs.replace(drawn, rest="findings"))

@@ -13,12 +13,12 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-import tare
 from tare.errors import StoreError
 from tare.render import large_table, words
 from tare.render.escaping import harmless, harmless_data
 from tare.render.tables import lay
 from tare.results.report import Report
+from tare.version import __version__
 
 #: What is not parted from the number before it.
 _UNITS = "s|ms|µs|ns|min|h|bytes|[KMG]iB|trials?|workers?|cells?"
@@ -50,7 +50,7 @@ def render(page: Report, large: Mapping[str, large_table.LargeTable] | None = No
         style=Markup(style),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
-        version=tare.__version__,
+        version=__version__,
     )
 
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from urllib.parse import quote
 
-import tare
 from tare.render import words
 from tare.render.escaping import harmless, on_one_line
 from tare.render.tables import lay
 from tare.results.finding import Table
 from tare.results.report import Figure, Report, Section
+from tare.version import __version__
 
 
 def render(page: Report, charts: str) -> str:
@@ -109,7 +109,7 @@ def _behind(page: Report) -> Iterator[str]:
         yield f"- SHA-256 of {text(name)}: {typed(digest)}"
     if page.origin.file:
         yield f"\n{code(page.origin.file)}"
-    yield f"\nWritten by tare {tare.__version__}.\n"
+    yield f"\nWritten by tare {__version__}.\n"
 
 
 def _figure(figure: Figure, charts: str) -> str:

@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from tare import __version__
 from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Open, Ratio, Said, each, message
 from tare.results.verdict import GateAnswer
 from tare.units import chosen
+from tare.version import __version__
 
 #: By which a saved report is recognised, and the version of its form.
 FORMAT = "tare-report"

@@ -24,7 +24,7 @@ from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick, tick_of
 
 if TYPE_CHECKING:
-    from tare.statistics.shift import Shift
+    from tare.statistics.statistic import Shift
 
 #: Natural logarithm of the factor by which what stands for an infinite value exceeds all others,
 #: so that interpolating next to it gives no number that could be mistaken for a value.

@@ -19,8 +19,8 @@ from tare.statistics import checked
 from tare.statistics.censored import at_least
 from tare.statistics.exact import ranks
 from tare.statistics.holm import holm
-from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
-from tare.statistics.statistic import MAX_LOG, FloatArray, exp
+from tare.statistics.shift import has_ratio, paired_shift, unpaired_shift
+from tare.statistics.statistic import MAX_LOG, FloatArray, Shift, exp
 from tare.statistics.ticks import Tick
 
 #: Standard normal quantile of the power that "detectable" means: 80 %.

@@ -18,8 +18,8 @@ from tare.statistics import checked
 from tare.statistics.censored import has_killed, shift_between
 from tare.statistics.comparison import require_ratios
 from tare.statistics.inversion import edge, root
-from tare.statistics.shift import Shift, allow_for_clock
-from tare.statistics.statistic import FloatArray
+from tare.statistics.shift import allow_for_clock
+from tare.statistics.statistic import FloatArray, Shift
 from tare.statistics.tails import CARRYING, carrying, mean_refusal
 from tare.statistics.ticks import Tick
 

@@ -25,9 +25,9 @@ from tare.statistics.comparison import (
     require_ratios,
 )
 from tare.statistics.inversion import root
-from tare.statistics.shift import Shift, clock_matters, paired_shift
+from tare.statistics.shift import clock_matters, paired_shift
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_level
-from tare.statistics.statistic import FloatArray, exp
+from tare.statistics.statistic import FloatArray, Shift, exp
 from tare.statistics.stopped_estimate import Continued, median_unbiased
 from tare.statistics.ticks import Tick
 

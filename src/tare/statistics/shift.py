@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,7 +24,7 @@ from tare.statistics.censored import shift_between
 from tare.statistics.dependence import padded, unpadded_times
 from tare.statistics.exact import ranks
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_p
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, Shift
 from tare.statistics.ticks import Tick, ticks_of
 
 #: Independent pairs below which pairs that depend on each other decide nothing.
@@ -37,44 +37,6 @@ _FEWEST_FOR_TIME = 6
 _STRONGEST = 20.5
 #: Share of a value below which a tick is not looked at.
 _NO_MATTER = 1e-6
-
-
-@dataclass(frozen=True)
-class Shift:
-    """By how much a second sample is shifted against a first.
-
-    Attributes
-    ----------
-    middle : float
-        Hodges–Lehmann median of the differences second − first, in their unit, or of their logs;
-        NaN where values above a limit leave it open.
-    low, high : float or None
-        Bounds; None where there is no interval.
-        Infinite where values above a limit leave the shift open to that side.
-    p : float
-        Two-sided, of there being no shift; NaN where it was not tested.
-    tick : float or None
-        The larger of the two, in the unit of the values; None where all values of one are equal,
-        and it is not known.
-    fewest : int
-        Pairs below which the interval is as wide as AR(.9) asks; see :func:`pairs_for_ranks`.
-    gap : float
-        How far the estimate is open to each side because of values above a limit, however many
-        values there are.
-    """
-
-    middle: float
-    low: float | None
-    high: float | None
-    p: float
-    tick: float | None = 0.0
-    fewest: int = 0
-    gap: float = 0.0
-
-    @property
-    def different(self) -> bool:
-        """Whether the interval leaves out 0."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 #: How two samples are measured against each other.

@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.statistics.comparison import Comparison, adjust_family, compare, compare_unpaired
 from tare.statistics.downsample import sample
-from tare.statistics.shift import Shift, paired_shift, unpaired_shift
+from tare.statistics.shift import paired_shift, unpaired_shift
 from tare.statistics.spread import (
     SpreadComparison,
     compare_spread,
@@ -18,7 +18,7 @@ from tare.statistics.spread import (
     range_dependence,
     resamples_for,
 )
-from tare.statistics.statistic import FloatArray
+from tare.statistics.statistic import FloatArray, Shift
 from tare.statistics.ticks import Tick
 
 #: Largest sample whose location is compared: the time grows with its square, so that of longer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,3 +63,41 @@ def interpolate(low: float, high: float, share: float) -> float:
         return low
     step = high - low
     return low + step * share if share < 0.5 else high - step * (1 - share)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """By how much a second sample is shifted against a first.
+
+    Attributes
+    ----------
+    middle : float
+        Hodges–Lehmann median of the differences second − first, in their unit, or of their logs;
+        NaN where values above a limit leave it open.
+    low, high : float or None
+        Bounds; None where there is no interval.
+        Infinite where values above a limit leave the shift open to that side.
+    p : float
+        Two-sided, of there being no shift; NaN where it was not tested.
+    tick : float or None
+        The larger of the two, in the unit of the values; None where all values of one are equal,
+        and it is not known.
+    fewest : int
+        Pairs below which the interval is as wide as AR(.9) asks; see :func:`pairs_for_ranks`.
+    gap : float
+        How far the estimate is open to each side because of values above a limit, however many
+        values there are.
+    """
+
+    middle: float
+    low: float | None
+    high: float | None
+    p: float
+    tick: float | None = 0.0
+    fewest: int = 0
+    gap: float = 0.0
+
+    @property
+    def different(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import tare
 from tare.applications.image import artefacts, cache, debian, engine, phrases, sources, tree
 from tare.applications.image.cache import Entry
 from tare.applications.image.engine import EngineImage
@@ -15,6 +14,7 @@ from tare.applications.image.lock import Lock, Package
 from tare.errors import ExperimentError
 from tare.host.cache import stamp_of_tree
 from tare.results.message import Said, message
+from tare.version import __version__
 from tare.workloads.application import DATA, FILES, HOST_NAME, Application
 
 _IMAGE_FILES = "adding the application's files to the image, and computing its SHA-256"
@@ -95,7 +95,7 @@ def built(application: Application, stage: Stage, lock: Lock | None = None) -> B
     if entry is not base:
         base.close()
     found = Lock(
-        tare=tare.__version__,
+        tare=__version__,
         digest=entry.about.digest,
         suite=source if isinstance(source, str) else None,
         packages=base.about.packages,
@@ -175,7 +175,7 @@ def _directory(application: Application) -> Built:
         raise ExperimentError(
             f"the image of {application.name}, {root}, cannot be read: {error}"
         ) from error
-    return Built(root, digest, Lock(tare=tare.__version__, digest=digest))
+    return Built(root, digest, Lock(tare=__version__, digest=digest))
 
 
 def _check(

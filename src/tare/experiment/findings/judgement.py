@@ -40,9 +40,8 @@ from tare.statistics.pair_ratios import (
     pairs_needed,
 )
 from tare.statistics.sequential import FIRST_LOOK, Look, Sequential, compare_sequentially
-from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.statistics.statistic import FloatArray, exp
+from tare.statistics.statistic import FloatArray, Shift, exp
 from tare.units import change_interval, chosen, factor, looks_unlike
 
 _GATE_AT_GATE = (

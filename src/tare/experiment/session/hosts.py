@@ -13,7 +13,7 @@ import msgspec
 from tare.agent import record
 from tare.errors import AgentError, PlatformError, TareError
 from tare.experiment.journal import HostTokens, HostUse
-from tare.experiment.session.driving import Drivers
+from tare.experiment.session.drivers import Drivers
 from tare.experiment.session.joining import Joining, write_hosts
 from tare.experiment.session.servers import Servers
 from tare.experiment.specification import Cell, Experiment, NetworkSpec

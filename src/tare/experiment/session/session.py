@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-import tare
 from tare import files
 from tare.agent import client
 from tare.errors import CutShortError, StoreError, TareError, TrialError
@@ -40,6 +39,7 @@ from tare.platforms import session_folder
 from tare.render.words import sentence, text
 from tare.results import phrases
 from tare.results.message import Duration, Message, message
+from tare.version import __version__
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
@@ -479,7 +479,7 @@ def opening(path: Path, name: str, nonce: int) -> journal.Session:
         nonce=nonce,
         boot_id=machine_facts.boot_id(),
         started=_now(),
-        tare=tare.__version__,
+        tare=__version__,
         agent_digest=client.digest(),
         argv=tuple(sys.argv),
     )

@@ -15,9 +15,9 @@ import numpy as np
 from tare import extras, files
 from tare.applications.rows import LONGEST, MOST_BYTES, Kind, RowsError
 from tare.errors import StoreError, TareError
-from tare.experiment.results import Counted
 from tare.experiment.store import row_file
 from tare.experiment.store.row_file import RefusedError
+from tare.experiment.tables import Counted
 from tare.render.words import text
 from tare.results.columns import Columns, objects
 

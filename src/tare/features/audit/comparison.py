@@ -22,12 +22,13 @@ from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison, adjust
 from tare.statistics.downsample import sample
 from tare.statistics.holm import holm
-from tare.statistics.shift import Shift, has_ratio
+from tare.statistics.shift import has_ratio
 from tare.statistics.spread import (
     SpreadComparison,
     adjust_spreads,
 )
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
+from tare.statistics.statistic import Shift
 from tare.statistics.ticks import ticks_of
 from tare.units import chosen, factor
 

@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from tare import __version__, readers
+from tare import readers
 from tare.errors import InputError
 from tare.features.audit.figures import plain
 from tare.render.words import sentence
@@ -119,7 +119,7 @@ def report(found: list[Agreement]) -> Report:
         entries=tuple(Entry("Kappa", sentence(a.said)) for a in found),
         strip=(),
         sections=(),
-        origin=Origin(commands=(), versions=(__version__,)),
+        origin=Origin(),
     )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-import tare
 from tare.experiment.task_sets.answers import configurations
 from tare.experiment.task_sets.charts import quantiles
 from tare.experiment.task_sets.every_task import RUNS, every_task
@@ -184,7 +183,6 @@ def _origin(audit: Audit, command: str | None) -> Origin:
     return Origin(
         commands=() if command is None else (command,),
         digests=tuple((f.path.name, _digest(f.path)) for f in files if f.path.is_file()),
-        versions=(tare.__version__,),
         seed=audit.question.seed,
         title="How to audit the same again",
     )

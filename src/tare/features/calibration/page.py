@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import tare
 from tare.experiment.sweep import messages
 from tare.experiment.sweep.axis import AXES
 from tare.experiment.sweep.document import Calibration, Fit
@@ -207,9 +206,7 @@ def _page(
         sections=tuple(sections),
         further=tuple(further),
         doubts=tuple(doubts),
-        origin=Origin(
-            commands=(command,), versions=(tare.__version__,), title="How to reproduce this page"
-        ),
+        origin=Origin(commands=(command,), title="How to reproduce this page"),
         doubtful="What weakens it",
         calm="Nothing was doubtful.",
         badges=False,

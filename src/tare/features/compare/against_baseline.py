@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tare.errors import TrialError
 from tare.experiment.findings.side_failures import LostCandidate, Side, SideFailures
+from tare.measure.comparison.execution import Execution
 from tare.measure.comparison.session import (
-    Execution,
     check_complete,
     conclude,
     cut_short,
@@ -99,14 +99,14 @@ def _with_trials(table: dict[str, Any], trials: int) -> dict[str, Any]:
 
 def _before(prepared: Prepared) -> Session:
     """Return what is known of the session before it begins."""
-    import tare
     from tare.agent import client
     from tare.measure import baseline
+    from tare.version import __version__
 
     told = [(f.name, f.platform, f.value) for f in prepared.facts]
     return baseline.Session(
         started="",
-        tare=tare.__version__,
+        tare=__version__,
         agent=client.digest(),
         facts=baseline.lasting(told),
         values={},

@@ -11,8 +11,8 @@ import typer
 
 from tare.cli import console, lines, options
 from tare.cli.standard_input import standard_input
+from tare.measure.comparison.execution import Execution
 from tare.measure.comparison.session import (
-    Execution,
     check,
     check_report,
     conclude,

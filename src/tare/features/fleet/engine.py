@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Protocol
 from distributed import Client, Future, Scheduler
 from distributed.scheduler import KilledWorker
 
-import tare
 from tare.agent import client as agent
 from tare.errors import PlatformError
 from tare.features.fleet import laboratory
@@ -31,6 +30,7 @@ from tare.features.fleet.laboratory import (
     name_of,
     resource,
 )
+from tare.version import __version__
 
 #: Interval between checks that the scheduler is still there, in seconds.
 _LOOK_S = 1.0
@@ -346,7 +346,7 @@ class Engine:
     def greeted(self, host: Host, said: Hello) -> None:
         """Take who a host is; another tare than this one is refused."""
         host.hello = said
-        if (said.version, said.agent) != (tare.__version__, agent.digest()):
+        if (said.version, said.agent) != (__version__, agent.digest()):
             why = f"it has tare {said.version} with another agent than this one"
             self.refuse(host, Refusal(why, f"the same tare on {host.name} as here"))
 

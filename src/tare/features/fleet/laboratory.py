@@ -29,7 +29,6 @@ import msgspec
 from distributed import Worker, WorkerPlugin, get_worker
 from distributed.utils import thread_state  # type: ignore[attr-defined]
 
-import tare
 from tare.agent import client
 from tare.decoding import DecodeError, Decoder
 from tare.errors import TareError
@@ -46,6 +45,7 @@ from tare.experiment.supplies import Supplies
 from tare.features.fleet.folder import Ended
 from tare.host import lease, python
 from tare.platforms import session_folder
+from tare.version import __version__
 
 #: Name under which the Dask worker finds its laboratory.
 NAME = "tare-laboratory"
@@ -171,7 +171,7 @@ def hello() -> bytes:
     """Return the host's :class:`Hello`."""
     return _sent(
         Hello(
-            tare.__version__,
+            __version__,
             client.digest(),
             machine_facts.boot_id() or "",
             platform.release(),

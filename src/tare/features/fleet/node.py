@@ -24,13 +24,13 @@ import dask
 import msgspec
 from distributed import Scheduler, Worker
 
-import tare
 from tare.decoding import DecodeError, decode
 from tare.errors import PlatformError, TareError, UsageError
 from tare.features.fleet.certificate import Certificate
 from tare.features.fleet.laboratory import private_folder
 from tare.host import python
 from tare.networks import namespaces
+from tare.version import __version__
 
 #: Dask's settings of a node, whatever is configured on its machine for other clusters.
 SETTINGS = {
@@ -110,7 +110,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def orders(certificate: Certificate, **others: Any) -> Orders:
     """Return orders for a node of this version."""
     mark = secrets.token_hex(16)
-    return Orders(version=tare.__version__, mark=mark, certificate=certificate, **others)
+    return Orders(version=__version__, mark=mark, certificate=certificate, **others)
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,8 +207,8 @@ async def _be(orders: Orders, end: _End) -> None:
 @contextlib.asynccontextmanager
 async def _node(orders: Orders) -> AsyncIterator[tuple[Any, int]]:
     """Start the node; yield it, and its port."""
-    if orders.version != tare.__version__:
-        raise PlatformError(f"it has tare {tare.__version__}, and this is {orders.version}")
+    if orders.version != __version__:
+        raise PlatformError(f"it has tare {__version__}, and this is {orders.version}")
     common = {
         "security": orders.certificate.security(),
         "host": orders.address,

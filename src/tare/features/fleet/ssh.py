@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
 
-import tare
 from tare.errors import PlatformError, UsageError
 from tare.features.fleet import certificate as certificates
 from tare.features.fleet import node
@@ -25,6 +24,7 @@ from tare.features.fleet.laboratory import Refusal, name_of
 from tare.features.fleet.node import LOOPBACK, Answer, PortError, Tunnels, orders
 from tare.features.fleet.processes import READY_S, NodeProcess, NodeProcesses, printable
 from tare.platforms.ssh import HOST, connection
+from tare.version import __version__
 
 #: Other ports are tried so often.
 TRIES = 3
@@ -162,7 +162,7 @@ def _free() -> int:
 
 def _refusal(host: str, answer: Answer | None, process: NodeProcess) -> Refusal:
     """Return why a host does not take part, and what to do about it."""
-    same = f"ssh {host} tare --version   (which must print tare {tare.__version__})"
+    same = f"ssh {host} tare --version   (which must print tare {__version__})"
     if answer is not None:
         tunnels = f"AllowTcpForwarding yes   (in /etc/ssh/sshd_config on {host})"
         why = printable(answer.why or "")

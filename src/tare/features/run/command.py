@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tare.experiment.results import Results
     from tare.features.run.summary import Summary
     from tare.features.run.work import Asked
-    from tare.measure.comparison.session import Execution
+    from tare.measure.comparison.execution import Execution
 
 Resume = Annotated[
     bool,
@@ -121,7 +121,8 @@ def run(
     typed = locals()  # options by name
     from tare.features.run import table as run_table
     from tare.features.run import work
-    from tare.measure.comparison.session import Execution, check_report
+    from tare.measure.comparison.execution import Execution
+    from tare.measure.comparison.session import check_report
 
     console.check_writable(json, save, markdown, export_json, report)
     check_report(report)

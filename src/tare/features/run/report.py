@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import tare
 from tare import units
 from tare.cli import console
 from tare.experiment.findings import disturbance
@@ -109,7 +108,7 @@ def make(summary: Summary, name: str, kept: Path | None, platform: str) -> Repor
         next=(next_step(summary, kept, platform),) if goes_on else (),
         strip=(),
         sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,), seed=results.experiment.seed),
+        origin=Origin(seed=results.experiment.seed),
         caveats=tuple(weak),
         failed=() if failures is None else (failures,),
         cells=_table(summary, name),

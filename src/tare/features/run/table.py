@@ -10,8 +10,8 @@ from tare.cli import console
 from tare.errors import ExperimentError
 from tare.experiment.results import COUNTED
 from tare.measure.comparison import session
+from tare.measure.comparison.execution import Execution
 from tare.measure.comparison.session import (
-    Execution,
     conclude,
     differences_in,
     measure,

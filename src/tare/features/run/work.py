@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tare.cli.progress import SessionProgress
     from tare.experiment.pipeline import Prepared
     from tare.features.run.summary import Summary
-    from tare.measure.comparison.session import Execution
+    from tare.measure.comparison.execution import Execution
 
 #: Default budget of one command, and the least for each of several, in seconds.
 BUDGET_S, CELL_S = 10, 3

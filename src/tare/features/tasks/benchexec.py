@@ -17,11 +17,11 @@ from xml.etree.ElementTree import Element, SubElement
 import msgspec
 import numpy as np
 
-import tare
 from tare import files
 from tare.errors import StoreError
 from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks.runs import Configuration, Folder, Runs
+from tare.version import __version__
 
 _HINT = "choose another folder"
 #: Document type as BenchExec 3.35 writes it; minidom and ElementTree cannot write one.
@@ -170,7 +170,7 @@ def _header(configuration: Configuration, folder: Folder, name: str) -> Element:
         # table-generator imports it and asks it for addresses, of which this one has none.
         toolmodule="benchexec.tools.dummy",
         options=shlex.join(configuration.command),
-        generator=f"tare {tare.__version__}",
+        generator=f"tare {__version__}",
         **{limit: value for limit, value in limits.items() if value},
     )
     # The format has no place for a limit of wall time, and none for levels of factors.

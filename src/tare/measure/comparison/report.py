@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-import tare
 from tare.experiment.findings import caveats, conditions, service_load, sessions, trusted
 from tare.experiment.findings.cells import values_of
 from tare.experiment.findings.difference import question
@@ -116,7 +115,7 @@ def make(
         next=tuple(next_),
         strip=tuple((name, str(value)) for name, value in facts if value is not None),
         sections=(),
-        origin=Origin(commands=(), versions=(tare.__version__,), seed=results.experiment.seed),
+        origin=Origin(seed=results.experiment.seed),
         caveats=tuple(weak),
         failed=tuple(by_level(results, factor=factor)),
         notes=(*([trust] if trust else []), disturbed(disturbance(results))),

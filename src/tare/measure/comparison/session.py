@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +15,9 @@ from tare.cli.command_line import (
     COMMAND_LINE,
     CONCLUDING_S,
     explained,
-    folder_in_memory,
     hiding,
     how_to_see,
     in_options,
-    interrupted,
     metric_name,
     spent_s,
 )
@@ -34,6 +30,7 @@ from tare.errors import (
     TerminatedError,
     TrialError,
 )
+from tare.measure.comparison.execution import Execution, kept
 from tare.render.words import sentence, text
 from tare.results import phrases
 from tare.results.message import Message, message
@@ -45,7 +42,6 @@ if TYPE_CHECKING:
     from tare.experiment.findings.side_failures import LostCandidate
     from tare.experiment.pipeline import Prepared
     from tare.experiment.results import Results
-    from tare.experiment.supplies import Supplies
     from tare.results.report import Report
 
 
@@ -54,66 +50,6 @@ _OWN = (
     "command", "exit_code", "figures", "entries", "next", "gate", "comparisons", "lost", "failed",
     "further", "shows_cells",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Execution:
-    """How trials are executed, and what is asked of their results besides figures.
-
-    Attributes
-    ----------
-    supplies : Supplies
-    resume, as_root, capture : bool
-        Whether a folder is gone on with; whether commands run as root; whether output is kept.
-    out, report : Path or None
-        Folder of the results, where it stays; file of the page.
-    network : Path or None
-        Fingerprint of the network that it is about.
-    is_command : bool
-        Whether this process is the command: its age counts towards the budget, its standard input
-        is checked, and Ctrl-C ends the measurement with the trials so far.
-    gate : float or None
-        Largest relative difference that passes.
-    strict : bool
-        Whether a machine that changed is an error.
-    command : str
-        That was typed, for what to type next.
-    """
-
-    supplies: Supplies
-    resume: bool = False
-    as_root: bool = False
-    capture: bool = False
-    out: Path | None = None
-    report: Path | None = None
-    network: Path | None = None
-    is_command: bool = True
-    gate: float | None = None
-    strict: bool = False
-    command: str = "compare"
-
-    @property
-    def page(self) -> bool:
-        """Whether a page is drawn: where one was asked for, or the folder stays."""
-        return self.report is not None or self.out is not None
-
-    @contextlib.contextmanager
-    def folder(self) -> Iterator[Path]:
-        """Give the folder of the results; one that nobody keeps where none was named.
-
-        Raises
-        ------
-        InterruptError
-            If somebody interrupts what is done with it, and it is kept.
-        """
-        if self.out is not None:
-            try:
-                yield self.out
-            except KeyboardInterrupt as error:
-                raise _kept(self.out) from error
-            return
-        with folder_in_memory() as folder:
-            yield folder
 
 
 def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
@@ -307,12 +243,7 @@ def cut_short(folder: Path, execution: Execution) -> InterruptError:
     if execution.out is None:
         hint = "--out DIR keeps it, and --resume goes on with it" if offers("--resume") else None
         return InterruptError("interrupted; nothing was kept", hint)
-    return _kept(folder)
-
-
-def _kept(folder: Path) -> InterruptError:
-    shows = shlex.join(["tare", "experiment", "report", str(folder)])
-    return interrupted(folder, "the same line with --resume", shows)
+    return kept(folder)
 
 
 def check_complete(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import tare
 from tare import files
 from tare.agent.record import Connected, Ended, Gap, Interval, MeasureOver, PhaseOver
 from tare.decoding import DecodeError
@@ -16,6 +15,7 @@ from tare.networks.recording import lines
 from tare.networks.recording.lines import READ, VERSION, Phase, Stretch
 from tare.networks.recording.writer import TRACE
 from tare.results.message import Deviation, Message, Said, message
+from tare.version import __version__
 
 #: A line longer than this is none of ours.
 _LINE_LIMIT = 1 << 20
@@ -160,7 +160,7 @@ class Reader:
     def _begin(self, stretch: Stretch) -> None:
         if stretch.version not in READ:
             raise StoreError(
-                f"{self.path} is of version {stretch.version}; this tare ({tare.__version__}) "
+                f"{self.path} is of version {stretch.version}; this tare ({__version__}) "
                 f"reads {VERSION}",
                 "read it with the tare that measured it",
             )

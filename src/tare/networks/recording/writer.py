@@ -15,13 +15,13 @@ from typing import Annotated, Self
 
 import msgspec
 
-import tare
 from tare import files
 from tare.agent.record import Direction, Sending
 from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
 from tare.networks.recording import lines
 from tare.networks.recording.lines import READ, VERSION, Line, Stretch
+from tare.version import __version__
 
 ASKED = "measurement.json"
 TRACE = "trace.ndjson"
@@ -81,7 +81,7 @@ def read_asked(folder: Path) -> Asked:
         version = decode(data, _Versioned).version
         if version not in READ:
             raise StoreError(
-                f"{path} is of version {version}; this tare ({tare.__version__}) reads {VERSION}",
+                f"{path} is of version {version}; this tare ({__version__}) reads {VERSION}",
                 "read it with the tare that measured it",
             )
         return decode(data, Asked)
@@ -134,7 +134,7 @@ class Writer:
         self.write(
             Stretch(
                 version=VERSION,
-                tare=tare.__version__,
+                tare=__version__,
                 realtime_ns=time.time_ns(),
                 boottime_ns=time.clock_gettime_ns(time.CLOCK_BOOTTIME),
                 boot_id=_boot_id(),

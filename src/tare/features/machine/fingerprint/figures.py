@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-import tare
 from tare.agent import client
 from tare.errors import AgentError
 from tare.experiment import machine_facts
@@ -35,6 +34,7 @@ from tare.registry import Probe, ProbeMetric
 from tare.render.words import text
 from tare.results.message import Said, message
 from tare.statistics.intervals import quantile_interval
+from tare.version import __version__
 
 #: Rounds below which there is no interval.
 _FEWEST = 6
@@ -118,7 +118,7 @@ def assemble(
     metrics = found.metrics if facts.get("emulated") else predicted(found.metrics, here, facts)
     metrics, unjudged = predictions.apply(metrics, user_predictions or {})
     return Fingerprint(
-        tare=tare.__version__,
+        tare=__version__,
         agent=client.digest(),
         started=started,
         seconds=seconds,

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import msgspec
 
-import tare
 from tare.agent import client
 from tare.errors import ExperimentError
 from tare.experiment import remnants
@@ -31,6 +30,7 @@ from tare.host import lease
 from tare.platforms import Place, session_folder
 from tare.render.words import text
 from tare.results.message import message
+from tare.version import __version__
 
 #: Starts after the cold one, of which the resident one is the last.
 WARM_STARTS = 6
@@ -217,7 +217,7 @@ class _Session:
         started = self._started.isoformat(timespec="seconds")
         seconds = round(time.monotonic() - self._began, 3)
         return Weights(
-            tare=tare.__version__,
+            tare=__version__,
             agent=client.digest(),
             started=started,
             seconds=seconds,

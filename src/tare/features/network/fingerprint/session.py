@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-import tare
 from tare.agent import client
 from tare.agent.record import Connect, Interval
 from tare.errors import AgentError, InterruptError, TareError
@@ -35,6 +34,7 @@ from tare.features.network.fingerprint.search import (
 from tare.features.network.measure.client import Ends, connection
 from tare.render.words import text
 from tare.results.message import Chosen, Duration, Message, Said, message
+from tare.version import __version__
 
 if TYPE_CHECKING:
     from tare.features.network.fingerprint.progress import Bar
@@ -357,7 +357,7 @@ def _document(
         bits, sent_s = stages.in_one_go(found)
         searched = Searched(bits=bits, seconds=sent_s, ended=text(found.ended))
     return NetworkFingerprint(
-        tare=tare.__version__,
+        tare=__version__,
         agent=client.digest(),
         started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
         seconds=round(seconds, 3),
