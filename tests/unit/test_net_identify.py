@@ -194,7 +194,13 @@ def test_instances_are_summarized_by_type(planted: Path, tmp_path: Path) -> None
     assert large["time_to_empty_s"]["max"] == pytest.approx(max(empty), abs=1)
     assert "large: time to empty is 20.0 s to 60.0 s in 4 instances of this type." in screen
     assert "In 1 of 2 types, instances are of one kind and every identified quantity" in screen
-    first, *_ = json.loads(page.read_text())["sections"]
+    saved = json.loads(page.read_text())
+    reasons = [one["said"]["text"] for one in saved["entries"] if one["label"] == "Reason"]
+    assert reasons
+    notes = [f"{note['text']}." for note in saved["notes"]]
+    assert notes[: len(reasons)] == reasons
+    assert saved["strip"] == [["series", "8"], ["types", "2"]]
+    first, *_ = saved["sections"]
     assert [f["name"] for f in first["figures"]] == ["types-high_gbps", "types-time_to_empty_s"]
     assert "0 of 4" in page.read_text()
 

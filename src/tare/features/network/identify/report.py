@@ -83,7 +83,8 @@ def make(
             *(Entry.of("Note", note) for note in notes[:_MOST_NOTES]),
         ),
         next=tuple(_next(some, source)),
-        strip=((str(len(found)), "series"), (str(len(types)), "types")),
+        strip=(("series", str(len(found))), ("types", str(len(types)))),
+        notes=tuple(reason for _, one in _explained(found) for reason in _reasons(one, found)),
         further=(*_tables(some), *([table(types)] if types else [])),
         sections=sections,
         doubts=notes,
@@ -95,10 +96,25 @@ def make(
     )
 
 
+def _explained(found: Found) -> Found:
+    """Return the series whose reasons are given: all of few, of many the first of each kind."""
+    if len(found) <= _FEW:
+        return found
+    first: dict[str, tuple[Reading, Identification]] = {}
+    for reading, one in found:
+        first.setdefault(one.kind, (reading, one))
+    return [*first.values()]
+
+
+def _reasons(one: Identification, found: Found) -> tuple[Said, ...]:
+    """Give the reasons of one series, the first with its name where there are several series."""
+    named = [_of(one, reason) for reason in one.reasons[: len(found) > 1]]
+    return (*named, *one.reasons[len(named) :])
+
+
 def _entries(found: Found, types: Sequence[TypeSummary]) -> Iterator[Entry]:
     """State the kinds, then the reasons: of many series, those of the first of each kind."""
     few = len(found) <= _FEW
-    first = {one.kind: (reading, one) for reading, one in reversed(found)}
     kinds = list(dict.fromkeys(one.kind for _, one in found))
     if few:
         answer = [_of(one, kind_of(one)) for _, one in found]
@@ -112,9 +128,8 @@ def _entries(found: Found, types: Sequence[TypeSummary]) -> Iterator[Entry]:
             for kind in kinds
         ]
     yield from Entry.each("Answer", (*answer, *answers(types)), "strong")
-    for reading, one in found if few else (first[kind] for kind in kinds):
-        named = [_of(one, reason) for reason in one.reasons[: len(found) > 1]]
-        yield from Entry.each("Reason", (*named, *one.reasons[len(named) :]))
+    for reading, one in _explained(found):
+        yield from Entry.each("Reason", _reasons(one, found))
         if few and (lines := drawn(reading.trace, one)):
             said = message("bandwidth over time{% if name %} of {name}{% endif %}", name=_name(one))
             yield Entry("Trace", said, picture=tuple(lines))
