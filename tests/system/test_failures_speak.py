@@ -169,9 +169,10 @@ def test_an_experiment_says_first_what_was_given_up(programs: Path, name: str) -
     done = tare(programs, "experiment", "run", "locks.toml")
     assert done.returncode == 18
     told = words(done)
-    question, first, *_ = done.stdout.decode().splitlines()
-    assert f'question = "{question}"' in FILE
+    first, *further = done.stdout.decode().splitlines()
     assert f"“{name}”" in first
+    (question,) = (one for one in further if one.startswith("Question: "))
+    assert f'question = "{question.removeprefix("Question: ")}"' in FILE
     assert WORDS[name] in told
     assert WORDS["third"] in told
     if chromium.binary() is None:
