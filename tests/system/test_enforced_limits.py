@@ -120,7 +120,8 @@ def test_excesses_are_killed_and_named(exceed: Path, tmp_path: Path, platform: s
     file = tmp_path / "exceed.toml"
     file.write_text(EXPERIMENT.format(workloads=workloads, platform=platform))
     words = ["experiment", "run", str(file), "--out", str(tmp_path / "out")]
-    cli.run(*words, constants=cli.FAIL_ONCE)
+    done = cli.run(*words, constants=cli.FAIL_ONCE)
+    assert (tmp_path / "out").is_dir(), done.stderr
     results = tare.open(tmp_path / "out")
     faults = results.faults.rows(results.faults["kind"] != "warning")
     trials = results.trial_table

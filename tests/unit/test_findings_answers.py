@@ -21,7 +21,7 @@ from tare.experiment.findings.overview import overview
 from tare.experiment.report.backing import stop_table
 from tare.experiment.results import Results
 from tare.experiment.samples import Key, Samples
-from tare.experiment.specification import KNOWN_FACTORS, Stopping, WindowSpec
+from tare.experiment.specification import Stopping, WindowSpec
 from tare.render.words import paragraph
 from tare.results.columns import Columns
 from tare.results.finding import Finding
@@ -494,21 +494,11 @@ def test_rows_are_in_the_order_of_the_experiment_with_the_reference_first() -> N
     assert [row["platform"] for row in stops.rows][::2] == 2 * ["bare", "unshare", "bubblewrap"]
 
 
-#: Columns of tables without the levels of own factors; applications have parameters so named.
-APART = {"end", "input", "level"}
-
-
 def test_no_factor_has_the_name_of_a_column() -> None:
     """Its levels would stand in place of the numbers of a row, or the other way round."""
-    named: set[str] = set()
-    for name in situations.NAMES:
-        results = situations.results(name)
-        tables = [table for found in situations.findings(name) for table in found.tables]
-        tables += [table for table in [overview(results)] if table is not None]
-        for table in tables:
-            if any(set(row) & set(results.factors) for row in table.rows):
-                named |= {column.key for column in table.columns}
-                named |= {key for row in table.rows for key in row}
-    possible = {name for name in named if factors.NAME.fullmatch(name)}
-    assert {"ratio", "low", "high", "verdict", "spread"} <= possible
-    assert possible - {*KNOWN_FACTORS} - APART <= factors.RESERVED
+    tables = [overview(situations.results(name)) for name in situations.NAMES]
+    rows = [row for table in tables if table is not None for row in table.rows]
+    named = {key for row in rows for key in row if factors.NAME.fullmatch(key)}
+    own = {factor for name in situations.NAMES for factor in situations.results(name).factors}
+    assert {"ratio", "low", "high", "verdict", "spread"} <= named
+    assert named - own <= factors.RESERVED

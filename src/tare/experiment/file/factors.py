@@ -33,33 +33,15 @@ LEAST_MEMORY_BYTES = 6 << 20
 ONLY = "only"
 #: A name that can stand in a placeholder and in an environment variable.
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
-#: Columns of the tables that results come in, and values of their rows: no factor may be called so.
+#: Columns of the tables that results come in, and of the table of all cells, whose rows have the
+#: levels beside their numbers: no factor may be called so.
 RESERVED = frozenset(
     {
-        "above", "above_ns", "asked", "begins", "beside", "block", "budget_bits", "cell", "chance",
-        "changes", "chr", "cores", "covered", "cpu_ns", "cpus_affinity", "cpus_online",
-        "cpus_visible", "crowded", "crowded_high", "crowded_low", "detectable", "direction",
-        "driver_cpus", "driver_shared", "duration_ns", "end_high", "end_low", "executions", "extra",
-        "failed", "failure_kind", "first", "first_window", "furthest", "good", "groups", "growth",
-        "growth_high", "growth_low", "high", "inputs", "involuntary_switches", "iteration",
-        "iterations", "largest_sd", "largest_window", "limit_kind", "littles_law_ns",
-        "load_reached", "low", "major_faults", "mean", "meaning", "median", "median_high",
-        "median_low", "memory_limit_bytes", "memory_total_bytes", "metric", "migrations",
-        "minor_faults", "more", "n", "name", "next_high", "next_low", "off_cpu_blocked_ns",
-        "off_cpu_preempted_ns", "outside", "over", "overlap", "overlap_low", "p", "p_spread",
-        "passed", "phase", "position", "pso", "pso_high", "pso_low", "pto", "pto_high", "pto_low",
-        "quantile", "range", "ratio", "ratio_high", "ratio_low", "reason", "received_bytes",
-        "received_per_s", "relative_sd", "relative_spread", "request_error_share", "request_label",
-        "request_rate", "request_share", "request_throughput", "requests", "requests_per_s",
-        "response_max_ns", "response_mean_ns", "response_min_ns", "response_p50_ns",
-        "response_p95_ns", "response_p999_ns", "response_p99_ns", "response_sd_ns", "rule", "sd",
-        "sd_trials", "sd_within", "sd_workers", "seed", "service_blocked_ns", "service_cpu_ns",
-        "service_disk_ns", "service_network_ns", "service_preempted_ns", "service_throttled_ns",
-        "session", "shape", "share", "share_high", "share_low", "shift", "shift_high", "shift_low",
-        "sizes", "smallest_sd", "source", "spread", "spread_high", "spread_low", "start", "started",
-        "state", "status", "steady_from", "stop", "system_ns", "throttled_ns", "trial", "true",
-        "unit", "value", "values", "verdict", "voluntary_switches", "wait_ns", "what", "why",
-        "within_margin", "worker", "workers_differ", "workload",
+        "workload", "trial", "session", "block", "position", "cell", "seed", "status", "reason",
+        "failure_kind", "limit_kind", "above_ns", "above", "started", "duration_ns", "worker",
+        "iteration", "phase", "metric", "source", "value", "unit", "n", "median", "median_low",
+        "median_high", "median_above", "ratio", "low", "high", "spread", "verdict", "direction",
+        "within_margin", "killed", "failed", "crowded", "crowded_low", "crowded_high",
     }
 )  # fmt: skip
 
