@@ -26,14 +26,13 @@ from tare.experiment.session import control, phrases
 from tare.experiment.session.control import Control
 from tare.experiment.session.drivers import HOST, LOOK_S, SMALL_S, DriverInstance
 from tare.experiment.session.failing import Why
-from tare.experiment.session.hosts import Hosts
 from tare.render.words import text
 from tare.results.message import Duration, message
 from tare.workloads import serving
 from tare.workloads.application import SCRATCH, Application
 
 if TYPE_CHECKING:
-    pass
+    from tare.experiment.session.hosts import Hosts
 
 
 @dataclass

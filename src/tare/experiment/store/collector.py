@@ -183,30 +183,31 @@ class Collector:
 class _SampleBuffer:
     """Samples of one key."""
 
+    _NAMES = ("row", "trial", "worker", "iteration", "value")
+
     def __init__(self) -> None:
-        self._whole = {name: array("q") for name in ("row", "trial")}
-        self._parts = {name: array("d") for name in ("worker", "iteration", "value")}
+        self._numbers = array("d")
 
     def add(self, row: int, sample: record.Sample) -> None:
-        self._whole["row"].append(row)
-        self._whole["trial"].append(sample.trial)
-        self._parts["worker"].append(_or_nan(sample.worker))
-        self._parts["iteration"].append(_or_nan(sample.iteration))
-        self._parts["value"].append(sample.value)
+        # One call, so that an interrupt leaves whole samples. Doubles hold counts up to 2⁵³.
+        self._numbers.extend((
+            row, sample.trial, _or_nan(sample.worker), _or_nan(sample.iteration), sample.value,
+        ))  # fmt: skip
 
     def last(self, trial: int) -> FloatArray:
         """Return the values of a trial if it is the last one to have values, else none."""
-        numbers = self._whole["trial"]
+        width, numbers = len(self._NAMES), self._numbers
         first = len(numbers)
-        while first and numbers[first - 1] == trial:
-            first -= 1
-        return np.array(self._parts["value"][first:])
+        while first and numbers[first - width + 1] == trial:
+            first -= width
+        return np.array(numbers[first + width - 1 :: width])
 
     def columns(self) -> Columns:
-        return Columns({
-            name: np.array(values, dtype=np.int64 if name in self._whole else np.float64)
-            for name, values in (*self._whole.items(), *self._parts.items())
-        })  # fmt: skip
+        table = np.array(self._numbers).reshape(-1, len(self._NAMES))
+        row, trial, *others = table.T
+        whole = (row.astype(np.int64), trial.astype(np.int64))
+        columns = (*whole, *map(np.ascontiguousarray, others))
+        return Columns(dict(zip(self._NAMES, columns, strict=True)))
 
 
 def _or_nan(number: int | None) -> float:
