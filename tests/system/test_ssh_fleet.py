@@ -321,7 +321,7 @@ def another(folder: Path) -> Path:
     """Write a tare of another version."""
     path = folder / "another.py"
     path.write_text(
-        "import tare\ntare.__version__ = '0.0.1'\n"
+        "import tare.version\ntare.version.__version__ = '0.0.1'\n"
         "from tare.wiring import main\nmain()\n"
     )  # fmt: skip
     return path
