@@ -15,7 +15,7 @@ from tare.cli.command_line import explained, folder_in_memory, how_to_see
 from tare.errors import ChangedError, IncompleteError, TareError, TrialError, UsageError
 from tare.library import options
 from tare.library.options import AuditOptions, Command, CompareOptions, RunOptions, StrPath
-from tare.library.progress import Silent
+from tare.library.progress import NoteCollector
 from tare.library.results import AuditResult, ComparisonResult, Result, RunResult, compared
 from tare.measure.comparison.execution import Execution
 from tare.render.words import text
@@ -50,7 +50,7 @@ def run(
             },
         )
         prepared = session.prepare(asked.table, execution.network)
-        experiment, silent = prepared.experiment, Silent()
+        experiment, silent = prepared.experiment, NoteCollector()
         with _folder(typed["out"]) as folder:
             bar = RunBar(plan.metric(experiment), experiment.stopping) if progress else silent
             summary, failure = work.measure(prepared, folder, execution, bar)
@@ -100,7 +100,7 @@ def compare(
         asked = work.ask(
             [options.line(one) for one in commands], typed | {"baseline": None, "bisect": False}
         )
-        prepared, silent = session.prepare(asked.table, execution.network), Silent()
+        prepared, silent = session.prepare(asked.table, execution.network), NoteCollector()
         with _folder(typed["out"]) as folder:
             ended, failure = session.measure(
                 prepared, folder, execution, None if progress else silent

@@ -5,12 +5,14 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from tare.experiment.session.request import Silent
+
 if TYPE_CHECKING:
     from tare.experiment.session import Outcome
     from tare.experiment.specification import Cell
 
 
-class Silent:
+class NoteCollector(Silent):
     """Keeps what is to be known of the figures, and shows nothing.
 
     Attributes
@@ -43,15 +45,3 @@ class Silent:
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Take note that a trial has ended."""
         self.has_begun = True
-
-    def stage(self, what: str) -> None:
-        """Show nothing."""
-
-    def begins(self, *, serves: bool, application: bool) -> None:
-        """Show nothing."""
-
-    def planned(self, trials: int | None, seconds: float | None) -> None:
-        """Show nothing."""
-
-    def running(self, estimate: str) -> None:
-        """Show nothing."""
