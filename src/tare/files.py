@@ -260,12 +260,12 @@ def read_own(path: Path, most_bytes: int, what: str, hint: str) -> bytes:
 
 
 def is_file(word: str) -> bool:
-    """Say whether a word that somebody typed names a file; a long command names none."""
+    """Return whether an argument names an existing file; one too long for a name does not."""
     return _is_there(Path(word).is_file)
 
 
 def is_folder(word: str) -> bool:
-    """Say whether a word that somebody typed names a folder."""
+    """Return whether an argument names an existing folder."""
     return _is_there(Path(word).is_dir)
 
 

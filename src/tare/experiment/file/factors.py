@@ -33,8 +33,8 @@ LEAST_MEMORY_BYTES = 6 << 20
 ONLY = "only"
 #: A name that can stand in a placeholder and in an environment variable.
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
-#: Columns of the tables that results come in, and of the table of all cells, whose rows have the
-#: levels beside their numbers: no factor may be called so.
+#: Names that no factor may have: columns of the tables of results, and of the table of all cells,
+#: in whose rows a level of that name would replace the number.
 RESERVED = frozenset(
     {
         "workload", "trial", "session", "block", "position", "cell", "seed", "status", "reason",

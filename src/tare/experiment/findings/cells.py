@@ -103,8 +103,8 @@ class Pair:
     ticks: tuple[float | None, float | None] = (None, None)
     #: Whether another tool measured both.
     imported: bool = False
-    #: Dependence time of the trials where there are no common blocks, so that rows are all trials
-    #: of each side; None: rows are common blocks.
+    #: Dependence time of the trials, where each row is a trial as there are no common blocks;
+    #: None: each row is a common block.
     dependence: float | None = None
 
     @property

@@ -151,7 +151,7 @@ def ratio_estimate(pair: Pair, c: Comparison | SpreadComparison, name: str) -> E
 def share_estimate(
     name: str, levels: Mapping[str, str], times: int, n: int, trials: Iterable[int]
 ) -> Estimate:
-    """Estimate the share of n in which something happened so many times."""
+    """Estimate a share from the number of times that an event occurred in n trials."""
     low, high = share_interval(times, n)
     share = Interval(times / n, low, high, 0.95, "Clopper–Pearson", n)
     return interval_estimate(name, levels, share, "1", share.method, trials)

@@ -113,8 +113,9 @@ def _known(results: Results) -> dict[Any, known.Known]:
 
 def _why(stop: Mapping[str, Any] | None, results: Results) -> str:
     if stop is None:
-        ended = "the session ended first" if results.ended in ("finished", "budget") else None
-        return ended or "not stopped: still running, or interrupted"
+        if results.ended in ("finished", "budget"):
+            return "the session ended first"
+        return "not stopped: still running, or interrupted"
     return _REASONS.get(str(stop["reason"]), str(stop["reason"]))
 
 

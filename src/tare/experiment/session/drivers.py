@@ -75,7 +75,7 @@ class Drivers:
         return self._running[root, cpus]
 
     def discard(self, resident: DriverInstance) -> None:
-        """End an instance whose agent may still do what nobody waits for."""
+        """End an instance whose agent may still be executing an abandoned command."""
         self._running = {key: one for key, one in self._running.items() if one is not resident}
         resident.instance.close()
 

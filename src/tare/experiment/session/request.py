@@ -58,7 +58,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Progress of a session that nobody watches: what is noted stands in its journal as well."""
+    """Progress display that prints nothing; notes are in the journal as well."""
 
     def stage(self, what: str) -> None:
         """Show nothing."""

@@ -1,4 +1,4 @@
-"""What weakens a comparison over tasks, whoever measured them."""
+"""Caveats of comparisons over tasks, whether tare or another tool measured them."""
 
 from __future__ import annotations
 

@@ -103,9 +103,9 @@ class Counted:
         What trials have in common over their iterations, warm-up included.
     begin : int or None
         Index of the first iteration in each trial, or of the first trial where each is one value;
-        None: all values count, as nobody asked for the steady part.
+        None: all values count, since --steady was not given.
     refusal : Said or None
-        Reason that no steady part was found; None: one was, or nobody asked for it.
+        Reason that no steady part was found; None: one was found, or --steady was not given.
     """
 
     series: Series
@@ -265,12 +265,12 @@ class SeriesAudit:
 
     @property
     def trials_known(self) -> bool:
-        """Whether trials are told apart; otherwise each value is taken for one."""
+        """Whether the file states each value's trial; otherwise each value counts as a trial."""
         return self.series.trial is not None
 
     @property
     def n(self) -> int:
-        """Trials, or values where trials are not told apart."""
+        """Number of trials, or of values where the file states no trials."""
         return len(self.trials.values)
 
     @property

@@ -13,7 +13,7 @@ from tare.results.report import Entry, Report
 
 
 def forget() -> Report:
-    """Remove them, and report what was removed.
+    """Remove the stored calibrations, and report which they were.
 
     Raises
     ------

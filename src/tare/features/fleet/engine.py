@@ -50,7 +50,7 @@ class Progress(Protocol):
     """Who wants to know how far the hosts are."""
 
     def count(self, what: str, done: int, of: int, lasts_s: float = 0.0) -> None:
-        """Say how far something is that is no block, and takes about so long in all."""
+        """Report the progress of a step outside the blocks; ``lasts_s``: its expected duration."""
 
     def planned(self, host: str, blocks: int | None) -> None:
         """Say how many blocks a host has still to measure, where that is known."""

@@ -30,9 +30,9 @@ class FleetBar(Live):
         err.print(f"Note: {said}", soft_wrap=True)
 
     def count(self, what: str, done: int, of: int, lasts_s: float = 0.0) -> None:
-        """Tell how far something is that is no block, and takes about so long in all.
+        """Show the progress of a step outside the blocks; ``lasts_s``: its expected duration.
 
-        Where that is not known, or past, its parts are taken to last equally long.
+        Where the duration is not known, or exceeded, all parts are assumed to take equally long.
         """
         now = time.monotonic()
         if self._counted[0] != what:

@@ -56,7 +56,7 @@ class Execution:
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
-        """Give the folder of the results; one that nobody keeps where none was named.
+        """Give the folder of the results: a temporary one where --out was not given.
 
         Raises
         ------

@@ -15,7 +15,7 @@ _ON = 1e-9, 1e-6
 
 
 def mapping_chart(mapping: Mapping) -> Chart | None:
-    """Draw the CPUs on B that are as fast as so many on A, a line for each piece.
+    """Draw the number of CPUs on B as fast as a number on A, a line for each linear piece.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from tare.render.words import paragraph
 from tare.results.message import Amount, Message, message
 from tare.results.report import Figure
 
-#: What is drawn.
+#: Kinds of round trips that are drawn, and their names.
 KINDS = {
     "loaded": "loaded",
     "idle": "idle",

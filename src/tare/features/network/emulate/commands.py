@@ -64,7 +64,7 @@ class Commands:
         if self.addresses:
             enter = folder / "enter"
             enter.write_text(self._script())
-            # Whoever called sudo reads it as himself.
+            # The user who called sudo reads it without root.
             enter.chmod(0o755)
             file = write_hosts(folder / "hosts", self.addresses)
             self._told = {**of_hosts(self.addresses, str(file)), "enter": str(enter)}

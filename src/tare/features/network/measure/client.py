@@ -35,7 +35,7 @@ WRITE_BYTES = 128 << 10
 PATIENCE_S = 10.0
 #: Round trips a second beside the data.
 PINGS = 100
-#: Timeout of what is still told of a skipped phase, in seconds.
+#: Timeout for the remaining records of a skipped phase, in seconds.
 _DRAIN_S = 2.0
 #: TCP_INFO costs less than a microsecond.
 _SAMPLE_NS = 10_000_000

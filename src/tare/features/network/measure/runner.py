@@ -96,7 +96,7 @@ def has_measured(folder: Path) -> bool:
 def discarded_if_empty(folder: Path) -> Iterator[None]:
     """Remove a new folder where an AgentError comes before anything was measured.
 
-    Whoever mistyped a host is not to clean up first.
+    A mistyped host leaves no folder that has to be removed first.
     """
     try:
         yield
