@@ -4,37 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::{cells, Wanted};
-
-/// What a column is converted to.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Numbers, with the text behind each where there is any.
-    #[default]
-    Number,
-    /// Numbers, NaN for empty cells; texts if any cell holds anything else.
-    Time,
-    /// Integers; levels if any cell holds anything else.
-    Integer,
-    /// Distinct texts, and the index of each row's.
-    Level,
-    /// Texts.
-    Text,
-}
-
-impl Kind {
-    /// The more general kind that a column is converted to if a cell is not of this kind.
-    fn fallback(self) -> Self {
-        match self {
-            Self::Time => Self::Text,
-            Self::Integer => Self::Level,
-            other => other,
-        }
-    }
-}
+use crate::cells;
+use crate::specification::{Kind, Wanted};
 
 /// A column that grows row by row, whose memory is used again for the next block.
 #[derive(Default)]

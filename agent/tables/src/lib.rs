@@ -7,40 +7,16 @@
 mod cells;
 mod columns;
 mod rows;
+mod specification;
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
 use rustix::process::{setrlimit, Resource, Rlimit};
 use rustix::thread::{set_capabilities, set_no_new_privs, CapabilitySet, CapabilitySets};
-use serde::Deserialize;
 
-use columns::Kind;
 use rows::Parsed;
-
-/// How the text is written, and which columns are wanted.
-#[derive(Debug, Default, Deserialize)]
-pub struct Table {
-    /// An ASCII character.
-    separator: char,
-    /// Number of cells in each row.
-    width: usize,
-    /// Columns, each once.
-    wanted: Vec<Wanted>,
-}
-
-/// A column that is wanted, and how its numbers are written.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub struct Wanted {
-    index: usize,
-    kind: Kind,
-    /// Whether numbers have a decimal comma.
-    #[serde(default)]
-    decimal_comma: bool,
-    /// Separator of thousands, `.` or `,`.
-    #[serde(default)]
-    thousands: Option<char>,
-}
+use specification::Table;
 
 /// Run `columns`. Standard input has the specification as JSON, then blocks of text, each after its
 /// length: 4 bytes in native order.

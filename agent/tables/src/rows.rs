@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::columns::{Column, Header, Kind};
-use crate::{Table, Wanted};
+use crate::columns::{Column, Header};
+use crate::specification::{Kind, Table, Wanted};
 
 /// The columns of a block, whose memory is used again for the next one.
 #[derive(Default)]

@@ -3,8 +3,6 @@
 //! If the server is configured to write its log to the table system_views.system_logs, the lines can
 //! be read by CQL. cassandra-stress reads the same figures from GCInspector over JMX.
 
-use crate::database::{self, Target};
-
 /// Sums over garbage collections: over all in the log, or over those between two reads of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collections {
@@ -99,15 +97,6 @@ impl Collections {
         let deviation = variance.max(0.0).sqrt();
         format!(",\"collection_mean_ms\":{mean:.3},\"collection_sd_ms\":{deviation:.3}")
     }
-}
-
-/// Connects, and sums all collections that the log has.
-pub async fn logged(target: &Target) -> Result<Collections, String> {
-    database::Database::connect(target)
-        .await?
-        .collections()
-        .await?
-        .ok_or_else(|| "the server does not write its log to system_views.system_logs".to_string())
 }
 
 #[cfg(test)]

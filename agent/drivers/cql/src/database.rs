@@ -202,6 +202,15 @@ pub async fn load(target: &Target, keys: u32) -> Result<(), String> {
     Ok(())
 }
 
+/// Connects, and sums all garbage collections that the server's log has.
+pub async fn logged_collections(target: &Target) -> Result<Collections, String> {
+    Database::connect(target)
+        .await?
+        .collections()
+        .await?
+        .ok_or_else(|| "the server does not write its log to system_views.system_logs".to_string())
+}
+
 /// Returns the error of a write that has ended.
 fn ended(write: Option<Result<Result<(), Failure>, tokio::task::JoinError>>) -> Result<(), String> {
     match write {

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Command::Load(target, keys) => alone(database::load(&target, keys)),
         Command::Run(target, run) => measure(&target, &run),
         Command::Collections(target) => {
-            alone(collections::logged(&target)).map(|found| {
+            alone(database::logged_collections(&target)).map(|found| {
                 // One number for both parts: it differs once the log has lost lines.
                 let (ms, number) = found.oldest;
                 println!("{{{},\"oldest_line\":{ms}{number:09}}}", found.json());

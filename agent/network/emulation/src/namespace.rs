@@ -16,6 +16,8 @@ use super::orders::Refused;
 
 /// Where `ip netns` keeps them, too.
 pub const FOLDER: &str = "/run/netns";
+/// Name of the interface in a host's namespace, and in that of a port.
+pub const INTERFACE: &str = "eth0";
 const OWN: &str = "/proc/thread-self/ns/net";
 /// What runs in a namespace is killed so long after it was asked to end.
 const GRACE: Duration = Duration::from_secs(1);

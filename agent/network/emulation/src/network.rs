@@ -7,14 +7,11 @@ use netlink::links;
 use record::network::{BuiltPort, PortEnd};
 
 use super::host::Host;
-use super::namespace::{self, Namespace};
-use super::orders::Refused;
+use super::namespace::{self, Namespace, INTERFACE};
+use super::orders::{Refused, PREFIX};
 use super::port::{self, Port};
 
-/// Of every host, in its own namespace.
-pub const INTERFACE: &str = "eth0";
 const BRIDGE: &str = "br0";
-pub const PREFIX: u8 = 24;
 
 pub struct Network {
     switch: Namespace,
@@ -43,15 +40,16 @@ impl Network {
             named,
         };
         let bridge = links::add_bridge(&mut cabling, BRIDGE)
-            .map_err(|refusal| lacks("bridge", "bridge", &refusal))?;
+            .map_err(|refusal| Refused::unsupported("bridge", "bridge", &refusal))?;
         let mut hosts = Vec::new();
         for number in 1..=count {
             let (space, mut socket) = Namespace::make(&format!("{name}-{number}"), named)?;
             let path = space.path.display().to_string();
             let end = space.file.as_raw_fd();
             network.hosts.push(space);
-            links::add_cable(&mut cabling, &format!("p{number}"), bridge, INTERFACE, end)
-                .map_err(|refusal| lacks("cable between namespaces (veth)", "veth", &refusal))?;
+            links::add_cable(&mut cabling, &format!("p{number}"), bridge, INTERFACE, end).map_err(
+                |refusal| Refused::unsupported("cable between namespaces (veth)", "veth", &refusal),
+            )?;
             let address = Ipv4Addr::new(subnet[0], subnet[1], subnet[2], number as u8);
             let index = links::index(&mut socket, INTERFACE)
                 .and_then(|index| {
@@ -61,7 +59,7 @@ impl Network {
                 })
                 .map_err(|refusal| format!("cannot set up host {number}: {refusal}"))?;
             let host = Host::built(number, socket, index, INTERFACE, path, address)
-                .map_err(|refusal| lacks("queue (bfifo)", "sch_bfifo", &refusal))?;
+                .map_err(|refusal| Refused::unsupported("queue (bfifo)", "sch_bfifo", &refusal))?;
             hosts.push(host);
         }
         Ok((network, hosts))
@@ -101,11 +99,4 @@ impl Drop for Network {
         let ports = self.ports.iter().filter_map(|port| port.namespace.as_ref());
         namespace::end_processes(self.hosts.iter().chain([&self.switch]).chain(ports));
     }
-}
-
-pub fn lacks(what: &str, module: &str, refusal: &netlink::Refusal) -> Refused {
-    Refused::new(
-        format!("the kernel makes no {what}: {refusal}"),
-        format!("sudo modprobe {module}"),
-    )
 }

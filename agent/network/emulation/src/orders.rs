@@ -1,6 +1,7 @@
 //! The front's orders: whether each can be meant.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 
 use netlink::traffic::{FASTEST_BPS, LARGEST_BYTES};
 use record::network::{HostShape, Shape, Step};
@@ -8,6 +9,8 @@ use record::network::{HostShape, Shape, Step};
 /// Longer than any order: a week's trace for each of many hosts.
 pub const LINE_LIMIT: usize = 1 << 28;
 pub const HOSTS: u32 = 64;
+/// Bits of an address that name the network: three bytes.
+pub const PREFIX: u8 = 24;
 /// What is a name of a namespace's file, and stays one with a number behind it.
 const NAME_LIMIT: usize = 64;
 /// The kernel's timers and TCP follow nothing shorter.
@@ -26,6 +29,14 @@ impl Refused {
             message: message.into(),
             hint: Some(hint.into()),
         }
+    }
+
+    /// The kernel cannot make something, perhaps since a module is not loaded.
+    pub fn unsupported(what: &str, module: &str, error: &dyn Display) -> Self {
+        Self::new(
+            format!("the kernel makes no {what}: {error}"),
+            format!("sudo modprobe {module}"),
+        )
     }
 }
 

@@ -15,9 +15,8 @@ use std::os::fd::AsRawFd;
 use netlink::{links, Refusal, Socket};
 use record::network::{BuiltPort, PortEnd};
 
-use super::namespace::{self, Namespace};
-use super::network::{lacks, INTERFACE, PREFIX};
-use super::orders::Refused;
+use super::namespace::{self, Namespace, INTERFACE};
+use super::orders::{Refused, PREFIX};
 
 /// Last bytes of their addresses: behind those of hosts.
 pub const NUMBERS: RangeInclusive<u8> = super::orders::HOSTS as u8 + 1..=254;
@@ -60,10 +59,10 @@ impl Port {
             PortEnd::Tap => (None, None),
         };
         match &other {
-            Some(other) => {
-                links::add_pair(&mut socket, &interface, INTERFACE, other.as_raw_fd())
-                    .map_err(|refusal| lacks("cable between namespaces (veth)", "veth", &refusal))?
-            }
+            Some(other) => links::add_pair(&mut socket, &interface, INTERFACE, other.as_raw_fd())
+                .map_err(|refusal| {
+                Refused::unsupported("cable between namespaces (veth)", "veth", &refusal)
+            })?,
             None => make_tap(host, &interface)?,
         }
         let index = links::index(&mut socket, &interface).map_err(|r| cannot(r.to_string()))?;
@@ -190,10 +189,8 @@ fn make_tap(host: &Namespace, interface: &str) -> Result<(), Refused> {
         Ok(())
     });
     made.and_then(|outcome| outcome).map_err(|error| {
-        Refused::new(
-            format!("the kernel makes no interface for a virtual machine ({TUN}): {error}"),
-            "sudo modprobe tun",
-        )
+        let interface = format!("interface for a virtual machine ({TUN})");
+        Refused::unsupported(&interface, "tun", &error)
     })
 }
 
