@@ -11,7 +11,7 @@ from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
 from tare.statistics.grouping import group_effect
-from tare.statistics.level_segments import segment_ends
+from tare.statistics.segmentation import segment_ends
 from tare.statistics.variance import explained
 from tare.statistics.warmup import change_points, settle, sliding_sd
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tare.statistics.changes import short_dependence
+from tare.statistics.dependence import short_dependence
 from tare.statistics.statistic import FloatArray
 
 #: Stretches from which on their scatter says how well they are known.

@@ -14,20 +14,24 @@ from numpy.typing import ArrayLike
 
 from tare.results.message import Chosen, Deviation, Message, message
 from tare.statistics import checked, phrases
-from tare.statistics.downsample import Course, beside, fences
-from tare.statistics.level_segments import segment_ends
+from tare.statistics.dependence import short_dependence
+from tare.statistics.downsample import Course, beside, block_means, fences
 from tare.statistics.order import Order, order_of
-from tare.statistics.robust import robust_sd
-from tare.statistics.statistic import FloatArray, IndexArray, median, median_of_ordered
+from tare.statistics.robust import clipped
+from tare.statistics.segmentation import (
+    beside_levels,
+    beside_lines,
+    penalty,
+    segment_ends,
+    slopes,
+)
+from tare.statistics.statistic import FloatArray, IndexArray, median_of_ordered
 
 #: Values in the shortest segment; two in series that are too short for that.
 _SHORTEST_SEGMENT = 5
 _SHORT_SERIES = 20
 #: Longest series that change points are sought in value by value (the search is quadratic).
 _MOST = 2048
-#: Factor on log n in the penalty of one change point. Where it finds none, but a step is shown, the
-#: place of the step is taken.
-_PENALTY = 3.0
 
 
 @dataclass(frozen=True)
@@ -154,18 +158,16 @@ def change_points(values: ArrayLike, order: Order | None = None) -> list[int]:
 
 
 def _find(order: Order) -> list[int]:
-    """Find change points of a course, as its indices."""
-    block = -(-len(order.course.values) // _MOST)
-    x = _draw_in(order.course.values)
-    x = x[: len(x) // block * block].reshape(-1, block).mean(axis=1)
+    """Find change points of a course, as its indices; where there is none, its clearest step."""
+    x, block = block_means(clipped(order.course.values), _MOST)
     one = float(np.mean(np.diff(x) ** 2))
     if one == 0:
         return []
     tau = _tau_beside_step(order)
     variance = one * (1 + tau) / 4  # (1 − φ) is 2 / (1 + tau)
     shortest = _SHORTEST_SEGMENT if len(x) >= _SHORT_SERIES else 2
-    penalty = _PENALTY * math.log(len(x)) * variance * tau
-    found = [end * block for end in segment_ends(x, penalty, shortest)[:-1]]
+    ends = segment_ends(x, penalty(len(x), variance) * tau, shortest)
+    found = [end * block for end in ends[:-1]]
     return found or ([order.at] if order.beyond(tau)[0] else [])
 
 
@@ -173,8 +175,7 @@ def _tau_beside_step(order: Order) -> float:
     """Short dependence of a course beside its clearest step; 1 where no memory is shown."""
     if not order.remembers:
         return 1.0
-    x, at = _draw_in(order.course.values), order.at
-    return short_dependence(np.concatenate([x[:at] - x[:at].mean(), x[at:] - x[at:].mean()]))
+    return short_dependence(beside_levels(clipped(order.course.values), [order.at]))
 
 
 def _tau_beside_line(order: Order) -> float:
@@ -182,20 +183,6 @@ def _tau_beside_line(order: Order) -> float:
     if not order.remembers:
         return 1.0
     return short_dependence(_beside_line(order.course.values))
-
-
-def short_dependence(values: FloatArray) -> float:
-    """Dependence time of a first-order autoregression, from differences at lags 1 and 2.
-
-    At least 1: autocorrelations that independent values show in 5 % count as none.
-    """
-    one, two = np.diff(values), values[2:] - values[:-2]
-    nearest = float(np.mean(one**2))
-    if nearest <= 1e-18 * float(np.mean(values**2)) or len(two) == 0:
-        return 1.0
-    phi = float(np.mean(two**2)) / nearest - 1
-    phi = min(phi, 0.95) if phi > 2.5 / math.sqrt(len(values)) else 0.0
-    return (1 + phi) / (1 - phi)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,18 +254,9 @@ def remaining(order: Order, found: Changes) -> Order:
     )
 
 
-def _draw_in(values: FloatArray) -> FloatArray:
-    middle = median(values)
-    sd = robust_sd(values, middle)
-    if sd == 0:
-        return np.asarray(values, dtype=float)
-    return np.clip(values, middle - 3 * sd, middle + 3 * sd)
-
-
 def _line(x: FloatArray) -> float:
     """Change over the series along the line of least squares, outliers drawn in."""
-    time = np.arange(len(x)) - (len(x) - 1) / 2
-    return float(np.clip(x, *fences(x)) @ time / (time @ time)) * (len(x) - 1)
+    return float(slopes(np.clip(x, *fences(x)))) * (len(x) - 1)
 
 
 def _relative_drift(x: FloatArray, drift: float, scale: float) -> float:
@@ -306,10 +284,7 @@ def _steps_fit_better(x: FloatArray, points: list[int]) -> bool:
     """Whether levels describe a series better than a line, by BIC; a place counts as a number."""
     y = np.clip(x, *fences(x))
     n = len(y)
-    time = np.linspace(-0.5, 0.5, n)
-    line = y - y.mean() - time * float(y @ time / (time @ time))
-    parts = [y[a:b] - y[a:b].mean() for a, b in pairwise([0, *points, n])]
-    levels = np.concatenate(parts)
+    line, levels = beside_lines(y - y.mean()), beside_levels(y, points)
     worse = n * math.log(max(float(line @ line), 1e-300) / max(float(levels @ levels), 1e-300))
     return worse > (2 * len(points) + 1 - 2) * math.log(n)
 

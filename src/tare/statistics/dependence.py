@@ -5,6 +5,7 @@ Source: Geyer 1992.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -92,6 +93,20 @@ def dependence_time(values: ArrayLike, correlations: FloatArray | None = None) -
     if correlations is None or not (_pairs(correlations[None]) <= 0).any():
         correlations = autocorrelation(values)
     return float(_times(correlations[None])[0])
+
+
+def short_dependence(values: FloatArray) -> float:
+    """Dependence time of a first-order autoregression, from differences at lags 1 and 2.
+
+    At least 1: autocorrelations that independent values show in 5 % count as none.
+    """
+    one, two = np.diff(values), values[2:] - values[:-2]
+    nearest = float(np.mean(one**2))
+    if nearest <= 1e-18 * float(np.mean(values**2)) or len(two) == 0:
+        return 1.0
+    phi = float(np.mean(two**2)) / nearest - 1
+    phi = min(phi, 0.95) if phi > 2.5 / math.sqrt(len(values)) else 0.0
+    return (1 + phi) / (1 - phi)
 
 
 def dependence_times(rows: FloatArray, certain: float = 1.0) -> FloatArray:

@@ -112,6 +112,18 @@ def beside(course: Course, fitted: FloatArray) -> Course:
     return Course(left, course.block, variance, stretch, spaced, *sorters)
 
 
+def block_means(values: FloatArray, most: int) -> tuple[FloatArray, int]:
+    """Average a series over blocks of equal length, to at most so many means.
+
+    Returns
+    -------
+    (array, int)
+        The means, and the length of a block; the incomplete last block is left out.
+    """
+    block = -(-len(values) // most)
+    return values[: len(values) // block * block].reshape(-1, block).mean(axis=1), block
+
+
 def _middle(n: int) -> int:
     """Index at which the middle stretch of a long series begins."""
     return max(0, (n - MOST) // 2)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from tare.results.message import Amount, Message, message
-from tare.statistics.level_segments import segment_ends
+from tare.statistics.segmentation import penalty, segment_ends, slopes
 from tare.statistics.statistic import FloatArray
 
 #: Points an octave of the even grid that the curve is put on.
@@ -151,8 +151,7 @@ def _plateaus(curve: _Curve) -> list[_Plateau]:
     """Find where the curve is level, near enough and long enough."""
     rising = curve.rising
     noise = float(np.median(np.abs(np.diff(rising)))) ** 2
-    penalty = _WORTH + 3 * math.log(len(rising)) * noise
-    ends = segment_ends(rising, penalty, 2)
+    ends = segment_ends(rising, _WORTH + penalty(len(rising), noise), 2)
     parts = [_plateau(curve, a, b) for a, b in pairwise([0, *ends])]
     found = [part for part in parts if _level(curve, part)]
     while len(found) > 1:
@@ -172,9 +171,9 @@ def _step(curve: _Curve, a: _Plateau, b: _Plateau) -> float:
 
 
 def _level(curve: _Curve, part: _Plateau) -> bool:
-    x, y = curve.x[part.start : part.end], curve.rising[part.start : part.end]
-    long = float(x[-1] - x[0])
-    return long >= _SHORTEST and float(np.polyfit(x - x[0], y, 1)[0]) <= _STEEPEST
+    long = float(curve.x[part.end - 1] - curve.x[part.start])
+    slope = _GRID * float(slopes(curve.rising[part.start : part.end]))
+    return long >= _SHORTEST and slope <= _STEEPEST
 
 
 def _plateau(curve: _Curve, start: int, end: int) -> _Plateau:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.statistics.changes import short_dependence
+from tare.statistics.dependence import short_dependence
 from tare.statistics.robust import robust_sd
+from tare.statistics.segmentation import beside_lines, best_cut
 from tare.statistics.statistic import FloatArray
 
 Ints = NDArray[np.int64]
@@ -114,9 +115,7 @@ def returns_within(x: FloatArray, starts: Ints, fit: Fit, tau: float) -> bool:
 
 def line_is_better(x: FloatArray, beside: FloatArray) -> bool:
     """Whether a steady change describes values better than two levels do."""
-    time = np.arange(len(x)) - (len(x) - 1) / 2
-    y = x - x.mean()
-    line = y - time * float(time @ y) / float(time @ time)
+    line = beside_lines(x - x.mean())
     return float(line @ line) < float(beside @ beside)
 
 
@@ -225,12 +224,7 @@ def _candidates(x: FloatArray) -> list[tuple[float, float]]:
     """Pairs of levels to begin with: before and after one change, and parted by value."""
     pairs = []
     for values in (x, np.sort(x)):
-        clipped = np.maximum(values, float(np.median(values)) - 5.0)
-        n = len(clipped)
-        sums = np.cumsum(clipped)[:-1]
-        first = np.arange(1, n)
-        before, after = sums / first, (clipped.sum() - sums) / (n - first)
-        at = int(np.argmax(first * (n - first) * (before - after) ** 2)) + 1
+        at = best_cut(np.maximum(values, float(np.median(values)) - 5.0))
         a, b = float(np.median(values[:at])), float(np.median(values[at:]))
         pairs.append((max(a, b), min(a, b)))
     return [*pairs, (float(np.quantile(x, 0.98)), float(np.quantile(x, 0.02)))]

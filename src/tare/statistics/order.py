@@ -22,6 +22,7 @@ from tare.statistics.distributions import normal_quantiles
 from tare.statistics.downsample import Course, course_of
 from tare.statistics.periodicity import Periodicity, periodicity
 from tare.statistics.permutation import permutation_p
+from tare.statistics.segmentation import cut_statistics
 from tare.statistics.statistic import FloatArray, IndexArray, median_of_ordered
 
 #: Trials below which order says nothing.
@@ -392,17 +393,7 @@ def step(scores: FloatArray) -> float:
 
 def _steps(scores: FloatArray) -> FloatArray:
     """Standardised difference of the means before and after each place but the outermost."""
-    n, shortest = len(scores), _shortest(len(scores))
-    sums = np.abs(np.cumsum(scores)[shortest - 1 : n - shortest])
-    return np.asarray(sums / _step_deviations(n))
-
-
-@lru_cache(maxsize=16)
-def _step_deviations(n: int) -> FloatArray:
-    """Return the standard deviations of the sums of scores before each place of a step."""
-    shortest = _shortest(n)
-    before = np.arange(shortest, n - shortest + 1)
-    return np.asarray(np.sqrt(before * (n - before) / (n - 1)))
+    return cut_statistics(scores, _shortest(len(scores)))
 
 
 def _shortest(n: int) -> int:

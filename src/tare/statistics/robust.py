@@ -6,10 +6,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.statistics import checked
-from tare.statistics.statistic import median, median_of_ordered
+from tare.statistics.statistic import FloatArray, median, median_of_ordered
 
 #: SD of normal values over the median of their distances from the middle.
 SD_OF_MEDIAN = 1.4826
+#: Robust SDs from the median beyond which values are clipped.
+_FAR = 3.0
+
+
+def clipped(values: FloatArray) -> FloatArray:
+    """Clip values to 3 robust SDs about their median; no value where that SD is 0."""
+    middle = median(values)
+    far = _FAR * robust_sd(values, middle) or np.inf
+    return np.clip(values, middle - far, middle + far)
 
 
 def robust_sd(values: ArrayLike, middle: float | None = None, *, ordered: bool = False) -> float:

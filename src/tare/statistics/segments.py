@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tare.statistics.segmentation import CumulativeMoments, add_segment
 from tare.statistics.statistic import FloatArray
 
 #: Fewest values on a line of its own, and on a flat top.
@@ -75,7 +76,7 @@ _Before = tuple[FloatArray, list[tuple[tuple[int, int], ...]]]
 
 
 class Pieces:
-    """All that can be fitted to values with weights, from sums that are made once.
+    """All models of weighted values, whose costs come from sums that are made once.
 
     Parameters
     ----------
@@ -87,24 +88,16 @@ class Pieces:
     def __init__(self, x: FloatArray, y: FloatArray, weights: FloatArray) -> None:
         self.x, self.y, self.w = x, y, weights
         self.n = len(x)
-        parts = [np.ones(self.n), x, x * x, y, x * y, y * y]
-        self._sums = np.array([np.concatenate([[0.0], np.cumsum(weights * p)]) for p in parts])
+        self._moments = CumulativeMoments(x, y, weights)
 
     def unlikely(self, model: Model) -> float:
         """Return twice the negative log-likelihood of normal errors, but for a constant."""
         least = FINEST**2 * float(self.w @ self.y**2)
         return self.n * math.log(max(model.rss, least) / self.n) - float(np.log(self.w).sum())
 
-    def _between(self, i: int | NDArray[np.intp], j: int | NDArray[np.intp]) -> FloatArray:
-        first, end = np.broadcast_arrays(i, j)
-        return np.asarray(self._sums[:, end] - self._sums[:, first])
-
     def fit(self, i: int | NDArray[np.intp], j: int | NDArray[np.intp]) -> FloatArray:
         """Return slope and intercept of the line through values i to j − 1."""
-        w, x, xx, y, xy, _ = self._between(i, j)
-        with np.errstate(all="ignore"):
-            slope = (xy - x * y / w) / (xx - x * x / w)
-            return np.array([slope, (y - slope * x) / w])
+        return np.array(self._moments.between(i, j).line())
 
     def level(self, i: int) -> float:
         """Return the weighted mean from value i on."""
@@ -117,30 +110,27 @@ class Pieces:
         -------
         array of slopes, of intercepts, and of the squares left, infinite where it does not rise
         """
-        k = np.searchsorted(self.x, at, side="right")
-        w, x, xx, y, xy, yy = self._between(i, k)
-        above, _, _, y_above, _, yy_above = self._between(k, np.array(self.n))
-        x, xx, xy = x + at * above, xx + at * at * above, xy + at * y_above
-        w, y, yy = w + above, y + y_above, yy + yy_above
-        with np.errstate(all="ignore"):
-            slope = (xy - x * y / w) / (xx - x * x / w)
-            left = np.where(slope > 0, _left(w, x, xx, y, xy, yy), np.inf)
-            return np.array([slope, (y - slope * x) / w, left])
+        top = np.searchsorted(self.x, at, side="right")
+        above = self._moments.between(top, np.array(self.n))
+        moments = self._moments.between(i, top).with_all_at(at, above)
+        slope, intercept = moments.line()
+        with np.errstate(invalid="ignore"):
+            left = np.where(slope > 0, moments.beside_line(), np.inf)
+        return np.array([slope, intercept, left])
 
     @cached_property
     def _lines(self) -> FloatArray:
         """Squares left of a line through values i to j − 1; infinite where they are too few."""
-        s = self._sums[:, None, :] - self._sums[:, :, None]
-        i, j = np.indices(s.shape[1:], sparse=True)
-        return np.where(j - i >= min(SHORTEST, self.n), _left(*s), np.inf)
+        i, j = np.indices((self.n + 1, self.n + 1), sparse=True)
+        left = self._moments.between(i, j).beside_line()
+        return np.where(j - i >= min(SHORTEST, self.n), left, np.inf)
 
     @cached_property
     def _flats(self) -> FloatArray:
         """Squares left of one level from value i on."""
-        w, _, _, y, _, yy = self._sums[:, -1:] - self._sums
-        with np.errstate(all="ignore"):
-            left = np.maximum(yy - y * y / w, 0)
-        return np.where(np.arange(self.n + 1) <= self.n - SHORTEST_TOP, left, np.inf)
+        i = np.arange(self.n + 1)
+        left = self._moments.between(i, np.array(self.n)).beside_level()
+        return np.where(i <= self.n - SHORTEST_TOP, left, np.inf)
 
     def _bends(self) -> tuple[FloatArray, FloatArray]:
         """Squares left, and place, of the best line from value i that bends into a flat top."""
@@ -152,9 +142,9 @@ class Pieces:
         cost = np.where(at, self.bent(i, knots)[2], np.inf)
         # Before value k, where the line through those below meets the level of the others.
         slope, intercept = self.fit(i, k)
-        w, _, _, y, _, _ = self._sums[:, -1:] - self._sums[:, :-1]
+        above = self._moments.between(np.arange(n), np.array(n))
         with np.errstate(all="ignore"):
-            meet = (y / w - intercept) / slope
+            meet = (above.y / above.w - intercept) / slope
             between = (slope > 0) & (meet > np.concatenate([[np.inf], x[:-1]])) & (meet < x)
         left = np.where(between, self._lines[:, :-1] + self._flats[:-1], np.inf)
         every = np.hstack([cost, left])
@@ -212,10 +202,8 @@ class Pieces:
         """Add a line to all that came before, and a value on no line, or none, after it."""
         after: dict[int, _Before] = {}
         for alone, (cost, parts) in before.items():
-            every = cost[:, None] + self._lines
-            where = every.argmin(axis=0)
-            whole = every.min(axis=0)
-            trail = [(*parts[i], (int(i), j)) for j, i in enumerate(where)]
+            whole, begins = add_segment(cost, self._lines)
+            trail = [(*parts[i], (int(i), j)) for j, i in enumerate(begins)]
             later = np.concatenate([[np.inf], whole[:-1]]), [(), *trail[:-1]]
             for count, one in ((alone, (whole, trail)), (alone + 1, later)):
                 after[count] = _better(after[count], one) if count in after else one
@@ -248,11 +236,3 @@ def _better(one: _Before, other: _Before) -> _Before:
     first = one[0] <= other[0]
     parts = [a if b else c for a, b, c in zip(one[1], first, other[1], strict=True)]
     return np.where(first, one[0], other[0]), parts
-
-
-def _left(
-    w: FloatArray, x: FloatArray, xx: FloatArray, y: FloatArray, xy: FloatArray, yy: FloatArray
-) -> FloatArray:
-    """Squares left of a line, from weighted sums."""
-    with np.errstate(all="ignore"):
-        return np.maximum(yy - y * y / w - (xy - x * y / w) ** 2 / (xx - x * x / w), 0)

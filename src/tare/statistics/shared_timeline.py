@@ -21,6 +21,7 @@ from tare.results.message import Change, Message, message
 from tare.statistics import checked
 from tare.statistics.distributions import student_cdf
 from tare.statistics.permutation import permutation_p
+from tare.statistics.segmentation import cut_statistics
 from tare.statistics.statistic import FloatArray, IndexArray
 
 _TIMELINE_TEXTS = {
@@ -382,9 +383,7 @@ def _is_line(timeline: FloatArray) -> bool:
     at = np.linspace(-1, 1, n)
     left = [timeline - np.polyval(np.polyfit(at, timeline, degree), at) for degree in (1, 2)]
     line, parabola = (1 - float(one @ one) / total for one in left)
-    before = np.arange(1, n)
-    # The deviations sum to 0, so that the sums before and after a place are opposite.
-    step = float((np.cumsum(timeline)[:-1] ** 2 * (1 / before + 1 / (n - before))).max()) / total
+    step = float(cut_statistics(timeline).max()) ** 2 * n / (n - 1) / total
     return line > max(_LINEAR, step) and parabola - line < _CURVED
 
 

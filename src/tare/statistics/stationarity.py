@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from tare.results.message import Message, message
-from tare.statistics.downsample import Course, course_of
+from tare.statistics.downsample import Course, block_means, course_of
 from tare.statistics.statistic import FloatArray
 from tare.units import p_value
 
@@ -97,8 +97,8 @@ def stationarity(series: FloatArray | Course) -> Stationarity:
     Dickey and Fuller 1979; Said and Dickey 1984; Kwiatkowski, Phillips, Schmidt, Shin 1992.
     """
     x = (series if isinstance(series, Course) else course_of(series)).values
-    block = -(-len(x) // MOST)
-    x = x[: len(x) // block * block].reshape(-1, block).mean(axis=1) if block > 1 else x
+    if len(x) > MOST:
+        x, _ = block_means(x, MOST)
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:
         verdict: Stay = "not enough trials" if n < FEWEST else "constant"

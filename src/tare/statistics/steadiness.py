@@ -13,6 +13,12 @@ import numpy as np
 
 from tare.statistics.dependence import dependence_times
 from tare.statistics.exact import ranks
+from tare.statistics.segmentation import (
+    beside_cuts,
+    beside_levels,
+    beside_lines,
+    cut_statistics,
+)
 from tare.statistics.statistic import FloatArray
 
 #: Above this a stop has to wait for more trials [1 to 4 % of steady series, at first; what it
@@ -52,8 +58,8 @@ class Change:
 def change_statistics(rows: FloatArray) -> tuple[FloatArray, np.ndarray]:
     """Largest weighted sum of deviations from the mean, in units of what chance gives.
 
-    The dependence time is that of what is left when the best step, or the best line, is taken
-    out, the smaller of both: a change would else pass for memory, and hide itself.
+    The dependence time is that of the residuals about the best step or the best line, the smaller
+    of both: otherwise a change would count as autocorrelation, and hide itself.
 
     Parameters
     ----------
@@ -66,44 +72,22 @@ def change_statistics(rows: FloatArray) -> tuple[FloatArray, np.ndarray]:
         The statistic, and the number of trials before the largest change. The statistic's
         distribution is that of no particular distribution of the values; it is simulated: see
         :data:`HOLD`.
-
-    References
-    ----------
-    Csörgő and Horváth, Limit Theorems in Change-Point Analysis, 1997, for weighted sums.
     """
     m, n = rows.shape
     deviations = rows - rows.mean(axis=1, keepdims=True)
     scale = deviations.std(axis=1)
-    before = np.arange(1, n)
     least = max(_LEAST, round(_LEAST_SHARE * n))
-    share = before / n
-    weight = np.where(
-        (before >= least) & (before <= n - least), (share * (1 - share)) ** _WEIGHT, np.inf
-    )
-    sums = np.abs(np.cumsum(deviations, axis=1)[:, :-1]) / (weight * math.sqrt(n))
-    place = sums.argmax(axis=1) + 1
-    largest = sums[np.arange(m), place - 1]
+    share = np.arange(least, n - least + 1) / n
+    weights = (share * (1 - share)) ** _WEIGHT * math.sqrt(n)
+    sums = cut_statistics(deviations, least, weights)
+    place = sums.argmax(axis=1) + least
     tau = np.minimum(
-        dependence_times(_without_step(deviations, place)),
-        dependence_times(_without_line(deviations)),
+        dependence_times(beside_cuts(deviations, place)),
+        dependence_times(beside_lines(deviations)),
     )
+    largest = sums.max(axis=1)
     statistic = np.divide(largest, scale, out=np.zeros(m), where=scale > 0) / np.sqrt(tau)
     return statistic, place
-
-
-def _without_step(deviations: FloatArray, place: np.ndarray) -> FloatArray:
-    n = deviations.shape[1]
-    before = np.arange(n) < place[:, None]
-    left = (deviations * before).sum(axis=1) / place
-    right = (deviations * ~before).sum(axis=1) / (n - place)
-    return np.asarray(deviations - np.where(before, left[:, None], right[:, None]))
-
-
-def _without_line(deviations: FloatArray) -> FloatArray:
-    n = deviations.shape[1]
-    order = np.arange(n) - (n - 1) / 2
-    slopes = deviations @ order / (order @ order)
-    return np.asarray(deviations - slopes[:, None] * order)
 
 
 def scores(rows: FloatArray, quantile: float) -> list[FloatArray]:
@@ -140,16 +124,12 @@ def largest_change(values: FloatArray, quantile: float = 0.5) -> Change:
 def _describe(
     values: FloatArray, score: FloatArray, quantile: float, place: int
 ) -> tuple[Literal["drift", "jump"], float, int]:
-    """Tell drift from jump by which of line and step leaves less; give its relative size."""
+    """Return which of drift and jump leaves less squared error, its relative size and place."""
     n = len(values)
-    order = np.arange(n) - (n - 1) / 2
-    centred = score - score.mean()
-    line = float(centred @ order) ** 2 / float(order @ order)
-    left, right = centred[:place].mean(), centred[place:].mean()
-    step = place * left**2 + (n - place) * right**2
+    line, step = beside_lines(score - score.mean()), beside_levels(score, [place])
     half = n // 2
     whole = abs(float(np.quantile(values, quantile)))
-    if line > step:
+    if float(line @ line) < float(step @ step):
         return "drift", _drift(_levels(values, half, n - half, quantile), whole), n
     return "jump", _relative(*_levels(values, place, place, quantile), whole), place
 

@@ -113,10 +113,7 @@ def settle(values: FloatArray, tolerance: float = 0.01) -> WarmUp:
     if len(values) < FEWEST:
         level = (float(np.mean(values)),) if len(values) else ()
         return _shaped("too short", (), level)
-    settled = _classify(values, change_points(values), tolerance)
-    if settled.shape == "flat" and cold_start(values, tolerance) is not None:
-        settled = _classify(values, (1,), tolerance)
-    return settled
+    return _classify(values, change_points(values), tolerance)
 
 
 def warm_up(values: ArrayLike, precision: float = 0.01, found: Changes | None = None) -> WarmUp:
@@ -152,10 +149,7 @@ def warm_up(values: ArrayLike, precision: float = 0.01, found: Changes | None = 
             size=Deviation(found.drift, "share"),
         )
         return WarmUp("no steady state", (), (float(np.mean(values)),), None, False, sentence)
-    settled = _classify(values, found.points, precision)
-    if settled.shape == "flat" and cold_start(values, precision) is not None:
-        settled = _classify(values, (1,), precision)
-    return settled
+    return _classify(values, found.points, precision)
 
 
 @dataclass(frozen=True)
@@ -227,6 +221,14 @@ def _sentence(shape: Shape, start: int) -> Message:
 
 
 def _classify(values: FloatArray, points: Sequence[int], tolerance: float) -> WarmUp:
+    """Classify a series by its change points, or by its first value if that is a cold start."""
+    settled = _classify_points(values, points, tolerance)
+    if settled.shape == "flat" and cold_start(values, tolerance) is not None:
+        settled = _classify_points(values, (1,), tolerance)
+    return settled
+
+
+def _classify_points(values: FloatArray, points: Sequence[int], tolerance: float) -> WarmUp:
     n = len(values)
     least = tolerance * abs(float(np.median(sample(values))))
     points = _merge(values, [0, *points, n], least)

@@ -14,8 +14,10 @@ from tare.features.network.identify.bursts import Observed
 from tare.features.network.identify.estimates import SHARED_S, level
 from tare.features.network.identify.messages import rate_of, share_of, stamp
 from tare.results.message import Chosen, Duration, Message, message
-from tare.statistics.changes import Changes, changes, short_dependence
+from tare.statistics.changes import Changes, changes
+from tare.statistics.dependence import short_dependence
 from tare.statistics.robust import robust_sd
+from tare.statistics.segmentation import beside_lines, best_cut
 from tare.statistics.statistic import FloatArray
 
 #: Relative SD up to which a rate is constant.
@@ -256,16 +258,10 @@ def falls_within(
     halves = [(one[: len(one) // 2], one[-(len(one) // 2) :]) for one in pieces]
     weights = np.array([len(first) for first, _ in halves], dtype=float)
     lost = np.array([first.mean() - second.mean() for first, second in halves])
-    beside = np.concatenate([_beside_line(half) for pair in halves for half in pair])
+    beside = np.concatenate([beside_lines(one - one.mean()) for pair in halves for one in pair])
     height = float(lost @ weights / weights.sum())
     error = float(beside.std()) * math.sqrt(2 * short_dependence(beside) / weights.sum())
     return height > max(_SLOPE * depth, _CLEAR * error)
-
-
-def _beside_line(values: FloatArray) -> FloatArray:
-    time = np.arange(len(values)) - (len(values) - 1) / 2
-    apart = values - values.mean()
-    return np.asarray(apart - time * float(time @ apart) / float(time @ time))
 
 
 def _apart(seen: Observed, first: int, end: int) -> tuple[FloatArray, NDArray[np.int64]]:
@@ -335,10 +331,7 @@ def _two_rates(rate: FloatArray) -> Message | None:
     n = len(x)
     if n < _TWO_FEWEST:
         return None
-    first = np.arange(1, n)
-    sums = np.cumsum(x)
-    before, after = sums[:-1] / first, (sums[-1] - sums[:-1]) / (n - first)
-    at = int(np.argmax(first * (n - first) * (before - after) ** 2)) + 1
+    at = best_cut(x)
     low, high = x[:at], x[at:]
     apart = float(np.median(high) - np.median(low))
     within = max(robust_sd(low), robust_sd(high))
