@@ -21,11 +21,10 @@ from tare.experiment import journal, plan
 from tare.experiment import session as execute
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.observer import NoObserverError
+from tare.experiment.session.parts import RunningTrial
 from tare.experiment.session.request import SHORT_PROBING
 from tare.experiment.session.session import weigh
 from tare.experiment.session.session_state import TRIES_IN_A_ROW
-from tare.experiment.session.trial import Conductor
-from tare.experiment.session.trial_values import Values
 from tare.experiment.session.window import window
 from tare.experiment.specification import Cell, Experiment, SizeSpec, Stopping, WindowSpec
 from tare.experiment.store.collector import Collector
@@ -670,9 +669,12 @@ def test_a_machine_that_was_lost_in_a_trial_is_made_anew_for_the_next(session: A
 
 
 def test_an_impossible_value_that_a_program_prints_reaches_no_journal() -> None:
-    conductor: Any = Conductor.__new__(Conductor)
     written: list[object] = []
-    conductor.write = written.append
+    cell: Any = None
+    trial = RunningTrial(
+        number=1, block=0, cell=cell, cpus=(None,), seed=0, repetitions=None, rehearsal=False,
+        levels={}, parts=(), write=written.append,
+    )  # fmt: skip
     samples = [
         record.Sample(
             id=1, trial=1, worker=0, iteration=0, phase="measured", metric="score",
@@ -680,6 +682,5 @@ def test_an_impossible_value_that_a_program_prints_reaches_no_journal() -> None:
         )
         for value in (1.0, 2e44, -2e44)
     ]  # fmt: skip
-    said = conductor._keep(samples, Values())
-    assert said == "score is 2e+44, which no program measures"
+    assert trial.keep(samples) == "score is 2e+44, which no program measures"
     assert written == samples[:1]

@@ -109,5 +109,5 @@ def test_a_command_keeps_its_words_and_gets_its_environment_by_options() -> None
 )
 def test_a_failure_names_how_the_program_ended(report: str, end: str | None) -> None:
     printed = taken(f"time:0.020\n{report}")
-    found = sandbox_start.failure(printed, STARTER, "./prog")
+    found = sandbox_start.program_failure(printed, STARTER, "./prog")
     assert found == (None if end is None else f"./prog ended with {end} (isolate)")

@@ -17,7 +17,7 @@ from tare.experiment.journal import SEEN
 from tare.experiment.metrics import DRIVER, OF_WORKLOAD, TASKS, TIME, ranked, waited_for
 from tare.experiment.samples import NOTHING, Key, Samples
 from tare.experiment.tables import TABLES, Counted
-from tare.experiment.time_limits import BOUNDED
+from tare.experiment.time_limits import BOUNDED, COUNTED
 from tare.results.columns import Column, Columns, group_means, is_in, objects
 
 if TYPE_CHECKING:
@@ -54,8 +54,6 @@ REFERENCES = {
 #: How a trial ended: a killed one has a value above a time limit; an unfinished one was cut short,
 #: and its values are never used.
 STATUSES = ("ok", "killed", "failed", "unfinished")
-#: Statuses of trials that have a value of the experiment's metric, if only one above a limit.
-COUNTED = frozenset({"ok", "killed"})
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,8 @@ BOUNDED = {
     "timeout": frozenset({"wall_ns", "tree_wall_ns", TIME}),
     "cpu_time": frozenset({"cpu_ns"}),
 }
+#: Statuses of trials that have a value of the experiment's metric, if only one above a limit.
+COUNTED = frozenset({"ok", "killed"})
 
 
 class Kill(NamedTuple):

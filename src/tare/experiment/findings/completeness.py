@@ -12,8 +12,9 @@ import msgspec
 from tare.experiment.findings.failures import Failure, failures, reasons
 from tare.experiment.findings.finding import FindingUnit, answered
 from tare.experiment.findings.level_names import where
-from tare.experiment.results import COUNTED, Results
+from tare.experiment.results import Results
 from tare.experiment.specification import Cell
+from tare.experiment.time_limits import COUNTED
 from tare.registry import Description
 from tare.render.words import shown, text
 from tare.results.finding import Column, Estimate, Finding, Table, columns_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare.experiment.findings.failures import Failure, all_failed, failures, reasons
-from tare.experiment.results import COUNTED
+from tare.experiment.time_limits import COUNTED
 from tare.results.message import Chosen, Message, message
 from tare.results.verdict import GateAnswer
 

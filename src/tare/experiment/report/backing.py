@@ -14,7 +14,8 @@ from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.failures import failures, reasons
 from tare.experiment.findings.instrument import own_error
 from tare.experiment.findings.level_names import fact
-from tare.experiment.results import COUNTED, Results
+from tare.experiment.results import Results
+from tare.experiment.time_limits import COUNTED
 from tare.results.columns import Columns
 from tare.results.finding import Column, Table
 from tare.results.message import Levels, Message, message

@@ -10,9 +10,8 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tare import workloads
@@ -28,10 +27,10 @@ from tare.experiment.session.control import Control
 from tare.experiment.session.failing import Why
 from tare.experiment.session.files import seen_inside
 from tare.experiment.session.joining import write_hosts
-from tare.experiment.session.output import Outputs
-from tare.experiment.session.pool import MEMORY_SHARE, Pool
+from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
+from tare.experiment.session.pool import MEMORY_SHARE
 from tare.experiment.session.resident import Key, Resident
-from tare.experiment.specification import Cell, Experiment
+from tare.experiment.specification import Cell
 from tare.platforms import Root, processes
 from tare.render.words import text
 from tare.results.message import Duration, Message, message
@@ -221,54 +220,68 @@ class Cluster:
         known = [one for one in each if one is not None]
         return sum(known) if len(known) == len(each) else None
 
-    @staticmethod
-    def settle() -> None:
+
+class Clusters(TrialPart):
+    """The clusters of a session: started when first needed, then kept as long as there is room."""
+
+    def __init__(self, resources: SessionResources) -> None:
+        super().__init__(resources)
+        self._running: dict[Key, Cluster] = {}
+        #: What was reported once: service, time and on how many hosts.
+        self._killed: set[tuple[str, float, int]] = set()
+        #: The cluster of the current trial.
+        self._current: Cluster | None = None
+
+    @property
+    def _cluster(self) -> Cluster:
+        assert self._current is not None
+        return self._current
+
+    def prepare(self, trial: RunningTrial) -> None:
+        """Start the services, unless an earlier trial has; raises TrialError."""
+        self._current = None
+        root = self.resources.roots.of(trial.cell)
+        self._current = self.get(trial.number, trial.cell, trial.levels, root)
+
+    def placeholders(
+        self, trial: RunningTrial, resident: Resident | None, inner: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return the addresses of the services; on host 1 is the command, with an address there."""
+        own = inner[f"{placeholders.HOST}1"]
+        return {**inner, **self._cluster.placeholders, placeholders.HOST: own}
+
+    def check(self) -> None:
+        """Raise TrialError where a service has ended."""
+        self._cluster.check()
+
+    @contextlib.contextmanager
+    def around(self, trial: RunningTrial) -> Iterator[None]:
+        """Keep the CPU time of the services; end them where their state is unknown afterwards.
+
+        Raises TrialError where one of them has ended meanwhile.
+        """
+        cluster = self._cluster
+        try:
+            before = cluster.cpu_ns
+            yield
+            after = cluster.cpu_ns
+            cluster.check()
+        except BaseException:
+            self._discard(cluster)
+            raise
+        if before is not None and after is not None:
+            trial.keep([_sample(trial.number, after - before)])
+        if self.resources.experiment.fresh == "trial":
+            self._discard(cluster)
+
+    def judge(self, trial: RunningTrial, failure: Why | None) -> Why | None:
         """Wait until it is known whether services have ended at which a command failed."""
-        time.sleep(SETTLE_S)
+        if failure is not None:
+            time.sleep(SETTLE_S)
+        return failure
 
-
-@dataclass
-class Clusters:
-    """The clusters of a session: started when first needed, then kept as long as there is room.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    pool : Pool
-        Gives the instances.
-    hosts : Hosts or None
-        The network.
-    shared : str
-        What instances are shown.
-    user : User or None
-        As whom services run.
-    outputs : Outputs or None
-        Keeps what services write; None: nobody wants it.
-    memory_bytes : int
-        Of this machine.
-    stage : callable
-        Takes what goes on, as text.
-    note : callable
-        Takes what is to be reported with the answers.
-    """
-
-    experiment: Experiment
-    pool: Pool
-    hosts: Hosts | None
-    shared: str
-    user: record.User | None
-    outputs: Outputs | None
-    memory_bytes: int
-    stage: Callable[[str], None]
-    note: Callable[[Message], None]
-    _running: dict[Key, Cluster] = field(default_factory=dict)
-    #: What was reported once: service, time and on how many hosts.
-    _killed: set[tuple[str, float, int]] = field(default_factory=set)
-
-    def get(
-        self, trial: int, cell: Cell, values: Mapping[str, str], root: Root | None
-    ) -> Cluster | None:
-        """Return the services of a cell's application on all hosts; None: it has none there.
+    def get(self, trial: int, cell: Cell, values: Mapping[str, str], root: Root | None) -> Cluster:
+        """Return the services of a cell's application on all hosts.
 
         Parameters
         ----------
@@ -285,8 +298,7 @@ class Clusters:
             If they do not become ready.
         """
         application = cell.workload.application
-        if application is None or not application.spans_hosts:
-            return None
+        assert application is not None
         what = self._what(cell, application, values, root)
         if what not in self._running:
             self._make_room(cell)
@@ -294,43 +306,6 @@ class Clusters:
         # The longest unused one comes first.
         self._running[what] = self._running.pop(what)
         return self._running[what]
-
-    @contextlib.contextmanager
-    def used(
-        self,
-        cluster: Cluster | None,
-        trial: int,
-        keep: Callable[[Iterable[record.Sample]], object],
-    ) -> Iterator[None]:
-        """Have a trial use a cluster, which ends with it if its state is not known any more.
-
-        Parameters
-        ----------
-        cluster : Cluster or None
-        trial : int
-        keep : callable
-            Takes what the cluster did in it.
-
-        Raises
-        ------
-        TrialError
-            If one of its services has ended meanwhile.
-        """
-        if cluster is None:
-            yield
-            return
-        try:
-            before = cluster.cpu_ns
-            yield
-            after = cluster.cpu_ns
-            cluster.check()
-        except BaseException:
-            self._discard(cluster)
-            raise
-        if before is not None and after is not None:
-            keep([_sample(trial, after - before)])
-        if self.experiment.fresh == "trial":
-            self._discard(cluster)
 
     def close(self) -> None:
         """End all of them."""
@@ -346,7 +321,7 @@ class Clusters:
         self, cell: Cell, application: Application, values: Mapping[str, str], root: Root | None
     ) -> Key:
         """Return what its first instance is given, and of the values those that services name."""
-        e = self.experiment
+        e = self.resources.experiment
         named = {name for one in application.texts for name in placeholders.names(one)}
         own = sorted(f"{name}={value}" for name, value in values.items() if name in named)
         return Key(
@@ -356,13 +331,16 @@ class Clusters:
 
     def _make_room(self, cell: Cell) -> None:
         """End the longest unused ones, as far as memory has to be free for another."""
-        room = MEMORY_SHARE * self.memory_bytes
-        limits = self.experiment.limits
+        room = MEMORY_SHARE * self.resources.machine.memory_bytes
+        limits = self.resources.experiment.limits
         while self._running:
             taken = [limits(what.size).memory_bytes for what in self._running]
             taken.append(limits(cell.size).memory_bytes)
             known = [each for each in taken if each is not None]
-            if len(known) == len(taken) and sum(known) * instances(self.experiment, cell) <= room:
+            if (
+                len(known) == len(taken)
+                and sum(known) * instances(self.resources.experiment, cell) <= room
+            ):
                 return
             self._end(next(iter(self._running)))
 
@@ -374,26 +352,27 @@ class Clusters:
         application: Application,
         values: Mapping[str, str],
     ) -> Cluster:
-        assert self.hosts is not None
-        count = self.experiment.network.hosts
+        assert self.resources.hosts is not None
+        count = self.resources.experiment.network.hosts
         numbers = range(1, count + 1)
         each = tuple(one for one in application.services if one.hosts == "each")
         own = {number: each if number > 1 else application.services for number in numbers}
         used = [number for number in numbers if own[number]]
-        residents = self.pool.get_all(
+        residents = self.resources.pool.get_all(
             cell.platform, [what._replace(serves_on=number) for number in used]
         )
         members: list[Member] = []
         try:
             for number, resident in zip(used, residents, strict=True):
-                members.append(Member(self.hosts, number, own[number], resident))
+                members.append(Member(self.resources.hosts, number, own[number], resident))
             addresses = {member.number: member.address for member in members}
             all_addresses = [
-                addresses.get(number) or str(self.hosts.emulator.hosts[number - 1].address)
+                addresses.get(number)
+                or str(self.resources.hosts.emulator.hosts[number - 1].address)
                 for number in numbers
             ]
             file = write_hosts(
-                self.hosts.folder / f"hosts-of-{residents[0].place.name}", all_addresses
+                self.resources.hosts.folder / f"hosts-of-{residents[0].place.name}", all_addresses
             )
             levels = placeholders.of_hosts(all_addresses, str(file))
             self._start_all(trial, cell.workload, members, {**values, **levels})
@@ -417,10 +396,12 @@ class Clusters:
 
         def start(member: Member) -> None:
             own = {**values, placeholders.HOST: member.address}
-            member.start(own, self.shared, self.user, over.is_set, trial, capture)
+            member.start(
+                own, str(self.resources.shared), self.resources.user, over.is_set, trial, capture
+            )
 
         def show(ready: int) -> None:
-            self.stage(
+            self.resources.stage(
                 text(
                     message(
                         "starting the services of {name}: {ready} of "
@@ -472,10 +453,10 @@ class Clusters:
 
     def _release(self, member: Member, idle: Collection[int]) -> None:
         """End the instance of services that have ended, and keep what they have written."""
-        self.pool.discard([member.resident], lost=member.number not in idle)
-        if self.outputs is not None and member.output:
+        self.resources.pool.discard([member.resident], lost=member.number not in idle)
+        if self.resources.outputs is not None and member.output:
             of = f"host{member.number}"
-            self.outputs.keep(member.output, workloads.CAPTURE_LIMIT_BYTES, of)
+            self.resources.outputs.keep(member.output, workloads.CAPTURE_LIMIT_BYTES, of)
 
     def _note_killed(self, members: list[Member]) -> None:
         """Name services that did not end in their time, each once for so many hosts."""
@@ -483,7 +464,7 @@ class Clusters:
         for (name, stop_s), hosts in killed.items():
             if (name, stop_s, hosts) not in self._killed:
                 self._killed.add((name, stop_s, hosts))
-                self.note(
+                self.resources.note(
                     message(phrases.KILLED, service=name, hosts=hosts, limit=Duration(stop_s))
                 )
 

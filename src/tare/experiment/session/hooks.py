@@ -13,6 +13,7 @@ from typing import Any
 
 from tare.agent import record
 from tare.errors import CutShortError, TerminatedError, TrialError
+from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.specification import Cell
 from tare.platforms import processes
 from tare.workloads import placeholders
@@ -130,6 +131,17 @@ class Hooks:
         raise TrialError(
             f"{name} of {cell.workload.name} failed with {how}" + (f": {last}" if last else "")
         )
+
+
+class TrialHooks(TrialPart):
+    """Runs the lines before and after each trial of a cell."""
+
+    @contextlib.contextmanager
+    def around(self, trial: RunningTrial) -> Iterator[None]:
+        """Run them; raises TrialError."""
+        hooks = Hooks((), self.resources.user, self.resources.environment)
+        with hooks.around(trial.cell, trial.seed):
+            yield
 
 
 @contextlib.contextmanager

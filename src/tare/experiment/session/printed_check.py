@@ -2,59 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 
+from tare import workloads
 from tare.agent import record
 from tare.applications.refusal import Refusal
 from tare.experiment.session.aside import aside
 from tare.experiment.session.failing import Why
+from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
 from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Resident
-from tare.experiment.specification import Cell
 from tare.results.message import message
 from tare.workloads import placeholders
 
 
-def judged(
-    printed: Printed,
-    job: record.Trial,
-    cell: Cell,
-    levels: Mapping[str, str],
-    data: Path | None,
-    residents: Sequence[Resident],
-    keep: Callable[[Iterable[record.Record]], object],
-) -> Why | None:
-    """Keep what an application printed of its metrics; return why the trial is not valid, or None.
+class PrintedValues(TrialPart):
+    """The values that the application of a trial prints, and the check of what it did."""
 
-    Parameters
-    ----------
-    printed : Printed
-        By all executions of the trial.
-    job : Trial
-    cell : Cell
-        Whose workload is the application.
-    levels : mapping
-        What placeholders stand for.
-    data : Path or None
-        What the application prepared.
-    residents : sequence of Resident
-        Where the trial took place.
-    keep : callable
-        Takes records of the trial.
-    """
-    application = cell.workload.application
-    assert application is not None
-    wrong = printed.judged(application, lambda part: placeholders.fill(part, levels), data)
-    if wrong is not None:
-        return Why.of(wrong)
-    keep(printed.samples(application, job.trial))
-    command = application.check.command
-    if command is None:
-        return None
-    filled = tuple(placeholders.fill(word, levels) for word in command)
-    found = (_failed(filled, job, resident) for resident in residents)
-    return next((why for why in found if why is not None), None)
+    def __init__(self, resources: SessionResources) -> None:
+        super().__init__(resources)
+        self._printed = self._nothing_printed()
+
+    @contextmanager
+    def around(self, trial: RunningTrial) -> Iterator[None]:
+        """Take what the application prints during the trial."""
+        self._printed = self._nothing_printed()
+        yield
+
+    def take(self, got: record.Sample | record.Output, resident: Resident) -> None:
+        """Take what an execution printed."""
+        self._printed.add(got)
+
+    def judge(self, trial: RunningTrial, failure: Why | None) -> Why | None:
+        """Keep the values that were printed; return why the trial is not valid, or None."""
+        application = trial.cell.workload.application
+        assert application is not None
+        # A sandbox that starts programs itself prints in the place of the application.
+        if failure is not None or trial.residents[0].instance.starter is not None:
+            return failure
+        fill = partial(placeholders.fill, levels=trial.levels)
+        wrong = self._printed.judged(application, fill, self.resources.roots.data(trial.cell))
+        if wrong is not None:
+            return Why.of(wrong)
+        trial.keep(self._printed.samples(application, trial.number))
+        command = application.check.command
+        if command is None:
+            return None
+        filled = tuple(map(fill, command))
+        failures = (_failed(filled, trial.job, resident) for resident in trial.residents)
+        return next((why for why in failures if why is not None), None)
+
+    def _nothing_printed(self) -> Printed:
+        return Printed(workloads.CAPTURE_LIMIT_BYTES, self.resources.reading)
 
 
 def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> Why | None:

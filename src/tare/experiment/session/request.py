@@ -15,9 +15,9 @@ from tare.experiment.plan import Plan
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
-from tare.experiment.store.collector import Collector
 
 if TYPE_CHECKING:
+    from tare.experiment.store.collector import Collector
     from tare.statistics.stopping import Decision
 
 #: Trial values by cell, each with the block it belongs to.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
@@ -17,7 +18,11 @@ from tare.agent import record
 from tare.decoding import DecodeError, Int64, decode
 from tare.errors import AgentError
 from tare.experiment.journal import MOST_VALUE
+from tare.experiment.session.failing import Why
+from tare.experiment.session.files import seen_inside
+from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
 from tare.experiment.session.printed import Printed
+from tare.experiment.session.resident import Resident
 from tare.platforms import Starter
 from tare.workloads import AGENT, CAPTURE_LIMIT_BYTES, inherited
 
@@ -26,6 +31,57 @@ _AROUND = frozenset({"around", "reaped", "rusage", "wait"})
 _SELF = "self"
 #: Metrics that describe the sandbox's process, not the program.
 _OF_SANDBOX = frozenset({"exit_code", "signal"})
+
+
+class SandboxStart(TrialPart):
+    """Has sandboxes start the programs of trials, where a platform does so."""
+
+    def __init__(self, resources: SessionResources) -> None:
+        super().__init__(resources)
+        #: How the sandbox of the trial starts programs; None: the agent starts them.
+        self._starter: Starter | None = None
+        self._printed = Printed(CAPTURE_LIMIT_BYTES, resources.reading)
+
+    @contextmanager
+    def around(self, trial: RunningTrial) -> Iterator[None]:
+        """Take what the sandbox prints during the trial."""
+        self._starter = trial.residents[0].instance.starter
+        self._printed = Printed(CAPTURE_LIMIT_BYTES, self.resources.reading)
+        yield
+
+    def workload(
+        self, trial: RunningTrial, workload: record.Workload, resident: Resident
+    ) -> record.Workload:
+        """Return the command that has the sandbox start a workload."""
+        starter = resident.instance.starter
+        if starter is None:
+            return workload
+        if isinstance(workload, record.Command):
+            workload = seen_inside(workload, str(self.resources.shared), starter.shared)
+        return launched(workload, starter, self.resources.environment)
+
+    def take(self, got: record.Sample | record.Output, resident: Resident) -> None:
+        """Take what an execution printed."""
+        if self._starter is not None:
+            self._printed.add(got)
+
+    def is_kept(self, got: record.Sample | record.Fault) -> bool:
+        """Return whether a record describes the program and not the sandbox alone."""
+        return isinstance(got, record.Fault) or self._starter is None or is_kept(got, self._starter)
+
+    def judge(self, trial: RunningTrial, failure: Why | None) -> Why | None:
+        """Keep what the sandbox measured, or return how it says that the program failed."""
+        starter = self._starter
+        if starter is None:
+            return failure
+        workload = trial.cell.workload
+        if failure is None:
+            kernel = workload.kernel is not None
+            trial.keep(samples(self._printed, starter, trial.number, kernel=kernel))
+            return None
+        program = workload.kernel or " ".join((workload.command or ())[:1])
+        reported = program_failure(self._printed, starter, program)
+        return failure if reported is None else Why(reported)
 
 
 def launched(
@@ -99,7 +155,7 @@ def samples(printed: Printed, starter: Starter, trial: int, *, kernel: bool) -> 
     ]  # fmt: skip
 
 
-def failure(printed: Printed, starter: Starter, program: str) -> str | None:
+def program_failure(printed: Printed, starter: Starter, program: str) -> str | None:
     """Return how the first program that failed ended, by the sandbox's reports; None: unknown."""
     ends = (starter.read_failure(text) for _, _, text in printed.executions())
     end = next(filter(None, ends), None)

@@ -21,19 +21,20 @@ from tare.agent import client
 from tare.errors import CutShortError, StoreError, TareError, TrialError
 from tare.experiment import journal, machine_facts, plan, plan_file, remnants
 from tare.experiment.placement import placement
-from tare.experiment.results import COUNTED
 from tare.experiment.session import iteration_length
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.files import needed
 from tare.experiment.session.hooks import Hooks
 from tare.experiment.session.observer import Observer
 from tare.experiment.session.output import Outputs
+from tare.experiment.session.parts import SessionResources
 from tare.experiment.session.pool import Pool, Told
 from tare.experiment.session.request import Request
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Conductor
 from tare.experiment.specification import Cell, Experiment
+from tare.experiment.time_limits import COUNTED
 from tare.host import lease
 from tare.platforms import session_folder
 from tare.render.words import sentence, text
@@ -203,28 +204,28 @@ class _Session:
             request.user,
         )
         stack.callback(pool.close)
-        self.hooks = Hooks(request.plan.cells, request.user, dict(os.environ))
-        self.conductor = Conductor(
-            experiment=self.experiment,
-            metric=request.plan.metric,
-            folder=request.folder,
-            nonce=nonce,
+        environment = dict(os.environ)
+        self.hooks = Hooks(request.plan.cells, request.user, environment)
+        resources = SessionResources(
             name=name,
-            pool=pool,
+            nonce=nonce,
+            experiment=self.experiment,
+            machine=request.machine,
+            folder=request.folder,
             shared=shared,
-            outputs=outputs,
+            pool=pool,
             observer=observer,
-            user=request.user,
-            write=writer.write,
-            means=request.collector.means,
-            stage=request.progress.stage,
-            note=self._note,
-            hooks=self.hooks,
             roots=roots,
             reading=request.reading,
-            machine=request.machine,
+            environment=environment,
+            write=writer.write,
+            stage=request.progress.stage,
+            note=self._note,
+            user=request.user,
+            outputs=outputs,
             hosts=hosts,
         )
+        self.conductor = Conductor(resources, request.plan.metric, request.collector.means)
         stack.callback(self.conductor.close)
         self.tally = Tally(request.plan.cells, request.past, request.plan.metric)
 

@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from tare.experiment.metrics import ranked
-from tare.experiment.results import COUNTED
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment
-from tare.experiment.time_limits import is_like
+from tare.experiment.time_limits import COUNTED, is_like
 from tare.experiment.trial_times import Trial
 
 #: Failures in a row after which a cell is given up: one in 1,000 sessions of a command that fails

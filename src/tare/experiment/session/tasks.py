@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tare.experiment.metrics import TASKS
 from tare.experiment.session import trial_rows
 from tare.experiment.session.aside import aside
 from tare.experiment.session.failing import Why
+from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
 from tare.experiment.session.resident import Resident
 from tare.experiment.store import row_file
 from tare.platforms import clocks
@@ -40,6 +42,39 @@ READ_S = 60.0
 CLEAR = 'rm -rf -- "$0"'
 #: How the one host is called where there is no network.
 ALONE = ("127.0.0.1", "localhost", HOST_NAME)
+
+
+class TaskFiles(TrialPart):
+    """Reads the tasks that the job of a trial left, and keeps them next to the journal."""
+
+    def __init__(self, resources: SessionResources) -> None:
+        super().__init__(resources)
+        self._left: LeftTasks | None = None
+
+    @contextmanager
+    def around(self, trial: RunningTrial) -> Iterator[None]:
+        """Remove first what the trial before has left."""
+        application = trial.cell.workload.application
+        assert application is not None
+        assert application.tasks is not None
+        resident = trial.residents[0]
+        hosts = trial.hosts(resident)
+        self._left = LeftTasks(
+            tasks=application.tasks,
+            job=trial.job,
+            resident=resident,
+            began_ns=trial.began_ns,
+            levels={**trial.levels, **hosts},
+            addresses=tuple(hosts[placeholders.HOSTS].split(",")) if hosts else (),
+            folder=self.resources.folder,
+        )
+        self._left.clear()
+        yield
+
+    def judge(self, trial: RunningTrial, failure: Why | None) -> Why | None:
+        """Keep the tasks; return why they make no valid trial, or None."""
+        assert self._left is not None
+        return self._left.judged(trial.keep) if failure is None else failure
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,17 @@ def longest_s(given: record.Window, execution_s: float) -> float:
     return 2 * (given.periods * given.period_ns / 1e9 + execution_s)
 
 
+def timeout_s(cell: Cell) -> float | None:
+    """Return how long an execution of a cell's workload may take; None: without a limit."""
+    application = cell.workload.application
+    if application is None or application.driver is None:
+        return cell.workload.timeout_s
+    # Imported here: few workloads have services.
+    from tare.workloads import serving
+
+    return cell.workload.timeout_s or serving.longest_s(application)
+
+
 #: Beyond a workload's own time-out: set-up, linger and the way back.
 GRACE_S = 60.0
 #: How long a machine of its own may be silent in a trial without a time-out: in the first trial of

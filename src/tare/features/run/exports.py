@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tare.experiment.metrics import ranked
-from tare.experiment.results import COUNTED, mean_by
+from tare.experiment.results import mean_by
 from tare.experiment.samples import is_bucket
+from tare.experiment.time_limits import COUNTED
 
 if TYPE_CHECKING:
     from tare.cli.lines import Line

@@ -17,8 +17,8 @@ from tare.experiment.findings.failures import Failure, failing_often, failures, 
 from tare.experiment.findings.known import Known, know
 from tare.experiment.metrics import DRIVER, PRINTED, TIME, waited_for
 from tare.experiment.metrics import tick as metric_tick
-from tare.experiment.results import COUNTED
 from tare.experiment.specification import Stopping
+from tare.experiment.time_limits import COUNTED
 from tare.results import phrases
 from tare.results.message import Message, message
 from tare.results.report import Entry

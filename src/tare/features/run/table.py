@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.cli import console
 from tare.errors import ExperimentError
-from tare.experiment.results import COUNTED
+from tare.experiment.time_limits import COUNTED
 from tare.measure.comparison import session
 from tare.measure.comparison.execution import Execution
 from tare.measure.comparison.session import (

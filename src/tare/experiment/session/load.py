@@ -1,0 +1,36 @@
+"""What keeps the machine busy while a trial takes place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tare import loads
+from tare.experiment.session.failing import Why
+from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
+
+
+class BackgroundLoad(TrialPart):
+    """Runs the load of a cell from before the execution until after it."""
+
+    def __init__(self, resources: SessionResources) -> None:
+        super().__init__(resources)
+        self._running: loads.Running | None = None
+
+    @contextmanager
+    def around(self, trial: RunningTrial) -> Iterator[None]:
+        """Start the load, and stop it however the trial ends."""
+        resources = self.resources
+        given = resources.experiment.loads[trial.cell.load]
+        name = f"{resources.name}-load"
+        self._running = running = loads.start(given.kind, given.parameters, name, resources.user)
+        try:
+            yield
+        finally:
+            running.stop()
+
+    def judge(self, trial: RunningTrial, failure: Why | None) -> Why | None:
+        """Raise PlatformError where the load did not run until the end."""
+        assert self._running is not None
+        self._running.check()
+        return failure
