@@ -16,9 +16,9 @@ from tare.experiment.findings import trusted
 from tare.experiment.findings.judgement import Difference, differences, lost
 from tare.experiment.results import Results
 from tare.experiment.samples import Samples
+from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.session_state import Tally
-from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Stopping
 from tare.measure.comparison import report, session
 from tare.measure.comparison.next_steps import next_step

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.experiment import journal, plan
+from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.resume_state import Past, past
 from tare.experiment.session.session_state import Tally
-from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.features.run.work import total_trials
 from tare.workloads.specification import WorkloadSpec

@@ -9,9 +9,9 @@ import pytest
 
 from tare.experiment import journal, plan
 from tare.experiment.session.budget import Budget
+from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.resume_state import past
 from tare.experiment.session.session_state import Tally
-from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.trial_times import Trial, TrialTimes
 from tare.workloads.specification import WorkloadSpec

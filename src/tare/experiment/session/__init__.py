@@ -7,9 +7,9 @@ what happens on the machine is in :mod:`tare.platforms` and :mod:`tare.loads`.
 from __future__ import annotations
 
 from tare.experiment.session.files import missing, needed
+from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.request import Decide, Progress, Request, Silent, Values
 from tare.experiment.session.session import blocks, conduct
-from tare.experiment.session.trial import Outcome
 
 __all__ = [
     "Decide",

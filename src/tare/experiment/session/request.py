@@ -12,8 +12,8 @@ from tare.applications.output import Reading
 from tare.experiment import journal
 from tare.experiment.placement import Machine
 from tare.experiment.plan import Plan
+from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.resume_state import Past
-from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from tare.experiment.metrics import ranked
 from tare.experiment.session.budget import Budget
+from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.resume_state import Past
-from tare.experiment.session.trial import Outcome
 from tare.experiment.specification import Cell, Experiment
 from tare.experiment.time_limits import COUNTED, is_like
 from tare.experiment.trial_times import Trial
