@@ -264,7 +264,8 @@ class _Session:
         [key] = keys_of(self.plan.experiment, cell, (lane.cpus,))
         self._check_programs()
         resident = self._resident(key)
-        self.files_bytes.setdefault(resident.place.name, _files_bytes(resident))
+        if resident.place.name not in self.files_bytes:
+            self.files_bytes[resident.place.name] = _files_bytes(resident)
         command = self._command(cell, task.input, resident.instance.shared)
         limit = 0
         if self.plan.set.checker is not None:
