@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tare import platforms
-from tare.agent import client, record
+from tare.agent import record
 from tare.errors import PlatformError
 from tare.host import lease
 
@@ -23,7 +23,7 @@ def test_an_engine_starts_in_a_guest_and_holds_its_container(tmp_path: Path) -> 
             raise
         pytest.skip(error.message)
     try:
-        speaking = client.Agent(instance.channel)
+        speaking = instance.agent
         assert speaking.hello.pid == 1
         assert instance.host_pid is None
         assert speaking.ask(record.MeasureSelf(id=speaking.next_id()), 60)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tare import loads, platforms
-from tare.agent import client, record
+from tare.agent import record
 from tare.experiment import remnants
 from tare.host import lease
 
@@ -55,7 +55,7 @@ def test_a_killed_session_is_cleaned_away_and_a_living_one_is_not(tmp_path: Path
             platforms.start(stack, platforms.Place(name=f"{living}-{n}", shared=str(shared)))
             for n, stack in enumerate(stacks)
         ]
-        speaking = [client.Agent(instance.channel) for instance in instances]
+        speaking = [instance.agent for instance in instances]
         running = loads.start(load, {"workers": 1} if load == "stress-ng" else {}, f"{living}-load")
         try:
             argv = [sys.executable, "-c", script, killed, *stacks]

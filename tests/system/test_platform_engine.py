@@ -80,7 +80,7 @@ def test_an_engine_inside_another_layer(
 def holds_what_it_is_told(stack: str, place: platforms.Place) -> None:
     instance = platforms.start(stack, place)
     try:
-        assert client.Agent(instance.channel).hello.pid == 1
+        assert instance.agent.hello.pid == 1
         form = "{{.CpuQuota}} {{.CpuPeriod}} {{.CpusetCpus}} {{.Memory}}"
         said = docker("inspect", "--format", form.replace("{{.", "{{.HostConfig."), place.name)
         assert said.split() == ["50000", "100000", "0", str(1 << 28)]
@@ -105,7 +105,7 @@ def test_a_container_that_is_killed_in_mid_trial(place: platforms.Place) -> None
     threading.Timer(0.1, docker, ["kill", place.name]).start()
     try:
         with pytest.raises(AgentError, match="the container has ended: "):
-            ask_for_ever(client.Agent(instance.channel))
+            ask_for_ever(instance.agent)
     finally:
         instance.close()
 
@@ -151,7 +151,7 @@ def test_an_engine_that_stops_in_mid_trial(
     threading.Timer(0.1, engine.terminate).start()
     try:
         with pytest.raises(AgentError, match=r"engine stopped answering: .*docker"):
-            ask_for_ever(client.Agent(instance.channel))
+            ask_for_ever(instance.agent)
     finally:
         instance.close()
     engine.wait(timeout=PATIENCE_S)

@@ -85,7 +85,7 @@ def test_the_agent_is_resident_and_ends_with_its_stream(session: str, stack: str
     instance = platforms.start(stack, place(session))
     pid = instance.host_pid
     try:
-        speaking = client.Agent(instance.channel)
+        speaking = instance.agent
         for _ in range(3):
             measure_self(speaking)
         if not instance.shares_memory:
@@ -109,7 +109,7 @@ def test_instances_start_side_by_side(session: str, stack: str) -> None:
     try:
         assert len({instance.host_pid for instance in started}) == 4
         for instance in started:
-            client.Agent(instance.channel)
+            assert instance.agent.hello.schema == record.SCHEMA
     finally:
         for instance in started:
             instance.close()
@@ -119,7 +119,7 @@ def test_unshare_gives_namespaces(session: str) -> None:
     need("unshare")
     instance = platforms.start("unshare", place(session))
     try:
-        assert client.Agent(instance.channel).hello.pid == 1
+        assert instance.agent.hello.pid == 1
         for kind in ("mnt", "pid", "net", "user"):
             inside = Path(f"/proc/{instance.host_pid}/ns/{kind}").readlink()
             assert inside != Path(f"/proc/self/ns/{kind}").readlink()
@@ -131,7 +131,7 @@ def test_docker_keeps_what_it_promises(session: str) -> None:
     need("docker")
     instance = platforms.start("docker", place(session))
     try:
-        assert client.Agent(instance.channel).hello.pid == 1
+        assert instance.agent.hello.pid == 1
         proc = Path(f"/proc/{instance.host_pid}")
         mounts = [line.split() for line in (proc / "mounts").read_text().splitlines()]
         root = next(fields for fields in mounts if fields[1] == "/")
@@ -200,7 +200,7 @@ def test_the_image_of_the_user_has_the_agent_in_it(session: str) -> None:
             "docker", place(session, runs_commands=True, options={"docker": {"image": image}})
         )
         try:
-            client.Agent(instance.channel)
+            assert instance.agent.hello.schema == record.SCHEMA
             assert "docker_image" in {name for name, *_ in instance.facts}
         finally:
             instance.close()
@@ -212,7 +212,7 @@ def test_a_killed_container_is_a_gone_agent(session: str) -> None:
     need("docker")
     instance = platforms.start("docker", place(session))
     try:
-        speaking = client.Agent(instance.channel)
+        speaking = instance.agent
         subprocess.run(["docker", "kill", f"{session}-0"], capture_output=True, check=True)
         with pytest.raises(AgentError):
             measure_self(speaking)

@@ -65,7 +65,7 @@ def test_it_is_held_to_its_size_and_listed(place: platforms.Place) -> None:
     given = msgspec.structs.replace(place, cores=0.5, cpus=(0,), memory_bytes=64 * MIB)
     instance = platforms.start("podman", given)
     try:
-        assert client.Agent(instance.channel).hello.pid == 1
+        assert instance.agent.hello.pid == 1
         (found,) = (one for one in podman.UNIT.remnants() if one.name == place.name)
         assert found.what.endswith("of podman")
         assert any(one.name == place.name for one in remnants.found())
@@ -82,7 +82,7 @@ def test_a_container_that_is_removed_in_mid_trial(place: platforms.Place) -> Non
     threading.Timer(0.1, found.remove).start()
     try:
         with pytest.raises(AgentError, match="exit code 137"):
-            ask_for_ever(client.Agent(instance.channel))
+            ask_for_ever(instance.agent)
     finally:
         instance.close()
 

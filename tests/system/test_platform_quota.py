@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tare import platforms
-from tare.agent import client, record
+from tare.agent import record
 from tare.errors import PlatformError
 from tare.experiment import remnants
 from tare.host import lease
@@ -48,7 +48,7 @@ def busy(stack: str, **given: object) -> Iterator[tuple[platforms.Instance, str]
                 pytest.skip(error.message)
             raise
         try:
-            speaking = client.Agent(instance.channel)
+            speaking = instance.agent
             speaking.submit(job(speaking.next_id(), cpus))
             yield instance, name
         finally:

@@ -81,7 +81,7 @@ def test_the_agent_is_copied_works_and_is_removed(place: platforms.Place) -> Non
         assert not instance.shares_memory
         told = {name: value for name, value, *_ in instance.facts}
         assert told == {"remote_host": os.uname().nodename, "remote_kernel": os.uname().release}
-        speaking = client.Agent(instance.channel)
+        speaking = instance.agent
         facts = speaking.ask(record.MeasureSelf(id=speaking.next_id()), PATIENCE_S)
         assert any(isinstance(fact, record.Fact) for fact in facts)
     finally:
@@ -110,7 +110,7 @@ def test_a_layer_stands_on_it(place: platforms.Place) -> None:
     except PlatformError as error:
         pytest.skip(error.message)
     try:
-        assert client.Agent(instance.channel).hello.pid == 1
+        assert instance.agent.hello.pid == 1
     finally:
         instance.close()
 
@@ -154,7 +154,7 @@ def test_a_configuration_that_is_not_there(place: platforms.Place, tmp_path: Pat
 def test_a_host_that_drops_off_in_mid_trial(place: platforms.Place, server: sshd.Server) -> None:
     quickly = "-o ServerAliveInterval=1 -o ServerAliveCountMax=1"
     instance = platforms.start("ssh:here", with_options(place, options=quickly))
-    speaking = client.Agent(instance.channel)
+    speaking = instance.agent
     server.tell(signal.SIGSTOP)
     try:
         with pytest.raises(AgentError, match=r"connection to here is lost: .*not responding"):
@@ -167,7 +167,7 @@ def test_a_host_that_drops_off_in_mid_trial(place: platforms.Place, server: sshd
 
 def test_a_server_that_is_killed_in_mid_trial(place: platforms.Place, server: sshd.Server) -> None:
     instance = platforms.start("ssh:here", place)
-    speaking = client.Agent(instance.channel)
+    speaking = instance.agent
     threading.Timer(0.1, server.tell, [signal.SIGKILL]).start()
     with contextlib.closing(instance), pytest.raises(AgentError, match="the connection to here"):
         ask_for_ever(speaking)

@@ -68,7 +68,7 @@ def test_workers_of_two_instances_meet(session: str, stack: str) -> None:
         for n in range(2)
     ]
     try:
-        speaking = [agent.Agent(instance.channel) for instance in instances]
+        speaking = [instance.agent for instance in instances]
         meeting = Meeting(shared, 2)
         parts = [
             trial(
@@ -125,7 +125,7 @@ def test_a_command_runs_in_the_image_of_the_user(session: str) -> None:
     )
     instance = platforms.start("docker", place)
     try:
-        one = agent.Agent(instance.channel)
+        one = instance.agent
         workload = record.Command(
             argv=("/tare/tare-agent", "--version"),
             environment={},
@@ -174,7 +174,7 @@ def test_root_of_a_container_is_not_root_of_the_machine(
     )
     instance = platforms.start(stack, place)
     try:
-        one = agent.Agent(instance.channel)
+        one = instance.agent
         workload = record.Command(
             argv=("/bin/sh", "-c", f"{KERNEL_FILES}; echo end"),
             environment={},

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tare import platforms
-from tare.agent import client, record
+from tare.agent import record
 from tare.errors import PlatformError
 from tare.experiment import remnants
 from tare.host import lease
@@ -65,7 +65,7 @@ class Guest:
     def __init__(self, instance: platforms.Instance, name: str) -> None:
         self.instance = instance
         self.name = name
-        self.agent = client.Agent(instance.channel)
+        self.agent = instance.agent
 
     def execute(
         self, workload: record.Workload, workers: int = 1, **changes: Any

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tare import platforms
-from tare.agent import client
 from tare.host import lease
 from tare.host.lease import InUseError
 from tare.platforms.docker import engine, image
@@ -44,7 +43,7 @@ def test_an_image_that_is_removed_before_the_container_is_created_is_made_again(
     monkeypatch.setattr(image, "own", removed_at_first)
     instance = platforms.start("docker", place)
     try:
-        assert client.Agent(instance.channel).hello.pid == 1
+        assert instance.agent.hello.pid == 1
     finally:
         instance.close()
     assert len(made) == 2

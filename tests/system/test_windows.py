@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tare import platforms
-from tare.agent import client, record
+from tare.agent import record
 from tare.errors import PlatformError
 from tare.experiment import remnants
 from tare.experiment.session.observer import Observer
@@ -62,7 +62,7 @@ def trial(instance: platforms.Instance, folder: Path, workload: record.Workload)
     try:
         assert instance.host_pid is not None
         observer.watch(1, [record.WatchedGroup(worker=None, pid=instance.host_pid)])
-        speaking = client.Agent(instance.channel)
+        speaking = instance.agent
         job = record.Trial(
             id=speaking.next_id(), trial=1, nonce=1, workload=workload,
             workers=tuple(record.Worker(worker=w, cpus=None) for w in range(2)),

@@ -53,7 +53,7 @@ def started(stack: str, **given: object) -> Iterator[Started]:
                     raise
                 pytest.skip(error.message)
             try:
-                yield Started(place.name, folder, instance, client.Agent(instance.channel))
+                yield Started(place.name, folder, instance, instance.agent)
             finally:
                 instance.close()
             left = list(folder.iterdir())

@@ -189,7 +189,8 @@ class Stage:
         if networked:
             channel.meet = lambda: self._join(channel, stack, place)
         return Instance(
-            channel=channel, shared=place.shared, host_pid=os.getpid() if networked else None,
+            agent=client.Agent(channel), shared=place.shared,
+            host_pid=os.getpid() if networked else None,
             users=True,
             facts=(("emulated", True, None, "script"),) if stack in self.machines else (),
             _end=list, shares_memory=stack not in self.machines,

@@ -49,10 +49,10 @@ def ask() -> Iterator[Any]:
         channels.append(channel)
         agent = Agent(channel)
         instance = Instance(
-            channel=channel, shared="", host_pid=channel.process.pid, users=True, _end=list
+            agent=agent, shared="", host_pid=channel.process.pid, users=True, _end=list
         )
         key = Key("bare", "all", "none", None, 0.1, (len(channels),), (None,))
-        resident = Resident(key, Place(name="tare-000000-0", shared="/x"), instance, agent)
+        resident = Resident(key, Place(name="tare-000000-0", shared="/x"), instance)
         job = record.MeasureSelf(id=agent.next_id())
         agent.submit(job)
         return Asked(resident, Answer(agent, job.id, most), limit_s)

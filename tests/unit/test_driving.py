@@ -192,7 +192,8 @@ def test_a_silent_agent_of_the_load_generator_is_named_and_not_used_again() -> N
         raise client.SilenceError(31.0)
 
     agent: Any = SimpleNamespace(ask=ask, next_id=lambda: 1)
-    instance = DriverInstance(SimpleNamespace(users=True), agent, None)  # type: ignore[arg-type]
+    running: Any = SimpleNamespace(agent=agent, users=True)
+    instance = DriverInstance(running, None)
     with pytest.raises(AgentError, match="the load generator's agent did not answer"):
         instance.ask(("cat", "/tmp/rows.csv"))
     discarded: list[object] = []

@@ -14,6 +14,7 @@ from test_fingerprint_rounds import probe
 
 from tare import platforms
 from tare.agent import record
+from tare.agent.client import Agent
 from tare.errors import AgentError
 from tare.experiment import remnants
 from tare.experiment.session import scratch_space
@@ -82,7 +83,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Behaviou
         def start(stack: str, place: Place) -> Instance:
             places.append(place)
             return Instance(
-                channel=Channel(behaviour), shared=place.shared, host_pid=None, users=True,
+                agent=Agent(Channel(behaviour)), shared=place.shared, host_pid=None, users=True,
                 facts=(), _end=list,
             )  # fmt: skip
 

@@ -17,8 +17,8 @@ from tare.experiment.session.probing import Round
 from tare.features.machine.fingerprint import diff_command, file
 from tare.features.machine.fingerprint import weights_page as page
 from tare.features.machine.fingerprint.choice import choose
+from tare.features.machine.fingerprint.measured_platform import MeasuredPlatform
 from tare.features.machine.fingerprint.request import Asked
-from tare.features.machine.fingerprint.resident import Resident
 from tare.features.machine.fingerprint.weighing import weighed
 from tare.features.machine.fingerprint.weights import Weights
 from tare.platforms import Place
@@ -30,12 +30,12 @@ from tare.results.message import message
 MS = 10**6
 
 
-def resident(stack: str, factor: float, *, emulated: bool = False) -> Resident:
+def resident(stack: str, factor: float, *, emulated: bool = False) -> MeasuredPlatform:
     """Make up a platform on which all takes so many times as long as on the bare machine."""
     random = np.random.default_rng(3)
     choice = choose(catalogue().probes, ["syscall", "memory.bandwidth.copy"], "quick", {})
     folder = Path("/tmp")
-    one = Resident(
+    one = MeasuredPlatform(
         stack=stack, choice=choice, place=Place(name="tare-000000-0", shared=""), folder=folder
     )
     one.starts = [700 * MS, *range(300 * MS, 307 * MS, MS)]

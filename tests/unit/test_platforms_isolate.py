@@ -131,7 +131,7 @@ def test_control_groups_are_used_where_they_work(
 ) -> None:
     monkeypatch.setenv("STUB_CG", cg)
     instance = platforms.start("isolate", stub.place())
-    speaking = client.Agent(instance.channel)
+    speaking = instance.agent
     assert speaking.hello.version == "stand-in"
     assert {name: value for name, value, *_ in instance.facts} == {
         "isolate_control_groups": used,
@@ -294,7 +294,7 @@ def test_programs_are_started_in_a_box_with_the_agent_outside(stub: Stub) -> Non
     place = msgspec.structs.replace(stub.place(extra="--share-net"), starts_programs=True)
     instance = platforms.start("isolate", place)
     assert stub.runs() == []
-    assert client.Agent(instance.channel).hello.version == "stand-in"
+    assert instance.agent.hello.version == "stand-in"
     (box,) = stub.boxes.iterdir()
     starter = instance.starter
     assert starter is not None

@@ -85,7 +85,7 @@ def test_wrong_options_name_themselves(
 
 def test_the_null_platform_answers_jobs_with_nothing(place: platforms.Place) -> None:
     instance = platforms.start("null", place)
-    speaking = client.Agent(instance.channel)
+    speaking = instance.agent
     assert speaking.hello.version == "null"
     assert speaking.ask(record.MeasureSelf(id=speaking.next_id())) == []
     assert instance.host_pid is None
@@ -99,7 +99,7 @@ def test_an_agent_on_bare_lives_until_it_is_closed(
     monkeypatch.setattr(client, "binary", lambda: STAND_IN)
     instance = platforms.start("bare", place)
     try:
-        speaking = client.Agent(instance.channel)
+        speaking = instance.agent
         assert speaking.ask(record.MeasureSelf(id=1)) == []
         assert instance.shared == place.shared
         assert Path(f"/proc/{speaking.hello.pid}/cmdline").exists()

@@ -300,19 +300,27 @@ class Agent:
 
     What it runs may try to speak for it. So a job has a number that cannot be foreseen, and every
     record must name it.
+
+    Parameters
+    ----------
+    channel : Channel
+        To an agent that was just started; closed where the agent does not say hello.
+    timeout_s : float
+        How long its hello is waited for.
+
+    Raises
+    ------
+    AgentError
+        If the first that comes is not the hello of an agent of this version.
     """
 
     def __init__(self, channel: Channel, *, timeout_s: float = 30.0) -> None:
         self.channel = channel
-        first = self.receive(timeout_s)
-        if not isinstance(first, record.Hello):
-            raise AgentError(f"the agent's first record is not `hello` but {type(first).__name__}")
-        if first.schema != record.SCHEMA:
-            raise AgentError(
-                f"the agent speaks schema {first.schema}, this tare speaks {record.SCHEMA}",
-                "make setup   (builds the agent of this version)",
-            )
-        self.hello = first
+        try:
+            self.hello = _hello(channel, timeout_s)
+        except BaseException:
+            channel.close()
+            raise
 
     @staticmethod
     def next_id() -> int:
@@ -360,6 +368,24 @@ class Agent:
             raise AgentError(
                 f"the agent sent what is no record ({error}): {line[:200]!r}"
             ) from error
+
+
+def _hello(channel: Channel, timeout_s: float) -> record.Hello:
+    line = channel.receive(timeout_s)
+    if line is None:
+        raise AgentError(channel.last_words())
+    try:
+        first = record.decode(line)
+    except DecodeError as error:
+        raise AgentError(f"what it says is no record ({error}): {line[:200]!r}") from error
+    if not isinstance(first, record.Hello):
+        raise AgentError(f"the agent's first record is not `hello`: {line[:200]!r}")
+    if first.schema != record.SCHEMA:
+        raise AgentError(
+            f"the agent speaks schema {first.schema}, this tare speaks {record.SCHEMA}",
+            "make setup   (builds the agent of this version)",
+        )
+    return first
 
 
 class Answer:

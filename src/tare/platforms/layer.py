@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from tare.agent import record
-from tare.agent.client import Channel
+from tare.agent.client import Agent, Channel
 from tare.errors import ExperimentError
 from tare.host.lease import Remnant
 from tare.registry import Description, checked
@@ -209,7 +209,7 @@ class Starter(msgspec.Struct, frozen=True, kw_only=True):
 class Instance:
     """A running platform with the agent resident in it."""
 
-    channel: Channel
+    agent: Agent
     #: The shared directory, as seen from inside.
     shared: str
     #: The agent's process id on the host; None where the host's kernel does not see it.
@@ -235,7 +235,7 @@ class Instance:
             return []
         self._open = False
         try:
-            self.channel.close()
+            self.agent.close()
         finally:
             figures = self._end()
         return figures

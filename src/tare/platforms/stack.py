@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 
 from tare import registry
-from tare.agent import client, record
-from tare.decoding import DecodeError
-from tare.errors import AgentError, ExperimentError, PlatformError, TareError
+from tare.agent import client
+from tare.errors import ExperimentError, PlatformError, TareError
 from tare.host import lease
 from tare.platforms import processes, quota, session_folder, users
 from tare.platforms import root as root_files
@@ -261,7 +260,7 @@ def start(stack: str, place: Place) -> Instance:
     Returns
     -------
     Instance
-        Its channel yields the agent's ``hello`` first.
+        With its agent, which has said hello.
 
     Raises
     ------
@@ -284,7 +283,7 @@ def start(stack: str, place: Place) -> Instance:
         stacked = _Stacked(stack, place)
         made.enter_context(session_folder.scratch(place.scratch))
         stacked.check()
-        channel = stacked.first_process()
+        agent = stacked.agent()
         kept = made.pop_all()
 
     def end() -> list[Figure]:
@@ -292,7 +291,7 @@ def start(stack: str, place: Place) -> Instance:
             return stacked.end()
 
     instance = Instance(
-        channel=channel,
+        agent=agent,
         shared=stacked.inside.shared,
         host_pid=processes.agent(place.name),
         users=stacked.inside.users,
@@ -386,7 +385,7 @@ class _Stacked:
                     f"use docker/{name}, or leave the quota or size out",
                 )
 
-    def first_process(self) -> client.Channel:
+    def agent(self) -> client.Agent:
         """Start the ground with the agent inside all layers, and wait for its hello."""
         argv = [self.inside.agent, "serve", "--name", self.name]
         try:
@@ -395,7 +394,8 @@ class _Stacked:
                 argv = layer.wrap(argv, outer, place)
             channel = self.ground.start(argv, self.places[0], self.layers[1:])
             told = zip(self.layers, self.places, strict=True)
-            return greeted(channel, START_S + sum(layer.patience_s(p) for layer, p in told))
+            timeout_s = START_S + sum(layer.patience_s(p) for layer, p in told)
+            return client.Agent(channel, timeout_s=timeout_s)
         except TareError as error:
             self.end()
             hints = (layer.mend(error.message) for layer in reversed(self.layers))
@@ -467,47 +467,3 @@ def _carrier_and_taker(layers: list[Layer]) -> tuple[Layer | None, Layer | None]
 def _showing(layers: list[Layer]) -> list[Layer]:
     """Return the layers that show files in the place of this machine's."""
     return [layer for layer in layers if layer.own_files] or layers[:1]
-
-
-class _Greeted:
-    """A channel whose first line was read already, to know that the agent lives."""
-
-    def __init__(self, channel: client.Channel, first: bytes) -> None:
-        self._channel = channel
-        self._first: bytes | None = first
-        self.fileno = channel.fileno
-        self.send = channel.send
-        self.close = channel.close
-        self.last_words = channel.last_words
-
-    def receive(self, timeout_s: float | None) -> bytes | None:
-        first, self._first = self._first, None
-        return first if first is not None else self._channel.receive(timeout_s)
-
-
-def greeted(channel: client.Channel, patience_s: float) -> client.Channel:
-    """Return a channel whose agent has said hello, which is still to be received.
-
-    Raises
-    ------
-    AgentError
-        If it has not, in time: what was said.
-    """
-    try:
-        first = channel.receive(patience_s)
-        if first is None:
-            raise AgentError(channel.last_words())
-        _check_hello(first)
-    except BaseException:
-        channel.close()
-        raise
-    return _Greeted(channel, first)
-
-
-def _check_hello(line: bytes) -> None:
-    try:
-        hello = isinstance(record.decode(line), record.Hello)
-    except DecodeError as error:
-        raise AgentError(f"what it says is no record ({error}): {line[:200]!r}") from error
-    if not hello:
-        raise AgentError(f"the agent's first record is not `hello`: {line[:200]!r}")

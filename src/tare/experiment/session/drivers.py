@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare import platforms, workloads
-from tare.agent import client, record
-from tare.agent.client import SilenceError
+from tare.agent import record
+from tare.agent.client import Agent, SilenceError
 from tare.errors import AgentError
 from tare.experiment.session import control, single_execution
 from tare.experiment.session.resident import Cpus
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 #: The host on which load generators are.
 HOST = 2
-#: How long an agent may take to start, and a small command of ours.
-START_S, SMALL_S = 60.0, 30.0
+#: Time limit of a small command of tare's own, in seconds.
+SMALL_S = 30.0
 #: How often it is looked whether a load generator has had its time.
 LOOK_S = 1.0
 
@@ -64,14 +64,9 @@ class Drivers:
                 user=self.user,
             )
             self._started += 1
-            instance = platforms.start("bare", place)
-            try:
-                agent = client.Agent(instance.channel, timeout_s=START_S)
-            except BaseException:
-                instance.close()
-                raise
             own = 0 if cpus is None else len(cpus)
-            self._running[root, cpus] = DriverInstance(instance, agent, self.user, own)
+            instance = platforms.start("bare", place)
+            self._running[root, cpus] = DriverInstance(instance, self.user, own)
         return self._running[root, cpus]
 
     def discard(self, resident: DriverInstance) -> None:
@@ -90,10 +85,14 @@ class DriverInstance:
     """An instance with its agent."""
 
     instance: platforms.Instance
-    agent: client.Agent
     user: record.User | None
     #: CPUs that no service has; 0: both share all CPUs.
     own_cpus: int = 0
+
+    @property
+    def agent(self) -> Agent:
+        """The agent in it."""
+        return self.instance.agent
 
     def job(self, command: record.Command, limit_s: float, trial: int) -> record.Trial:
         """Return a trial whose only execution is a command."""

@@ -69,12 +69,7 @@ class Observer:
     def _start(self) -> None:
         self.close()
         self._starts += 1
-        channel = client.ProcessChannel(self._argv)
-        try:
-            self._agent = client.Agent(channel)
-        except BaseException:
-            channel.close()
-            raise
+        self._agent = client.Agent(client.ProcessChannel(self._argv))
         self._lost = False
         own = self._ask(record.MeasureSelf(id=client.Agent.next_id()))
         self.facts = [

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tare import platforms
-from tare.agent import client, record
+from tare.agent import record
 from tare.errors import AgentError
 from tare.experiment.journal import ClockCheck, InstanceEnd, InstanceStart, MachineFact
 from tare.experiment.session import instance_facts, verify_limits
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
     from tare.experiment.session.joining import Joining
 
-#: Starting a container takes a fifth of a second; a VM takes seconds.
-START_S = 120.0
+#: Time limit of an agent that measures itself, in seconds: a virtual machine takes some.
+MEASURE_S = 120.0
 #: Instances that are kept at a time: a machine of 64 CPUs has 640 quotas in steps of 0.1.
 MOST_RESIDENT = 64
 #: Of the machine's memory, what machines that are kept may take together.
@@ -252,11 +252,10 @@ class Pool:
         try:
             if joining is not None:
                 joining.begun(instance)
-            speaking = client.Agent(instance.channel, timeout_s=START_S)
-            return Resident(key, place, instance, speaking, joining)
         except BaseException:
             instance.close()
             raise
+        return Resident(key, place, instance, joining)
 
     def _introduce_all(self, residents: list[Resident]) -> None:
         """Introduce those that were started; where one fails, none stays that was not looked at."""
@@ -285,7 +284,7 @@ class Pool:
     def _look(self, resident: Resident, first: bool) -> None:
         key, place = resident.key, resident.place
         job = record.MeasureSelf(id=resident.agent.next_id())
-        own = [got for got in resident.agent.ask(job, START_S) if isinstance(got, record.Fact)]
+        own = [got for got in resident.agent.ask(job, MEASURE_S) if isinstance(got, record.Fact)]
         if first:
             self._tell(instance_facts.of_platform(resident, own))
             self._known.add(key.platform)

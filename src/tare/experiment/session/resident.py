@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tare import platforms
-from tare.agent import client as agent
+from tare.agent.client import Agent
 
 if TYPE_CHECKING:
     from tare.experiment.session.joining import Joining
@@ -42,9 +42,13 @@ class Resident:
     key: Key
     place: platforms.Place
     instance: platforms.Instance
-    agent: agent.Agent
     #: What it has of an emulated network; None: it is in none.
     joining: Joining | None = None
+
+    @property
+    def agent(self) -> Agent:
+        """The agent in it."""
+        return self.instance.agent
 
     @property
     def workers(self) -> tuple[int, ...]:

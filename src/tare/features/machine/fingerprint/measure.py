@@ -18,8 +18,8 @@ from tare.features.machine.fingerprint import file_cache
 from tare.features.machine.fingerprint.choice import choose
 from tare.features.machine.fingerprint.figures import assemble
 from tare.features.machine.fingerprint.file_cache import Cache
+from tare.features.machine.fingerprint.measured_platform import MeasuredPlatform
 from tare.features.machine.fingerprint.request import Asked, places
-from tare.features.machine.fingerprint.resident import Resident
 from tare.features.machine.fingerprint.rounds import Rounds
 from tare.host import lease
 from tare.platforms import session_folder
@@ -80,7 +80,7 @@ class _Session:
         self._progress = progress
         self._places = places(asked)
         self._choose(self._places.lacking)
-        self._resident: Resident | None = None
+        self._measured: MeasuredPlatform | None = None
         self._facts: dict[str, bool | int | float | str] = {}
         self.interrupted = False
 
@@ -152,7 +152,9 @@ class _Session:
     def _perform(self, given: Given, place: platforms.Place) -> None:
         """Perform rounds; an agent that ends, as one that had no memory left, is started again."""
         self._progress.stage(f"starting {self._asked.platform}")
-        one = self._resident = Resident(self._asked.platform, self._choice, place, given=given)
+        one = self._measured = MeasuredPlatform(
+            self._asked.platform, self._choice, place, given=given
+        )
         try:
             one.enter()
             if one.why is not None:
@@ -162,14 +164,14 @@ class _Session:
             one.stop()
 
     def _turn(self, turn: Turn) -> Round:
-        assert self._resident is not None
+        assert self._measured is not None
         self._progress.begins(turn.probe)
-        return self._resident.perform(turn)
+        return self._measured.perform(turn)
 
     def fingerprint(self) -> Fingerprint:
         """Put together what is known so far."""
-        rounds = [] if self._resident is None else self._resident.rounds
-        facts = {} if self._resident is None else self._resident.facts
+        rounds = [] if self._measured is None else self._measured.rounds
+        facts = {} if self._measured is None else self._measured.facts
         problems = list(self._schedule.problems)
         if self._places.not_remote and any(done.probe == "file.remote" for done in rounds):
             problems.append(Problem(probe="file.remote", why=self._places.not_remote))

@@ -21,8 +21,8 @@ from tare.experiment.session.probing import Given, Round, Turn
 from tare.features.machine.fingerprint import file_cache, phrases, trial_probe
 from tare.features.machine.fingerprint.choice import Choice, choose
 from tare.features.machine.fingerprint.measure import BUDGET_S, Progress
+from tare.features.machine.fingerprint.measured_platform import MeasuredPlatform
 from tare.features.machine.fingerprint.request import FILE_BYTES, Asked, places
-from tare.features.machine.fingerprint.resident import Resident
 from tare.features.machine.fingerprint.rounds import Rounds
 from tare.features.machine.fingerprint.weighing import weighed
 from tare.features.machine.fingerprint.weights import Weights
@@ -94,13 +94,13 @@ class _Session:
             asked.directory, asked.file_bytes or FILE_BYTES
         )
         self._folder = folder or session_folder.MEMORY
-        self._residents = [self._resident(number, stack) for number, stack in enumerate(stacks)]
+        self._measured = [self._platform(number, stack) for number, stack in enumerate(stacks)]
         self.interrupted = False
 
-    def _resident(self, number: int, stack: str) -> Resident:
+    def _platform(self, number: int, stack: str) -> MeasuredPlatform:
         words, effort = self._asked.words, self._asked.effort
         choice = choose(catalogue().probes, words, effort, self._lacking(stack))
-        return Resident(
+        return MeasuredPlatform(
             stack=stack,
             choice=Choice(
                 (trial_probe.PROBE, *choice.probes),
@@ -131,7 +131,7 @@ class _Session:
             if self._folder != session_folder.MEMORY:
                 # Users of sandboxes must get to what layers make, wherever the disk's folder is.
                 stack.enter_context(session_folder.made(self._name))
-            for one in self._residents:
+            for one in self._measured:
                 stack.callback(one.stop)
             try:
                 self._try_out()
@@ -139,24 +139,24 @@ class _Session:
                 self._perform()
             except KeyboardInterrupt:
                 self.interrupted = True
-            for one in self._residents:
+            for one in self._measured:
                 one.weigh()
                 one.stop()
 
     def _try_out(self) -> None:
         """Start each platform some times: the first time all in turn, then in random order."""
         for again in range(WARM_STARTS):
-            order = [one for one in self._residents if one.lives and self._may_start(one)]
+            order = [one for one in self._measured if one.lives and self._may_start(one)]
             if again:
                 random.Random(f"{self._asked.seed}/starts/{again}").shuffle(order)
             for one in order:
                 self._progress.stage(f"starting {one.stack}, {again + 1} of {WARM_STARTS + 1}")
                 one.try_out()
-            first = self._residents[0]
+            first = self._measured[0]
             if first.why is not None:
                 raise first.why
 
-    def _may_start(self, one: Resident) -> bool:
+    def _may_start(self, one: MeasuredPlatform) -> bool:
         """Tell whether there is time for a start more, and for the rounds after it."""
         if not one.starts:
             return True
@@ -166,7 +166,7 @@ class _Session:
 
     def _enter(self) -> None:
         """Start the instances that stay."""
-        for one in self._residents:
+        for one in self._measured:
             if one.lives:
                 self._progress.stage(f"starting {one.stack}, the last time")
                 one.enter()
@@ -184,7 +184,7 @@ class _Session:
         asked = self._asked
         pairs = [
             msgspec.structs.replace(probe, name=f"{number} {probe.name}")
-            for number, one in enumerate(self._residents)
+            for number, one in enumerate(self._measured)
             if one.lives
             for probe in one.choice.probes
         ]
@@ -199,7 +199,7 @@ class _Session:
 
     def _turn(self, turn: Turn) -> Round:
         number, _, probe = turn.probe.partition(" ")
-        one = self._residents[int(number)]
+        one = self._measured[int(number)]
         self._progress.begins(f"{probe} in {one.stack}")
         done = one.perform(Turn(probe, turn.number, turn.timeout_s))
         return replace(done, probe=turn.probe)
@@ -208,7 +208,7 @@ class _Session:
         """Give each platform what its rounds had no time for."""
         for problem in problems:
             number, _, probe = problem.probe.partition(" ")
-            one = self._residents[int(number)]
+            one = self._measured[int(number)]
             told = Problem(probe=probe, why=problem.why)
             one.choice = Choice(one.choice.probes, (*one.choice.problems, told), one.choice.words)
 
@@ -222,5 +222,5 @@ class _Session:
             started=started,
             seconds=seconds,
             effort=self._asked.effort,
-            platforms=weighed(self._residents, self._asked, started, seconds),
+            platforms=weighed(self._measured, self._asked, started, seconds),
         )

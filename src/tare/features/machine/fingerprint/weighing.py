@@ -10,21 +10,21 @@ from tare.experiment.fingerprints.machine.difference import Change, Rule, differ
 from tare.experiment.fingerprints.machine.document import Fingerprint
 from tare.features.machine.fingerprint import trial_probe
 from tare.features.machine.fingerprint.figures import assemble, figure
+from tare.features.machine.fingerprint.measured_platform import MeasuredPlatform
 from tare.features.machine.fingerprint.request import Asked
-from tare.features.machine.fingerprint.resident import Resident
 from tare.features.machine.fingerprint.weights import Cost, Holding, Starting, Weighed
 from tare.render.words import text
 from tare.results.message import message
 
 
 def weighed(
-    residents: Sequence[Resident], asked: Asked, started: str, seconds: float
+    measured: Sequence[MeasuredPlatform], asked: Asked, started: str, seconds: float
 ) -> tuple[Weighed, ...]:
     """Put together the overhead of each platform vs. the first.
 
     Parameters
     ----------
-    residents : sequence of Resident
+    measured : sequence of MeasuredPlatform
     asked : Asked
         What was measured.
     started, seconds
@@ -41,11 +41,11 @@ def weighed(
             folder=one.folder,
             facts=one.facts,
         )
-        for one in residents
+        for one in measured
     ]
     found = []
-    for one, own in zip(residents, prints, strict=True):
-        costs = () if one is residents[0] else _costs(prints[0], own, len(residents) - 1)
+    for one, own in zip(measured, prints, strict=True):
+        costs = () if one is measured[0] else _costs(prints[0], own, len(measured) - 1)
         found.append(
             Weighed(
                 platform=one.stack,
@@ -61,14 +61,14 @@ def weighed(
     return tuple(found)
 
 
-def _told(one: Resident) -> str:
+def _told(one: MeasuredPlatform) -> str:
     assert one.why is not None
     return text(
         message("{why}{% if hint %} ({hint}){% endif %}", why=one.why.message, hint=one.why.hint)
     )
 
 
-def _starting(one: Resident) -> Starting | None:
+def _starting(one: MeasuredPlatform) -> Starting | None:
     if len(one.starts) < 2 or not one.stops:
         return None
     return Starting(
@@ -78,7 +78,7 @@ def _starting(one: Resident) -> Starting | None:
     )
 
 
-def _holding(one: Resident) -> Holding | None:
+def _holding(one: MeasuredPlatform) -> Holding | None:
     if not one.weights:
         return None
     (began, first), (ended, last) = one.weights[0], one.weights[-1]

@@ -1,4 +1,4 @@
-"""An instance of a platform that stays while rounds are performed in it, and is started again."""
+"""A platform that is measured: its instance, which is started again where its agent ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from tare import platforms
-from tare.agent import client
 from tare.errors import AgentError, TareError
 from tare.experiment.session.probing import Given, Round, Turn, perform_round
 from tare.features.machine.fingerprint import trial_probe
@@ -17,12 +16,12 @@ from tare.features.machine.fingerprint.choice import Choice
 from tare.features.machine.fingerprint.rounds import lost
 from tare.platforms import processes
 
-#: An agent that ends so often is not started again.
-_STARTS = 3
+#: Number of restarts after which an agent that ends is not started again.
+_RESTARTS = 3
 
 
 @dataclass
-class Resident:
+class MeasuredPlatform:
     """A platform that is being measured.
 
     Attributes
@@ -52,11 +51,10 @@ class Resident:
     #: Why it is not, or no longer, measured.
     why: TareError | None = None
     _instance: platforms.Instance | None = None
-    _agent: client.Agent | None = None
     _name: str = ""
     _started: int = 0
     #: Starts after the agent ended.
-    _again: int = 0
+    _restarts: int = 0
 
     @property
     def lives(self) -> bool:
@@ -65,28 +63,21 @@ class Resident:
 
     def try_out(self) -> None:
         """Start an instance and end it, timed; a platform that cannot be started is given up."""
-        try:
-            self._start()
-        except TareError as error:
-            self.why = error
-            return
+        self.enter()
         self.stop()
 
     def enter(self) -> None:
-        """Start the instance that stays."""
-        try:
-            self._start()
-        except TareError as error:
-            self.why = error
-
-    def _start(self) -> None:
+        """Start the instance that stays; a platform that cannot be started is given up."""
         self._name = f"{self.place.name}-{self._started}"
         self._started += 1
-        instance = platforms.start(self.stack, msgspec.structs.replace(self.place, name=self._name))
+        place = msgspec.structs.replace(self.place, name=self._name)
+        try:
+            self._instance = instance = platforms.start(self.stack, place)
+        except TareError as error:
+            self.why = error
+            return
         self.starts.append(instance.start_ns)
-        self._instance = instance
         self.facts |= {name: value for name, value, *_ in instance.facts}
-        self._agent = client.Agent(instance.channel)
 
     def stop(self) -> None:
         """End the instance, timed."""
@@ -94,10 +85,10 @@ class Resident:
             began = time.monotonic_ns()
             self._instance.close()
             self.stops.append(time.monotonic_ns() - began)
-            self._instance = self._agent = None
+            self._instance = None
 
     def weigh(self) -> None:
-        """Look what it holds on the host."""
+        """Record what its instance holds on the host: CPU time and memory."""
         if self._instance is not None:
             found = processes.weight(self._name)
             if found is not None:
@@ -109,24 +100,24 @@ class Resident:
         return self._instance.shared if self._instance is not None else self.place.shared
 
     def perform(self, turn: Turn) -> Round:
-        """Perform a round; an agent that ends is started again, some times."""
+        """Perform a round; an agent that ends is started again, at most ``_RESTARTS`` times."""
         try:
-            if self._agent is None:
+            if self._instance is None:
                 raise AgentError("it is not running")
             if turn.probe == trial_probe.NAME:
-                done = trial_probe.perform(self._agent, turn)
+                done = trial_probe.perform(self._instance.agent, turn)
             else:
-                done = perform_round(self._agent, turn, self.given)
+                done = perform_round(self._instance.agent, turn, self.given)
         except AgentError as error:
             done = self._lost(turn, error)
         self.rounds.append(done)
         return done
 
     def _lost(self, turn: Turn, error: AgentError) -> Round:
-        """Take note of a round that the agent has not survived, and start another."""
+        """Return a round that the agent did not survive, and start another agent."""
         was_running = self._instance is not None
         self.stop()
-        if was_running and self._again < _STARTS:
-            self._again += 1
+        if was_running and self._restarts < _RESTARTS:
+            self._restarts += 1
             self.enter()
         return lost(turn, error)
