@@ -25,21 +25,21 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import typer
 
 from tare import registry
 from tare import statistics as package
-from tare.cli.help import explanation, head, is_example, paragraphs
 from tare.experiment.catalogue import catalogue
 from tare.experiment.file import application, keys, services
-from tare.experiment.file.kinds import of
-from tare.experiment.file.table import Key
+from tare.experiment.file.file_kinds import of
 from tare.experiment.specification import Experiment, FleetSpec, SizeSpec, Stopping, WindowSpec
 from tare.experiment.tables import TABLES as TABLES_OF_STORE
 from tare.features.tasks import file as task_file
 from tare.features.tasks.specification import TaskSet
+from tare.options.command import leaves
+from tare.options.help import is_example, paragraphs
+from tare.options.option import Key
 from tare.registry import Description, Metric, Parameter, Probe
-from tare.wiring import command_line
+from tare.wiring import ROOT as ROOT_OF_COMMANDS
 from tare.workloads.application import (
     Application,
     ApplicationMetric,
@@ -58,6 +58,7 @@ from tare.workloads.specification import WorkloadSpec
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE, STORE = (ROOT / f"docs/reference/{name}.md" for name in ("reference", "store"))
 SOURCES = ROOT / "docs/explanation/sources.md"
+SCHEMA = ROOT / "schema/experiment.json"
 
 #: Pages beside the generated one.
 EXPERIMENT_FILE = "[the experiment file](experiment-file.md)"
@@ -171,7 +172,10 @@ def main() -> int:
     mode.add_argument("--check", action="store_true", help="fail where the committed one differs")
     arguments = parser.parse_args()
     stale = False
-    pages = ((REFERENCE, reference()), (STORE, tables_of_store()), (SOURCES, sources()))
+    pages = (
+        (REFERENCE, reference()), (STORE, tables_of_store()), (SOURCES, sources()),
+        (SCHEMA, schema()),
+    )  # fmt: skip
     for target, text in pages:
         if arguments.write:
             target.write_text(text)
@@ -247,7 +251,7 @@ def tables_of_store() -> str:
 def reference() -> str:
     """Return the whole text."""
     there = catalogue()
-    lines = [HEAD, "## Commands", *commands(typer.main.get_command(command_line()), "tare")]
+    lines = [HEAD, "## Commands", *commands()]
     lines += ["## Experiment file", f"What its parts mean together: {EXPERIMENT_FILE}."]
     for title, of_table, struct in TABLES:
         lines += [f"### {title}", key_table(of_table, struct)]
@@ -270,31 +274,18 @@ def reference() -> str:
     return "\n\n".join(line.strip("\n") for line in lines) + "\n"
 
 
-def commands(command: Any, path: str) -> Iterator[str]:
-    """Describe a command of click's, as typer makes it, and all below it."""
-    if hasattr(command, "commands"):
-        for name, below in command.commands.items():
-            if below.hidden:
-                continue
-            standard = name == getattr(command, "standard", None)
-            yield from commands(below, path if standard else f"{path} {name}")
-        return
-    yield f"### `{path}`"
-    for part in paragraphs(command.help):
-        yield f"```\n{part}\n```" if is_example(part) else one_line(part)
-    rows = [
-        [f"`{one_line(written(parameter))}`", one_line(explanation(parameter))]
-        for parameter in command.params
-        if parameter.name != "help"
-    ]
-    if rows:
-        yield table(["", ""], rows)
-
-
-def written(parameter: Any) -> str:
-    """Return a parameter as it is typed."""
-    is_argument = parameter.param_type_name == "argument"
-    return str(parameter.metavar) if is_argument else head(parameter)
+def commands() -> Iterator[str]:
+    """Describe every command."""
+    for path, command in leaves(ROOT_OF_COMMANDS):
+        yield f"### `{path}`"
+        for part in paragraphs(command.help):
+            yield f"```\n{part}\n```" if is_example(part) else one_line(part)
+        rows = [
+            [f"`{one_line(option.head)}`", one_line(option.explanation)]
+            for option in command.options.records.values()
+        ]
+        if rows:
+            yield table(["", ""], rows)
 
 
 def key_table(of_table: Sequence[Key], struct: type[msgspec.Struct]) -> str:
@@ -314,6 +305,46 @@ def key_table(of_table: Sequence[Key], struct: type[msgspec.Struct]) -> str:
             shown = f'`"{standard:g} s"`' if (key.field or "").endswith("_s") else f"`{shown}`"
         rows.append([f"`{key.name}`", one_line(key.meaning), one_line(key.kind.expected), shown])
     return table(["key", "what", "value", "default"], rows)
+
+
+def schema() -> str:
+    """Return the JSON Schema of experiment files, for editors that complete them."""
+    workload = (*keys.WORKLOAD, *keys.KERNEL, *keys.COMMAND, *keys.APPLICATION)
+    anything = {"type": "object"}
+    tables = {
+        "experiment": of_keys((*keys.EXPERIMENT, *keys.STOPPING)),
+        # Parameters of kernels and applications are keys as well.
+        "workload": {"type": "array", "items": of_keys(workload, is_open=True)},
+        "factors": {**anything, "additionalProperties": {"type": ["array", "string"]}},
+        "loads": {**anything, "additionalProperties": anything},
+        "sizes": {**anything, "additionalProperties": of_keys(keys.SIZE)},
+        "network": of_keys(keys.NETWORK),
+        "networks": {**anything, "additionalProperties": of_keys(keys.NETWORKS)},
+        "platforms": {**anything, "additionalProperties": anything},
+        "window": of_keys(keys.WINDOW),
+        "fleet": of_keys(keys.FLEET),
+        "tasks": of_keys(task_file.KEYS),
+    }
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Experiment file of tare",
+        "type": "object",
+        "properties": tables,
+        "additionalProperties": False,
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def of_keys(of_table: Sequence[Key], *, is_open: bool = False) -> dict[str, Any]:
+    """Return the JSON Schema of a table."""
+    return {
+        "type": "object",
+        "properties": {
+            key.name: {**key.kind.schema, "description": one_line(key.meaning)} for key in of_table
+        },
+        "required": [key.name for key in of_table if key.required],
+        "additionalProperties": is_open,
+    }
 
 
 def described(unit: Description) -> Iterator[str]:

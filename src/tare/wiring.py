@@ -6,16 +6,16 @@ Nothing registers itself, and nothing below imports a feature. A new feature is 
 
 from __future__ import annotations
 
+import os
 import sys
-from functools import cache, partial
-from importlib import import_module
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tare.experiment.supplies import Supplies
-from tare.registry import units_of
+from tare.options.command import Entry, Group
+from tare.options.option import Options, flag
 
 if TYPE_CHECKING:
-    from tare.cli.commands import Commands
     from tare.experiment.session import Progress
     from tare.experiment.session.request import Probing, Weigh
     from tare.results.report import Report
@@ -43,77 +43,84 @@ def _on_fleet(*asked: Any, **options: Any) -> Report:
     return run(*asked, supplies=SUPPLIES, **options)
 
 
+def _units(kind: str) -> dict[str, Any]:
+    from tare.registry import units_of
+
+    return units_of(kind)
+
+
 #: What every experiment is handed.
 SUPPLIES = Supplies(
-    findings=partial(units_of, "finding"),
-    charts=partial(units_of, "chart"),
+    findings=partial(_units, "finding"),
+    charts=partial(_units, "chart"),
     probing=_probing,
     reading=_reading,
     on_fleet=_on_fleet,
 )
 
 
-#: Each command with the part of the help in which it stands: its name, where it is, and whether
-#: it takes the words of a command to measure.
-_COMMANDS = (
-    ("run", "Measure", "tare.features.run.command:run", True),
-    ("compare", "Measure", "tare.features.compare.command:compare", True),
-    ("ci", "Measure", "tare.features.compare.ci_command:ci", True),
-    ("experiment", "Measure", "tare.features.experiment.command:app", False),
-    ("tasks", "Measure", "tare.features.tasks.command:app", False),
-    ("net", "Measure", "tare.features.network.command:app", False),
-    ("fleet", "Measure", "tare.features.fleet.command:app", False),
-    ("doctor", "Machine", "tare.features.machine.doctor.command:doctor", False),
-    ("fingerprint", "Machine", "tare.features.machine.fingerprint.command:app", False),
-    ("calibrate", "Machine", "tare.features.calibration.command:app", False),
-    ("selftest", "Machine", "tare.features.machine.selftest.command:selftest", False),
-    ("describe", "Machine", "tare.features.machine.describe:describe", False),
-    ("cleanup", "Machine", "tare.features.machine.cleanup:cleanup", False),
-    ("audit", "Results", "tare.features.audit.command:audit", False),
-    ("report", "Results", "tare.features.experiment.report:report", False),
-    ("export", "Results", "tare.features.experiment.export:export", False),
+class RootOptions(Options):
+    """Options without a command."""
+
+    version: bool = flag("Print the version.")
+    install_completion: bool = flag("Install completion for the current shell.")
+    show_completion: bool = flag("Print completion for the current shell, to copy it.")
+
+
+#: Each command with the part of the help in which it stands, and where it is.
+ROOT = Group(
+    help="""Measure performance in controlled experiments.
+
+        tare run -- sleep 0.1
+        tare compare 'sleep 0.1' 'sleep 0.103'
+    """,
+    options=RootOptions,
+    commands={
+        name: Entry(f"tare.features.{place}", heading)
+        for heading, commands in {
+            "Measure": {
+                "run": "run.command:run",
+                "compare": "compare.command:compare",
+                "ci": "compare.ci_command:ci",
+                "experiment": "experiment.command:GROUP",
+                "tasks": "tasks.command:GROUP",
+                "net": "network.command:GROUP",
+                "fleet": "fleet.command:GROUP",
+            },
+            "Machine": {
+                "doctor": "machine.doctor.command:doctor",
+                "selftest": "machine.selftest.command:selftest",
+                "describe": "machine.describe:describe",
+                "cleanup": "machine.cleanup:cleanup",
+                "fingerprint": "machine.fingerprint.command:GROUP",
+                "calibrate": "calibration.command:GROUP",
+            },
+            "Results": {
+                "audit": "audit.command:audit",
+                "report": "experiment.report:report",
+                "export": "experiment.export:export",
+            },
+        }.items()
+        for name, place in commands.items()
+    },
 )
-
-
-@cache
-def command_line(typed: str | None = None) -> Commands:
-    """Return the command line: the command that was typed alone, where it is one, else all."""
-    from tare.cli.app import build
-
-    commands = build(SUPPLIES)
-    names = {name for name, *_ in _COMMANDS}
-    for name, panel, place, measures in _COMMANDS:
-        if typed in names and name != typed:
-            continue
-        module, _, attribute = place.partition(":")
-        made = getattr(import_module(module), attribute)
-        if attribute == "app":
-            commands.add_typer(made, name=name, rich_help_panel=panel)
-        elif measures:
-            from tare.cli.lines import LineCommand
-
-            commands.command(name, cls=LineCommand, rich_help_panel=panel)(made)
-        else:
-            commands.command(name, rich_help_panel=panel)(made)
-    return commands
 
 
 def enter() -> int:
     """Run the command line and return its exit code."""
-    from tare.cli.app import enter
+    from tare.cli import app
 
-    return enter(command_line(*sys.argv[1:2]))
+    return app.enter(ROOT, SUPPLIES)
 
 
 def main() -> None:
     """Run the command of the command line, and exit."""
+    if shell := os.environ.get("TARE_COMPLETE"):
+        from tare.options import completion
+
+        sys.stdout.write(completion.answer(ROOT, shell, sys.argv[1:]))
+        return
     from tare.cli import terminated
 
     terminated.listen()
-    try:
-        command_line(*sys.argv[1:2])
-    except KeyboardInterrupt:
-        # Loading takes a second, and nothing has begun.
-        print("tare: interrupted", file=sys.stderr)
-        sys.exit(terminated.exit_code())
     sys.exit(enter())

@@ -19,7 +19,7 @@ from tare import registry, workloads
 from tare.agent import record
 from tare.experiment import file
 from tare.experiment.catalogue import catalogue
-from tare.experiment.file import kinds
+from tare.experiment.file import file_kinds
 from tare.experiment.findings.charts.chart import ChartUnit
 from tare.features.tasks import file as task_file
 from tare.registry import Description, Parameter
@@ -91,15 +91,15 @@ def test_a_parameter_is_explained_and_its_default_is_possible(parameter: Paramet
     assert parameter.meaning.strip()
     assert not parameter.meaning.endswith(".")
     if parameter.default is not None:
-        assert kinds.of(parameter).read(parameter.default) == parameter.default
+        assert file_kinds.of(parameter).read(parameter.default) == parameter.default
     if parameter.minimum is not None and parameter.maximum is not None:
         assert parameter.minimum < parameter.maximum
     if parameter.maximum is not None:
         with pytest.raises(ValueError):  # noqa: PT011
-            kinds.of(parameter).read(parameter.maximum + 1)
+            file_kinds.of(parameter).read(parameter.maximum + 1)
     if parameter.choices is not None:
         with pytest.raises(ValueError):  # noqa: PT011
-            kinds.of(parameter).read("no such choice")
+            file_kinds.of(parameter).read("no such choice")
 
 
 def test_workloads_are_found_by_what_they_have() -> None:

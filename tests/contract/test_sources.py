@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import tomllib
-import typing
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from tare import platforms, registry
-from tare.cli import options
+from tare import platforms, registry, wiring
+from tare.errors import UsageError
 from tare.experiment.catalogue import catalogue
 from tare.experiment.file import keys
-from tare.wiring import command_line
+from tare.options import shared
+from tare.options.command import find, leaves
+from tare.options.option import Option, named
 
 ROOT = Path(__file__).parents[2]
 PURPOSES: dict[str, Any] = tomllib.loads((ROOT / "docs/explanation/sources.toml").read_text())
 ITEMS = [(document["name"], item) for document in PURPOSES["document"] for item in document["item"]]
 NEEDS = [(role["name"], item) for role in PURPOSES["role"] for item in role["item"]]
 NAMED = {by for _, item in (*ITEMS, *NEEDS) for by in item["by"]}
-#: Help of the options that commands share.
-SHARED = {
-    typing.get_args(option)[1].help
-    for option in vars(options).values()
-    if typing.get_origin(option) is typing.Annotated
-}
+#: Options that several commands have, besides those of `tare.options.shared`.
+SEVERAL = {
+    "--bisect", "--budget", "--capture", "--fingerprint", "--hosts", "--image", "--min-trials",
+    "--platform", "--size", "--warmup", "--workers",
+}  # fmt: skip
+#: Help of the options that several commands have.
+SHARED = {one.help for one in vars(shared).values() if isinstance(one, Option)}
 STATUSES = ("full", "partly", "not here")
 
 
@@ -58,20 +59,11 @@ def exists(by: str) -> bool:
 
 
 def is_command(words: list[str]) -> bool:
-    command: Any = typer.main.get_command(command_line())
-    for word in words:
-        if word.startswith("--"):
-            return any(word in parameter.opts for parameter in command.params)
-        if not hasattr(command, "commands"):
-            return True
-        if word not in command.commands:
-            return False
-        command = command.commands[word]
-        if standard := getattr(command, "standard", None):
-            following = words[words.index(word) + 1 :]
-            if not following or following[0] not in command.commands:
-                command = command.commands[standard]
-    return True
+    try:
+        _, found, used = find(wiring.ROOT, words)
+    except UsageError:
+        return False
+    return all(word in named(found.options) for word in words[used:] if word.startswith("--"))
 
 
 @pytest.mark.parametrize(("document", "item"), ITEMS, ids=lambda x: str(x)[:40])
@@ -92,16 +84,6 @@ def test_what_serves_a_role_exists(role: str, item: dict[str, Any]) -> None:
     assert [by for by in item["by"] if not exists(by)] == []
 
 
-def leaves(command: Any, path: str = "tare") -> Iterator[tuple[str, Any]]:
-    """Commands that do something, by what is typed; a standard one without its own name."""
-    if not getattr(command, "commands", None):
-        yield path, command
-        return
-    for name, below in command.commands.items():
-        standard = name == getattr(command, "standard", None)
-        yield from leaves(below, path if standard else f"{path} {name}")
-
-
 def offers() -> Iterator[str]:
     """Everything that a person can ask for, as the map would name it."""
     for kind in registry.PACKAGES:
@@ -114,16 +96,16 @@ def offers() -> Iterator[str]:
         yield f"application {file.parent.name}"
     for file in (ROOT / "examples").rglob("*.toml"):
         yield str(file.relative_to(ROOT))
-    commands = dict(leaves(typer.main.get_command(command_line())))
+    commands = dict(leaves(wiring.ROOT))
     yield from commands
     found = [
-        (path, max(parameter.opts, key=len), parameter.help)
+        (path, option.long, option.help)
         for path, command in commands.items()
-        for parameter in command.params
-        if parameter.param_type_name == "option"
+        for option in command.options.records.values()
+        if not option.is_argument
     ]
-    shared = {name for _, name, meaning in found if meaning in SHARED}
-    yield from (f"{path} {name}" for path, name, _ in found if name not in shared)
+    skipped = SEVERAL | {name for _, name, meaning in found if meaning in SHARED}
+    yield from (f"{path} {name}" for path, name, _ in found if name not in skipped)
 
 
 def repeats_a_document(offer: str) -> bool:

@@ -255,19 +255,16 @@ def serve(descriptor: int, address: str) -> NoReturn:
 
 
 def _fill_caches() -> None:
-    """Build the parser, and report made-up results.
+    """Report made-up results.
 
     First calls of pandas, Altair and DuckDB take half a second. Nothing that is cached depends on
     the machine or on the environment.
     """
     import journals
     import synthetic
-    import typer.main
 
     from tare import wiring
 
-    typer.main.get_command = functools.cache(typer.main.get_command)
-    typer.main.get_command(wiring.command_line())
     with tempfile.TemporaryDirectory() as folder:
         made = synthetic.make(platforms=["bare"], workers=[1], trials=2)
         results = journals.write(made, Path(folder) / "results")

@@ -7,22 +7,22 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from inprocess import invoke
 
 from tare.cli import again as module
 from tare.cli.again import FILES, again
 from tare.errors import UsageError
 from tare.features.run import next_step as run_step
+from tare.features.run.command import run
 from tare.measure.comparison import next_steps, session
-from tare.wiring import SUPPLIES, command_line
+from tare.options.measuring import SessionOptions
+from tare.wiring import SUPPLIES
 
 
 @pytest.fixture(autouse=True)
 def known() -> None:
     """Remember the options of tare run, as its command line does."""
-    command = typer.main.get_command(command_line()).commands["run"]
-    module.remember(module.Options(command.values, command.names))
+    module.remember(run.names)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_command_of_two_words_is_typed_again(monkeypatch):
 def test_several_levels_are_a_factor_of_an_experiment() -> None:
     for before, application in ((["sort"], ""), (["--application", "x"], " --application x")):
         typed = ["run", *before, "--size", "1c", "--size", "2c"]
-        error = CliRunner().invoke(command_line(), typed).exception
+        error = invoke(*typed).exception
         assert isinstance(error, UsageError)
         assert f"tare experiment new mine.toml{application}   (a list of size" in error.hint
 
@@ -143,7 +143,7 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
             needs_longer_limit=lambda _: False,
         )
     ]
-    wanted = session.Execution(SUPPLIES, out=Path("o"))
+    wanted = session.Execution(SUPPLIES, SessionOptions(out=Path("o")))
     step = next_steps.next_step(found, SimpleNamespace(ended="finished"), wanted)
     assert step is not None
     assert step.args["command"] == f"tare compare {then}"

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inprocess import invoke
 from printed import lines as lines_of
 from test_calibration_mapping import jumping, swept
-from typer.testing import CliRunner
 
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, UsageError
 from tare.features.calibration import compare_command as command
 from tare.features.calibration import file
 from tare.features.calibration.mapping import mapping
+from tare.features.calibration.options import CompareOptions
 from tare.features.calibration.page_tables import equals
 from tare.render.words import sentence
 from tare.results.message import message
-from tare.wiring import command_line
+from tare.results.report import Report
 
 
 @pytest.fixture
@@ -34,18 +35,22 @@ def written(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / f"{name}.json" for name in made}
 
 
-def printed(*given: Any) -> list[str]:
-    return lines_of(command.compare(*given))
+def report(first: Path, second: Path, **options: Any) -> Report:
+    return command.compare(CompareOptions(first=first, second=second, **options))
+
+
+def printed(first: Path, second: Path, *cpus: float) -> list[str]:
+    return lines_of(report(first, second, **({"cpus": cpus} if cpus else {})))
 
 
 def compare(written: dict[str, Path], *words: str) -> None:
     both = [str(written["laptop"]), str(written["server"])]
-    done = CliRunner().invoke(command_line(), ["calibrate", "compare", *both, *words])
+    done = invoke("calibrate", "compare", *both, *words)
     assert done.exit_code == 0, done.output
 
 
 def test_the_answer_comes_first(written: dict[str, Path]) -> None:
-    lines = printed(written["laptop"], written["server"], None, None)
+    lines = printed(written["laptop"], written["server"])
     assert lines[0].startswith("Answer   1 CPU on laptop = 1.6")
     assert any(line.endswith("--cpus=0.66") for line in lines)
     assert any("1.3 to 2" in line and "34.0 GFLOPS" in line for line in lines)
@@ -60,7 +65,7 @@ def test_the_answer_comes_first(written: dict[str, Path]) -> None:
 
 
 def test_one_value_is_asked_for(written: dict[str, Path]) -> None:
-    lines = printed(written["laptop"], written["server"], "0.7", None)
+    lines = printed(written["laptop"], written["server"], 0.7)
     assert lines[0].startswith("Answer   0.7 CPUs on laptop = 1.15")
     assert "docker run --cpus=1.15 IMAGE" in lines[-1]
     assert "server" in lines[-1]
@@ -68,9 +73,9 @@ def test_one_value_is_asked_for(written: dict[str, Path]) -> None:
 
 
 def test_many_steps_are_thinned_and_other_equals_told(written: dict[str, Path]) -> None:
-    lines = printed(written["h90"], written["laptop"], None, None)
+    lines = printed(written["h90"], written["laptop"])
     assert sum("--cpus=" in line for line in lines) <= 12
-    back = printed(written["laptop"], written["h90"], None, None)
+    back = printed(written["laptop"], written["h90"])
     assert sum("  also " in line for line in back) >= 3
 
 
@@ -88,7 +93,7 @@ def test_a_page_is_written(written: dict[str, Path], tmp_path: Path) -> None:
     compare(written, "--report", str(page))
     assert "laptop = 1.6" in " ".join(page.read_text().replace("\xa0", " ").split())
     with pytest.raises(StoreError):
-        command.compare(written["laptop"], written["server"], None, None, tmp_path / "two.pdf")
+        report(written["laptop"], written["server"], report=tmp_path / "two.pdf")
 
 
 def test_the_page_asked_for_says_how_to_make_it_again(
@@ -96,9 +101,7 @@ def test_the_page_asked_for_says_how_to_make_it_again(
 ) -> None:
     page = tmp_path / "two.md"
     both = [str(written["laptop"]), str(written["server"])]
-    done = CliRunner().invoke(
-        command_line(), ["calibrate", "compare", *both, "--cpus", "0.7", "--report", str(page)]
-    )
+    done = invoke("calibrate", "compare", *both, "--cpus", "0.7", "--report", str(page))
     assert done.exit_code == 0
     assert "0.7 CPUs on laptop = 1.15" in done.stdout
     assert f"tare calibrate compare --cpus 0.7 {' '.join(both)} --report {page}" in page.read_text()
@@ -109,11 +112,11 @@ def test_what_is_outside_of_both_has_the_unit_of_the_machines(written: dict[str,
     (a,), (b,) = (file.load(written[name]) for name in ("laptop", "server"))
     table = equals(mapping(a, b, places=[50.0]))
     assert [column.unit for column in table.columns if column.key == "rate"] == ["GFLOPS"]
-    lines = printed(written["laptop"], written["server"], "1,50", None)
+    lines = printed(written["laptop"], written["server"], 1.0, 50.0)
     assert any(line.startswith("Outside  50 CPUs: outside the range of laptop") for line in lines)
     assert not any("kFLOPS" in line for line in lines)
     with pytest.raises(ExperimentError, match=r"50 CPUs: outside the range of laptop") as raised:
-        printed(written["laptop"], written["server"], "50", None)
+        printed(written["laptop"], written["server"], 50.0)
     assert "compare --cpus 0.1 " in str(raised.value.hint)
 
 
@@ -123,20 +126,19 @@ def test_a_table_is_not_taken_for_a_broken_calibration(
     table = tmp_path / "cpu.csv"
     table.write_text("quota,gflops\n1,2\n")
     with pytest.raises(StoreError, match="is a table") as raised:
-        command.compare(table, written["laptop"], None, None)
+        report(table, written["laptop"])
     assert raised.value.hint == f"tare calibrate fit {table} --json cpu.json"
 
 
 @pytest.mark.parametrize("asked", ["", "x", "0.7,", "-1", "0", "nan", "1e9"])
 def test_cpus_that_cannot_be_are_refused(written: dict[str, Path], asked: str) -> None:
-    with pytest.raises(ExperimentError, match="expected CPUs on the first machine"):
-        command.compare(written["laptop"], written["server"], asked, None)
+    both = [str(written["laptop"]), str(written["server"])]
+    with pytest.raises(UsageError, match="expected CPUs on the first machine"):
+        invoke("calibrate", "compare", *both, "--cpus", asked, catch=False)
 
 
 def test_what_cannot_be_compared_ends_with_a_code_of_its_own(written: dict[str, Path]) -> None:
-    done = CliRunner().invoke(
-        command_line(), ["calibrate", "compare", str(written["laptop"]), str(written["triad"])]
-    )
+    done = invoke("calibrate", "compare", str(written["laptop"]), str(written["triad"]))
     assert isinstance(done.exception, ExperimentError)
     for name in ("linpack (size 1000)", "laptop", "triad"):
         assert name in str(done.exception)
@@ -146,7 +148,7 @@ def test_what_cannot_be_compared_ends_with_a_code_of_its_own(written: dict[str, 
 def test_a_file_that_is_no_calibration_is_refused(written: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"version": 2}')
     with pytest.raises(StoreError, match="is no calibration"):
-        command.compare(written["laptop"], tmp_path / "other.json", None, None)
+        report(written["laptop"], tmp_path / "other.json")
 
 
 def test_of_several_those_that_belong_together_are_compared() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from inprocess import invoke
 from vega_lite import rows as rows_of
 
 from tare.errors import ExperimentError, InputError
@@ -19,7 +19,6 @@ from tare.features.calibration.mapping import mapping
 from tare.render.tables import lay
 from tare.results.finding import Column, Table
 from tare.units import r_squared
-from tare.wiring import command_line
 
 SIZES = (128, 256, 512, 1024, 1769, 2048, 3008, 3538, 5307, 7076, 8845, 10_000)
 LINE = "quota,gflops\n" + "".join(f"{i / 10},{5.4 * i}\n" for i in range(1, 21))
@@ -35,9 +34,7 @@ def write(folder: Path, content: str | bytes) -> Path:
 
 
 def fit(file: Path, *words: str) -> str:
-    done = CliRunner().invoke(
-        command_line(), ["calibrate", "fit", str(file), *words], catch_exceptions=False
-    )
+    done = invoke("calibrate", "fit", str(file), *words, catch=False)
     assert done.exit_code == 0
     return done.stdout
 
@@ -205,7 +202,7 @@ def test_quotas_that_may_be_megabytes_are_noted(
 ) -> None:
     rows = "".join(f"{first * i},{5 * i}\n" for i in range(1, 12))
     file = write(tmp_path, f"{quota},gflops\n{rows}")
-    done = CliRunner().invoke(command_line(), ["calibrate", "fit", str(file), "--quota", quota])
+    done = invoke("calibrate", "fit", str(file), "--quota", quota)
     assert ("--quota memory_mb" in done.stderr) == noted
 
 

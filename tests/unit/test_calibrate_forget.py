@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from inprocess import invoke
 from said import template
 from test_calibration_remembered import calibrated, remember
-from typer.testing import CliRunner
 
 from tare.features.calibration import forget_command
 from tare.host import state
 from tare.results.message import Message
-from tare.wiring import command_line
 
 
 @pytest.fixture(autouse=True)
@@ -23,9 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget(*words: str) -> str:
-    done = CliRunner().invoke(
-        command_line(), ["calibrate", "forget", *words], catch_exceptions=False
-    )
+    done = invoke("calibrate", "forget", *words, catch=False)
     assert done.exit_code == 0
     return done.stdout
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
+from inprocess import invoke
 
 from tare.errors import UsageError
-from tare.wiring import command_line
 
 
 @pytest.mark.parametrize(
@@ -19,7 +18,7 @@ from tare.wiring import command_line
     ],
 )
 def test_an_option_of_one_value_is_given_once(words: str, option: str) -> None:
-    done = CliRunner().invoke(command_line(), words.split())
+    done = invoke(*words.split())
     assert isinstance(done.exception, UsageError)
     assert done.exception.message.startswith(f"{option} ")
 
@@ -33,7 +32,7 @@ def test_an_option_of_one_value_is_given_once(words: str, option: str) -> None:
     ],
 )
 def test_an_option_is_no_value_of_another(words: str, option: str) -> None:
-    done = CliRunner().invoke(command_line(), words.split())
+    done = invoke(*words.split())
     assert isinstance(done.exception, UsageError)
     assert done.exception.message.startswith(f"{option} ")
     assert (done.exception.hint or "").startswith(f"{option} ")
@@ -41,6 +40,6 @@ def test_an_option_is_no_value_of_another(words: str, option: str) -> None:
 
 def test_what_may_be_repeated_and_what_the_command_has_itself_is_left_alone() -> None:
     words = "run -p bare -p bare -- tail --lines 1 --lines 2"
-    done = CliRunner().invoke(command_line(), words.split())
+    done = invoke(*words.split())
     # That it is the same platform is another complaint.
     assert not isinstance(done.exception, UsageError)

@@ -12,14 +12,17 @@ import msgspec
 import numpy as np
 import printed
 import pytest
+from inprocess import invoke
 from msgspec.structs import replace
 from said import args, template, templates
 from synthetic import Behaviour, make
-from typer.testing import CliRunner
 
-from tare.cli.command_line import as_option, in_options, split
+from tare.cli.command_line import split
 from tare.cli.lines import Around, names_of, typed
 from tare.errors import ExperimentError, IncompleteError, InputError
+from tare.experiment import file
+from tare.experiment.catalogue import catalogue
+from tare.experiment.file.table import CommandLine, File, Table
 from tare.experiment.findings import judgement
 from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.charts import difference as chart
@@ -28,6 +31,7 @@ from tare.experiment.findings.failures import failing_often
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.findings.overview import of_metric
 from tare.experiment.specification import Cell, Stopping
+from tare.features.compare.command import CompareOptions
 from tare.measure.comparison import next_steps, report
 from tare.measure.comparison.execution import Execution
 from tare.measure.comparison.picture import picture
@@ -48,7 +52,7 @@ from tare.results.verdict import (
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.pair_ratios import pair_ratio
-from tare.wiring import SUPPLIES, command_line
+from tare.wiring import SUPPLIES
 
 
 def comparison(
@@ -358,28 +362,33 @@ def test_commands_are_called_as_briefly_as_tells_them_apart(
 
 
 @pytest.mark.parametrize(
-    ("complaint", "option"),
+    ("path", "key", "told"),
     [
-        ("the command line: workload[2].command: {x}", "command 2: {x}"),
-        ("the command line: experiment.margin: 'x'", "--margin: 'x'"),
+        ("workload[2]", "command", "command 2: 'x'"),
+        ("workload[1]", "timeout", "--timeout: 'x'"),
+        ("workload[1]", "setup", "--setup: 'x'"),
+        ("experiment", "warmup", "--warmup: 'x'"),
+        ("experiment", "gate", "--gate: 'x'"),
+        ("experiment", "order", "the command line: experiment.order: 'x'"),
     ],
 )
-def test_complaints_name_the_command_or_the_option(complaint: str, option: str) -> None:
-    assert as_option(complaint) == option
+def test_errors_name_the_command_or_the_option(path: str, key: str, told: str) -> None:
+    assert Table(CommandLine(CompareOptions), path, {}).error(key, "'x'").message == told
 
 
-@pytest.mark.parametrize(
-    ("hint", "told"),
-    [
-        ("hosts = 4 in [network]", "--hosts 4"),
-        ("hosts = 2", "--hosts 2"),
-        ('platform = ["bare"], or another', 'platform = ["bare"], or another'),
-        (None, None),
-    ],
-)
-def test_hints_name_the_option(hint: str | None, told: str | None) -> None:
-    error = in_options(ExperimentError("the command line: network.hosts: 'x'", hint))
-    assert (error.message, error.hint) == ("--hosts: 'x'", told)
+def test_hints_name_the_option() -> None:
+    values = {
+        "experiment": {"name": "x", "question": "?"},
+        "workload": [{"command": ["true"]}],
+        "factors": {"network": ["none"]},
+        "network": {"serve": [["true"]], "hosts": 1},
+    }
+    hints = []
+    for source in (CommandLine(CompareOptions), File("a.toml")):
+        with pytest.raises(ExperimentError) as found:
+            file.from_table(values, source, catalogue())
+        hints.append(found.value.hint)
+    assert hints == ["--hosts 2", "hosts = 2 in [network]"]
 
 
 @pytest.mark.parametrize(
@@ -389,9 +398,9 @@ def test_hints_name_the_option(hint: str | None, told: str | None) -> None:
         (["true", "true", "--name", "a"], 11, "1 names for 2 commands"),
         (["true", "true", "--name", "a", "--name", "a"], 11, "same --name"),
         (["true", "true", "--metric", "wal"], 11, "there is no metric 'wal'"),
-        (["true", "true", "--margin", "2"], 11, "--margin"),
+        (["true", "true", "--margin", "2"], 10, "--margin"),
         (["true", "true", "--gate", "x"], 10, "--gate"),
-        (["true", "true", "--budget", "3"], 11, "--budget"),
+        (["true", "true", "--budget", "3"], 10, "--budget"),
         (["true", "true | cat"], 11, "needs a shell"),
         (["true", "true {x}", "--inputs", "3"], 11, "command 2"),
         (["true", "true", "--resume"], 11, "what a folder holds"),
@@ -411,7 +420,7 @@ def test_wrong_options_are_refused_before_anything_is_measured(
         pytest.fail("something was measured")
 
     monkeypatch.setattr("tare.experiment.pipeline.execute", measure)
-    done = CliRunner().invoke(command_line(), ["compare", *words])
+    done = invoke("compare", *words)
     assert isinstance(done.exception, TareError), done.exception
     assert done.exception.exit_code == code
     assert told in done.exception.message
@@ -451,13 +460,13 @@ def test_a_saved_report_writes_the_same_for_a_ci(tmp_path: Path) -> None:
     saved, suite, table = (tmp_path / name for name in ("a.json", "a.xml", "a.md"))
     saved.write_text(files.encode(document))
     asked = ["report", str(saved), "--junit", str(suite), "--markdown", str(table)]
-    assert CliRunner().invoke(command_line(), asked).exit_code == 0
+    assert invoke(*asked).exit_code == 0
     assert suite.read_text() == junit.render(document)
     assert table.read_text() == comment.render(document)
     impossible = replace(document.comparisons[0], ratio=-1.0)
     for some in ((), (impossible,)):
         saved.write_text(files.encode(replace(document, comparisons=some)))
-        assert isinstance(CliRunner().invoke(command_line(), asked).exception, InputError)
+        assert isinstance(invoke(*asked).exception, InputError)
 
 
 def test_a_comment_counts_what_was_compared() -> None:

@@ -10,20 +10,24 @@ from typing import Any
 import msgspec
 import printed
 import pytest
+from inprocess import invoke
 from synthetic import Behaviour, make
-from typer.testing import CliRunner
 
 from tare.cli import app as cli
 from tare.cli import delivery
-from tare.cli.commands import Commands
 from tare.errors import IncompleteError, InputError, StoreError
 from tare.experiment.findings.judgement import differences
 from tare.experiment.specification import Stopping
 from tare.measure.comparison import report as comparisons
 from tare.measure.comparison.session import merged
+from tare.options import command as commands
+from tare.options import shared
+from tare.options.command import Command, Group
+from tare.options.measuring import DocumentOptions
 from tare.render import comment, files, html, junit, markdown
 from tare.results.message import Message
 from tare.results.report import BELOW_GATE, Entry, Origin, Report
+from tare.wiring import SUPPLIES
 
 HERE = Origin(commands=(), versions=("1",))
 
@@ -49,34 +53,33 @@ def compared(new: float, gate: float | None, *names: str) -> Report:
     return comparisons.make(results, found, ended="finished", gate=gate)
 
 
-def command(body: Any) -> Any:
-    app = Commands()
+class Documents(DocumentOptions):
+    junit: Path | None = shared.JUNIT
 
-    @app.callback()
-    def root() -> None: ...
 
-    @app.command()
-    def measure(
-        json: str | None = None,
-        junit: str | None = None,
-        markdown: str | None = None,
-        report: str | None = None,
-    ) -> Report:
-        return body()
+class Loaded(commands.Entry):
+    def load(self) -> Command:
+        return MADE[self.place]
 
-    return app
+
+MADE: dict[str, Command] = {}
+
+
+def command(body: Any) -> Group:
+    MADE["measure"] = Command(lambda *_: body(), Documents)
+    return Group(help="", commands={"measure": Loaded("measure")})
 
 
 def test_a_report_is_printed_and_written_and_its_exit_code_is_returned(tmp_path: Path) -> None:
     app, file = command(lambda: small(exit_code=2)), tmp_path / "a.json"
-    done = CliRunner().invoke(app, ["measure", "--json", str(file)], standalone_mode=False)
-    assert done.return_value == 2
+    done = invoke("measure", "--json", str(file), root=app)
+    assert done.exit_code == 2
     assert done.stdout.splitlines() == ["Time    41 ms", "        ─┼─"]
     written = json.loads(file.read_text())
     assert (written["format"], written["version"], written["exit_code"]) == ("tare-report", 2, 2)
     assert written["trials"] == [{"wall_s": 0.041}]
     assert "figures" not in written
-    (alone,) = CliRunner().invoke(app, ["measure", "--json", "-"]).stdout.splitlines()[:1]
+    (alone,) = invoke("measure", "--json", "-", root=app).stdout.splitlines()[:1]
     assert alone == "{"
 
 
@@ -86,7 +89,7 @@ def test_an_error_is_delivered_with_what_was_measured_before_it(tmp_path: Path) 
             raise IncompleteError("3 of 8 trials are good", "again")
 
     file = tmp_path / "a.json"
-    done = CliRunner().invoke(command(fail), ["measure", "--json", str(file)])
+    done = invoke("measure", "--json", str(file), root=command(fail))
     assert isinstance(done.exception, IncompleteError)
     assert done.stdout.startswith("Time    41 ms")
     written = json.loads(file.read_text())
@@ -124,7 +127,7 @@ def test_a_destination_without_room_leaves_the_others_whole(
     with Path("/dev/full").open("w") as nowhere, monkeypatch.context() as patched:
         if full == "terminal":
             patched.setattr("sys.stdout", nowhere)
-        code = cli.enter(command(measured))
+        code = cli.enter(command(measured), SUPPLIES)
         # What could not be written would be tried again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), nowhere.fileno())
     assert code == (StoreError.exit_code if error is None else IncompleteError.exit_code)
@@ -140,7 +143,7 @@ def test_of_what_concludes_nothing_people_get_the_error_alone(tmp_path: Path) ->
 
     files_ = tmp_path / "a.json", tmp_path / "a.md"
     asked = ["measure", "--json", str(files_[0]), "--markdown", str(files_[1])]
-    CliRunner().invoke(command(fail), asked)
+    invoke(*asked, root=command(fail))
     assert json.loads(files_[0].read_text())["trials"]
     assert not files_[1].exists()
 

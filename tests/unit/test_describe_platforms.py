@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
 from tare import platforms
 from tare.applications import image
+from tare.cli.call import Call
 from tare.errors import ExperimentError
-from tare.features.machine.describe import describe
+from tare.features.machine import describe as command
+from tare.features.machine.describe import DescribeOptions
 from tare.registry import Availability
 from tare.render import files, screen
+from tare.results.report import Report
+from tare.wiring import SUPPLIES
 
 FOUND = {
     "bare": Availability(name="bare", works=True),
@@ -22,6 +27,12 @@ FOUND = {
         name="ssh:me@box/docker", works=False, why="ssh:me@box/docker did not start: no engine"
     ),
 }
+
+
+def describe(kind: str, names: Sequence[str] = ()) -> Report:
+    given = DescribeOptions(kind=kind, names=names)
+    made: Report = command.describe.work(given, Call(SUPPLIES, "describe"))
+    return made
 
 
 def described(*words: str) -> list[str]:

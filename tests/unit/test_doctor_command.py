@@ -10,11 +10,13 @@ from pathlib import Path
 
 import printed
 import pytest
+from inprocess import invoke
 from said import template
 from trees import MACHINES, seen
 
-from tare.errors import ExperimentError
-from tare.features.machine.doctor import command, examination, fix, report
+from tare.errors import ExperimentError, UsageError
+from tare.features.machine.doctor import examination, fix, report
+from tare.features.machine.doctor.options import DoctorOptions
 from tare.host.check import PURPOSES
 from tare.host.settings import Change, Held
 from tare.host.settings.setting import NeedsRootError
@@ -69,10 +71,13 @@ def test_what_wants_root_is_to_be_typed_as_it_was(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("asked", "seconds", "told"),
-    [(None, 3600.0, "for 60 min (--duration)"), ("90 s", 90.0, "for 90 s (--duration)")],
+    [
+        (DoctorOptions(), 3600.0, "for 60 min (--duration)"),
+        (DoctorOptions(duration=90.0), 90.0, "for 90 s (--duration)"),
+    ],
 )
 def test_settings_are_not_held_for_ever(
-    asked: str | None,
+    asked: DoctorOptions,
     seconds: float,
     told: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -89,7 +94,7 @@ def test_settings_are_not_held_for_ever(
     slept: list[float] = []
     monkeypatch.setattr(fix, "held_settings", hold)
     monkeypatch.setattr(fix.time, "sleep", slept.append)
-    assert fix.hold("swappiness=59", [], duration=asked, as_root=False, json=None) == 0
+    assert fix.hold("swappiness=59", asked) == 0
     assert (slept, put_back) == ([seconds], ["swappiness"])
     said = " ".join(capsys.readouterr().err.split())
     assert told in said
@@ -98,8 +103,10 @@ def test_settings_are_not_held_for_ever(
 
 def test_a_purpose_is_read_before_anything_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(examination, "look", lambda *_, **__: pytest.fail("it waited"))
-    with pytest.raises(ExperimentError, match="there is no purpose"):
-        command.doctor(purpose=["sports"])
+    done = invoke("doctor", "--purpose", "sports")
+    assert isinstance(done.exception, UsageError)
+    assert "--purpose 'sports' is not possible" in done.exception.message
+    assert '"accounting"' in done.exception.message
 
 
 def test_who_called_sudo_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 import served
 import synthetic
+from inprocess import invoke
 from said import template
-from typer.testing import CliRunner
 
 from tare.applications import image
 from tare.cli import console
@@ -29,7 +29,7 @@ from tare.render.words import sentences, text
 from tare.results.finding import Column, Table
 from tare.results.message import Duration, Message, message
 from tare.results.report import Report
-from tare.wiring import SUPPLIES, command_line
+from tare.wiring import SUPPLIES
 from tare.workloads.specification import WorkloadSpec
 
 
@@ -39,9 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def report(*words: str) -> str:
-    done = CliRunner().invoke(
-        command_line(), ["experiment", "report", *words], catch_exceptions=False
-    )
+    done = invoke("experiment", "report", *words, catch=False)
     assert done.exit_code == 0
     return done.stdout
 
@@ -132,7 +130,7 @@ def test_a_report_of_fewer_trials_than_requested_says_so_and_ends_with_18(tmp_pa
     stopping = msgspec.structs.replace(made.experiment.stopping, trials=12)
     asked = msgspec.structs.replace(made.experiment, stopping=stopping)
     folder = journals.write(dataclasses.replace(made, experiment=asked), tmp_path / "out")
-    done = CliRunner().invoke(command_line(), ["experiment", "report", str(folder)])
+    done = invoke("experiment", "report", str(folder))
     # Which ends a process with 18.
     assert isinstance(done.exception, IncompleteError), done.output
     assert done.exception.exit_code == 18
@@ -361,7 +359,7 @@ def test_a_budget_that_is_typed_takes_the_place_of_the_files(
     monkeypatch.setattr(pipeline, "execute", execute)
     run = ["experiment", "run", str(file), "--out", str(tmp_path / "out")]
     for more in ([], ["--budget", "10 min"]):
-        CliRunner().invoke(command_line(), [*run, *more])
+        invoke(*run, *more)
     assert asked == [3600, 600]
-    refused = CliRunner().invoke(command_line(), [*run, "--budget", "1s", "--fleet", "local:2"])
+    refused = invoke(*run, "--budget", "1s", "--fleet", "local:2")
     assert isinstance(refused.exception, UsageError)

@@ -12,8 +12,9 @@ from offered import catalogue
 
 from tare.errors import ExperimentError
 from tare.experiment import file
-from tare.experiment.file import kinds
+from tare.experiment.file.table import File
 from tare.experiment.specification import Experiment, Limit, LoadSpec, SizeSpec, WindowSpec
+from tare.options import kinds
 from tare.workloads.specification import Enforced
 
 CATALOGUE = catalogue()
@@ -432,7 +433,7 @@ TABLE = st.dictionaries(KEYS, VALUES, max_size=5)
 def test_whatever_a_file_holds_it_is_an_experiment_or_a_complaint(values: dict[str, Any]) -> None:
     complaint = None
     try:
-        file.from_table(values, "mine.toml", CATALOGUE)
+        file.from_table(values, File("mine.toml"), CATALOGUE)
     except ExperimentError as error:
         complaint = error.message
     assert complaint is None or complaint.startswith("mine.toml: ")

@@ -7,33 +7,24 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
-import typer
 
 from tare import wiring
 from tare.cli import app, console, failed
 from tare.errors import ExperimentError, InterruptError
+from tare.options.command import leaves
 
 OPTIONS = ("json", "junit", "markdown")
 
 
-def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, one in getattr(command, "commands", {}).items():
-        yield from commands(one, (*path, name))
-    if not hasattr(command, "commands"):
-        yield path, command
-
-
 WRITING = [
-    (path, option)
-    for path, command in commands(typer.main.get_command(wiring.command_line()))
+    (tuple(path.split()[1:]), option)
+    for path, command in leaves(wiring.ROOT)
     for option in OPTIONS
-    if option in {p.name for p in command.params}
+    if option in command.options.records
 ]
 
 

@@ -14,6 +14,7 @@ from tare.features.machine.fingerprint import command, file_cache
 from tare.features.machine.fingerprint.request import Asked, places
 from tare.features.machine.fingerprint.specification import predict
 from tare.host import hardware
+from tare.options.parsing import parse
 from tare.platforms import groups
 
 GIB = 1 << 30
@@ -117,16 +118,21 @@ def test_only_who_asks_for_it_gets_so_large_a_file(asked, lacks):
 
 
 def test_its_option_is_for_it_alone():
-    read = command._file_cache
-    assert read(None, (), full=False) is None
-    assert read("machine", (), full=True) == "machine"
-    assert read("64 MiB", ("file",), full=False) == 64 << 20
+    def read(*words):
+        found = parse("tare fingerprint", command.TakeOptions, words)
+        if found.file_cache is not None:
+            command._check_file_cache(found)
+        return found.file_cache
+
+    assert read() is None
+    assert read("--full", "--file-cache", "machine") == "machine"
+    assert read("file", "--file-cache", "64 MiB") == 64 << 20
     with pytest.raises(UsageError, match="--file-cache is for"):
-        read("64 MiB", ("syscall",), full=False)
+        read("syscall", "--file-cache", "64 MiB")
     with pytest.raises(UsageError, match="below"):
-        read("1 MiB", (), full=True)
+        read("--full", "--file-cache", "1 MiB")
     with pytest.raises(UsageError):
-        read("all", (), full=True)
+        read("--full", "--file-cache", "all")
 
 
 def test_the_group_is_what_is_expected(tmp_path):

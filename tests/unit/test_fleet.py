@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dask
 import pytest
-from typer.testing import CliRunner
+from inprocess import invoke
 
 from tare.errors import PlatformError, StoreError, UsageError
 from tare.experiment import journal
@@ -17,7 +17,6 @@ from tare.experiment.session import budget
 from tare.features.fleet import certificate, laboratory, work
 from tare.features.fleet import folder as fleet_folder
 from tare.features.fleet.laboratory import Hello, Refusal, Told
-from tare.wiring import command_line
 
 
 @pytest.mark.parametrize("file", [None, "/no/such.pem"])
@@ -192,6 +191,6 @@ def until(holds: Callable[[], object]) -> None:
 
 
 def test_the_network_between_hosts_by_ssh_is_refused_before_anything_starts() -> None:
-    done = CliRunner().invoke(command_line(), ["fleet", "check", "ssh:a,b", "--network"])
+    done = invoke("fleet", "check", "ssh:a,b", "--network")
     assert isinstance(done.exception, UsageError)
     assert "tare net measure" in str(done.exception.hint)

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 import pytest
 import synthetic
+from inprocess import invoke
 from said import args, templates
 from synthetic import MS, Behaviour
-from typer.testing import CliRunner
 
 from tare.errors import StoreError
 from tare.experiment.findings import chr_ranges
@@ -27,7 +27,6 @@ from tare.render.words import sentence
 from tare.results.finding import Finding
 from tare.results.message import message
 from tare.statistics.platform_size import Factor, SizeRatio
-from tare.wiring import command_line
 from tare.workloads.application import Intensity
 from tare.workloads.specification import WorkloadSpec
 
@@ -154,13 +153,11 @@ def test_folders_are_joined_on_the_command_line(
     folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ran = CliRunner().invoke(command_line(), ["fleet", "report", *map(str, folders)])
+    ran = invoke("fleet", "report", *map(str, folders))
     assert ran.exit_code == 0, ran.output
     assert "falls with CHR" in ran.output
     assert (tmp_path / "hosts.html").exists()
-    twice = CliRunner().invoke(
-        command_line(), ["fleet", "report", str(folders[0]), str(folders[0])]
-    )
+    twice = invoke("fleet", "report", str(folders[0]), str(folders[0]))
     assert twice.exit_code != 0
 
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
+from inprocess import invoke
 from said import args, template
-from typer.testing import CliRunner
 
 import tare
 from tare import readers
@@ -43,7 +43,6 @@ from tare.features.fleet.results import Fleet
 from tare.results.finding import Finding
 from tare.results.message import Message, message
 from tare.statistics.hosts import Sessions
-from tare.wiring import command_line
 
 
 def exported(folder: Path, table: str, format: str, destination: Path) -> int:
@@ -403,7 +402,7 @@ def test_an_audit_names_the_host_to_doubt(made: dict[str, Results], tmp_path: Pa
     usual = {name: synthetic.make(trials=30, seed=seed) for seed, name in enumerate(HOSTS)}
     usual["box-10"] = synthetic.make(synthetic.Behaviour(drift=0.3), trials=30, seed=9)
     folder = fleet_of(tmp_path / "out", usual)
-    done = CliRunner().invoke(command_line(), ["audit", str(folder), "--json", "-"])
+    done = invoke("audit", str(folder), "--json", "-")
     said = json.loads(done.stdout)
     doubted = [one["key"]["host"] for one in said["series"] if one["verdict"] != "TRUST"]
     assert doubted.count("box-10") == 4
@@ -440,7 +439,7 @@ def test_a_host_without_values_is_a_note_of_the_audit(
 def test_commands_that_compare_hosts_are_named(made: dict[str, Results], tmp_path: Path) -> None:
     folder = fleet_of(tmp_path / "out", {"box-1": made["box-1"]})
     typed = f"tare fleet report {folder}"
-    told = CliRunner().invoke(command_line(), ["audit", str(folder)]).stdout
+    told = invoke("audit", str(folder)).stdout
     assert f"Next {typed} " in " ".join(told.split())
     with pytest.raises(InputError) as refused:
         readers.read(folder, readers.ColumnOptions(compare=("host",)))
@@ -503,7 +502,7 @@ def test_what_reads_a_fleet_leaves_a_damaged_host_out_and_fails(
     folder = fleet_of(tmp_path / "fleet", made)
     (folder / "hosts/box-1/journal/1.ndjson").write_text("not a journal\n")
     rows = tmp_path / "rows.csv"
-    shown = CliRunner().invoke(command_line(), ["fleet", "report", str(folder)])
+    shown = invoke("fleet", "report", str(folder))
     assert (folder / "report.html").exists()
     assert isinstance(shown.exception, StoreError)
     assert "1 of 4 hosts" in shown.exception.message
@@ -701,7 +700,7 @@ def test_a_host_without_any_good_trial_is_named_and_nothing_holds_everywhere(
     found = {one.finding.name: one.finding for one in document.sections}
     assert found["everywhere"].verdict == "inconclusive"
     assert args(found["everywhere"].answer, ", equivalent within")["of"] == 4
-    done = CliRunner().invoke(command_line(), ["fleet", "report", str(folder)])
+    done = invoke("fleet", "report", str(folder))
     assert isinstance(done.exception, IncompleteError)
     assert "box-2" in done.exception.message
 

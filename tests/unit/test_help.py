@@ -7,55 +7,61 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
 import tare
-from tare.cli.help import GROUPS, explanation, head, is_example, names_of, paragraphs, summary
-from tare.wiring import command_line
+from tare.options import help as helps
+from tare.options.command import Command, Group, leaves
+from tare.options.help import is_example, paragraphs, summary
+from tare.options.option import GROUPS, named
+from tare.options.parsing import parse
+from tare.wiring import ROOT
 
-ROOT = typer.main.get_command(command_line())
 SOURCE = Path(tare.__file__).parent
 
 
-def commands(command: Any, context: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Return every command with its name as typed, and its context."""
-    yield " ".join(context.command_path.split()[1:]), command, context
-    for name, below in getattr(command, "commands", {}).items():
-        typed = "" if name == command.standard else name
-        yield from commands(below, below.context_class(below, info_name=typed, parent=context))
+def groups(group: Group, path: str = "tare") -> Iterator[tuple[str, Group]]:
+    """Return a group, and those below it, with what is typed."""
+    yield path, group
+    for name, entry in group.commands.items():
+        if isinstance(one := entry.load(), Group):
+            yield from groups(one, f"{path} {name}")
 
 
-EVERY = list(commands(ROOT, ROOT.context_class(ROOT, info_name="tare")))
-GROUP = {name: command for name, command, _ in EVERY if hasattr(command, "commands")}
-LEAF = {name: command for name, command, _ in EVERY if not hasattr(command, "commands")}
-#: Helps that can be seen: a group with a standard command shows the help of that one.
-SHOWN = {name: context for name, _, context in EVERY}
+GROUP = dict(groups(ROOT))
+LEAF = dict(leaves(ROOT))
+#: Everything that has a help: a group with a standard command shows the help of that one.
+SHOWN: dict[str, Command | Group] = {**LEAF, **GROUP}
 
 
-def options_of(command: Any) -> set[str]:
-    return {n for p in command.params for n in (*p.opts, *p.secondary_opts)} | {"--help", "-h"}
+def text_of(name: str) -> str:
+    one = SHOWN[name]
+    return helps.of_group(name, one) if isinstance(one, Group) else helps.of_command(name, one)
 
 
-def resolve(words: list[str]) -> tuple[Any, list[str]]:
+def options_of(command: Command | Group) -> set[str]:
+    return {*named(command.options), "--help", "-h"}
+
+
+def resolve(words: list[str]) -> tuple[Command | Group, list[str]]:
     """Return the command that words begin with, and the words after it."""
-    command, rest = ROOT, list(words)
-    while hasattr(command, "commands"):
-        if rest and rest[0] in command.commands:
-            command = command.commands[rest.pop(0)]
-        elif command.standard is not None:
-            command = command.commands[command.standard]
+    found: Command | Group = ROOT
+    rest = list(words)
+    while isinstance(found, Group):
+        if rest and rest[0] in found.commands:
+            found = found.commands[rest.pop(0)].load()
+        elif found.standard is not None:
+            found = found.commands[found.standard].load()
         else:
             break
-    return command, rest
+    return found, rest
 
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_it_fits_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    text = SHOWN[name].command.get_help(SHOWN[name])
+    text = text_of(name)
     assert max(map(len, text.splitlines())) <= 80
     assert not re.search(r"<(bool|int|float|path|text|range|directory|file)\b", text)
     assert "`-`" not in text
@@ -63,7 +69,7 @@ def test_it_fits_a_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_summary_is_one_plain_line(name: str) -> None:
-    text = summary(SHOWN[name].command)
+    text = summary(SHOWN[name].help)
     assert len(text) <= 70
     assert text[0].isupper()
     first = text.split()[0].rstrip(",")
@@ -73,22 +79,27 @@ def test_a_summary_is_one_plain_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", LEAF)
 def test_every_option_has_a_group_and_two_lines_at_most(name: str) -> None:
-    command, context = LEAF[name], SHOWN[name]
-    text = command.get_help(context)
-    known = {option for names in GROUPS.values() for option in names}
-    for option in command.params:
-        if option.param_type_name != "option":
+    text = helps.of_command(name, LEAF[name])
+    for option in LEAF[name].options.records.values():
+        if option.is_argument:
             continue
         assert option.help, option.name
-        if option.hidden:
-            assert names_of(option)[-1] in text
+        if option.rare:
+            assert option.names[-1] in text
             continue
-        assert option.name in known, f"{option.name} is in no group of the help"
-        assert option.is_flag or option.metavar, f"{option.name} has no metavar"
-        assert re.search(rf"^  {re.escape(head(option))}(  |$)", text, re.MULTILINE)
-        lines = text.split(f"  {head(option)}")[1].splitlines()[1:]
+        assert option.group in GROUPS, f"{option.name} is in no group of the help"
+        assert re.search(rf"^  {re.escape(option.head)}(  |$)", text, re.MULTILINE)
+        lines = text.split(f"  {option.head}")[1].splitlines()[1:]
         more = next((n for n, line in enumerate(lines) if not line.startswith(" " * 8)), len(lines))
-        assert more <= 1, f"{head(option)}: {explanation(option)}"
+        assert more <= 1, f"{option.head}: {option.explanation}"
+
+
+@pytest.mark.parametrize("name", LEAF)
+def test_a_default_is_a_value_of_its_kind(name: str) -> None:
+    for option in LEAF[name].options.records.values():
+        if not (option.is_flag or option.default is None):
+            kind = option.kind
+            assert kind.typed(option.shown or str(option.default)) == option.default, option.name
 
 
 @pytest.mark.parametrize("name", LEAF)
@@ -101,30 +112,22 @@ def test_an_example_can_be_pasted(name: str) -> None:
         found, rest = resolve(words)
         assert tare == "tare"
         assert found is command
-        own = rest[: rest.index("--")] if "--" in rest else rest
-        typed = {word.partition("=")[0] for word in own if word.startswith("-") and word != "-"}
-        assert typed <= options_of(command)
-        command.make_context(name, rest, resilient_parsing=False)
-
-
-def test_groups_have_no_option_that_no_command_has() -> None:
-    shown = {p.name for command in LEAF.values() for p in command.params if not p.hidden}
-    assert {name for names in GROUPS.values() for name in names} <= shown
+        parse(name, command.options, rest)
 
 
 def test_commands_are_as_thin_as_they_should_be() -> None:
     most = {"compare": 24, "run": 22, "calibrate": 16, "net measure": 14}
     for name, count in most.items():
-        options = [p for p in LEAF[name].params if p.param_type_name == "option" and not p.hidden]
-        assert len(options) <= count
+        options = LEAF[f"tare {name}"].options.records.values()
+        assert len([one for one in options if not (one.rare or one.is_argument)]) <= count
 
 
 def test_an_option_of_one_name_has_one_short_name() -> None:
     shorts: dict[str, set[str]] = {}
     for command in LEAF.values():
-        for option in command.params:
-            for short in (o for o in option.opts if len(o) == 2):
-                shorts.setdefault(short, set()).update(o for o in option.opts if len(o) > 2)
+        for option in command.options.records.values():
+            if option.short:
+                shorts.setdefault(option.short, set()).add(option.long)
     assert all(len(longs) == 1 for longs in shorts.values()), shorts
 
 

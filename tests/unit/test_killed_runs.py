@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import pytest
 import synthetic
-import typer
 from said import templates
 
 from tare.cli import again
@@ -20,13 +19,14 @@ from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.specification import Cell, Stopping
+from tare.features.compare.command import compare
 from tare.measure.comparison import report, session
 from tare.measure.comparison.next_steps import next_step
 from tare.measure.comparison.picture import picture
 from tare.render import files
 from tare.render.words import text
 from tare.results.message import Message
-from tare.wiring import SUPPLIES, command_line
+from tare.wiring import SUPPLIES
 from tare.workloads.specification import WorkloadSpec
 
 MS = synthetic.MS
@@ -174,8 +174,7 @@ def test_of_few_pairs_whose_second_runs_are_all_killed_the_limit_bounds_the_rati
 @pytest.fixture
 def compare_options() -> None:
     """Remember the options of tare compare, as its command line does."""
-    command = typer.main.get_command(command_line()).commands["compare"]
-    again.remember(again.Options(command.values, command.names))
+    again.remember(compare.names)
 
 
 @pytest.mark.usefixtures("compare_options")

@@ -19,14 +19,16 @@ from tare.agent import record
 from tare.cli.app import USAGE
 from tare.errors import ExperimentError, PlatformError
 from tare.experiment.session.hosts import MOST_MOMENTS, Course
+from tare.features.network.emulate.command import EmulateOptions
 from tare.features.network.emulate.commands import Commands
 from tare.features.network.emulate.emulation import summaries
-from tare.features.network.emulate.options import Options, asked, placed
+from tare.features.network.emulate.options import Asked, asked, placed
 from tare.features.network.emulate.session import _not_delivered, introduction
 from tare.features.network.emulate.tokens import Log
 from tare.features.network.emulate.verification import Check
 from tare.networks.emulator import Emulator
 from tare.networks.shaping.specification import Rate, parse
+from tare.options import parsing
 from tare.results.message import message
 from tare.wiring import enter
 
@@ -34,77 +36,74 @@ GBIT = 10**9
 AGENT = [sys.executable, str(Path(__file__).with_name("emulating.py"))]
 
 
-def _options(
-    *spec: str,
-    hosts: int | None = None,
-    host: tuple[str, ...] = (),
-    on: str = "1",
-    serve: tuple[str, ...] = (),
-    interface: str | None = None,
-    lasts: str | None = None,
-) -> Options:
-    return Options(spec, ("true",), hosts, host, on, serve, interface, lasts)
+def _asked(*words: str) -> Asked:
+    return asked(parsing.parse("tare net emulate", EmulateOptions, [*words, "--", "true"]))
 
 
 def test_words_of_a_specification_need_no_quotes() -> None:
     words = "bucket high=2Gbit low=200Mbit budget=10Gbit"
-    assert asked(_options(*words.split())).shapes == (parse(words), parse(words))
+    assert _asked(*words.split()).shapes == (parse(words), parse(words))
 
 
 def test_a_host_can_be_shaped_by_itself() -> None:
-    found = asked(_options("none", host=("3=rate 10Mbit",), on="all"))
+    found = _asked("none", "--host", "3=rate 10Mbit", "--on", "all")
     assert found.shapes == (None, None, Rate(rate_bps=10_000_000))
     assert found.on == (1, 2, 3)
-    assert asked(_options(host=("2=rate 10Mbit",))).shapes == (None, Rate(rate_bps=10_000_000))
+    assert _asked("--host", "2=rate 10Mbit").shapes == (None, Rate(rate_bps=10_000_000))
 
 
 def test_servers_are_where_the_command_is_not() -> None:
-    found = asked(_options("none", hosts=4, on="2", serve=("iperf3 -s",)))
+    found = _asked("none", "--hosts", "4", "--on", "2", "--serve", "iperf3 -s")
     assert placed(found) == [1, 3, 4]
     assert found.serve == (("iperf3", "-s"),)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("words", "said"),
     [
-        (_options(), "how shall the network be shaped"),
-        (_options("rate", "fast"), "a number"),
-        (_options("none", hosts=2, host=("3=none",)), "2 hosts"),
-        (_options("none", host=("three=none",)), "from 1"),
-        (_options("none", host=("rate 3Gbit",)), "from 1"),
-        (_options("none", on="3"), "no host"),
-        (_options("none", on="first"), "no host"),
-        (_options("none", lasts="soon"), "--duration 'soon'"),
-        (_options("none", lasts="0s"), "--duration '0s'"),
-        (_options("none", interface="eth0", hosts=3), "leave out|--hosts"),
-        (_options("none", interface="eth0", serve=("true",)), "--serve"),
-        (_options("none", serve=("a | b",)), "needs a shell"),
+        ((), "how shall the network be shaped"),
+        (("rate", "fast"), "a number"),
+        (("none", "--hosts", "2", "--host", "3=none"), "2 hosts"),
+        (("none", "--host", "65=none", "--hosts", "65"), "from 1 to 64"),
+        (("none", "--host", "65=none"), "at most 64"),
+        (("none", "--host", "three=none"), "from 1"),
+        (("none", "--host", "0=none"), "from 1"),
+        (("none", "--host", "rate 3Gbit"), "from 1"),
+        (("none", "--on", "3"), "no host"),
+        (("none", "--on", "0"), "no host"),
+        (("none", "--on", "first"), "no host"),
+        (("none", "--duration", "soon"), "--duration 'soon'"),
+        (("none", "--duration", "0s"), "--duration '0s'"),
+        (("none", "--interface", "eth0", "--hosts", "3"), "leave out|--hosts"),
+        (("none", "--interface", "eth0", "--serve", "true"), "--serve"),
+        (("none", "--serve", "a | b"), "needs a shell"),
     ],
 )
-def test_what_contradicts_itself_is_refused(options: Options, said: str) -> None:
+def test_what_contradicts_itself_is_refused(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(ExperimentError, match=said):
-        asked(options)
+        _asked(*words)
 
 
 def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+    seen: list[tuple[list[str], list[str]]] = []
 
-    def take(options: Options) -> None:
-        seen.append((options.spec, options.command))
+    def take(given: EmulateOptions) -> None:
+        seen.append((given.spec, given.command))
         raise ExperimentError("enough")
 
     monkeypatch.setattr("tare.features.network.emulate.options.asked", take)
     words = ["tare", "net", "emulate", "rate", "1Gbit", "--hosts", "3", "--", "a", "--hosts", "--"]
     monkeypatch.setattr(sys, "argv", words)
     assert enter() == USAGE
-    assert seen == [(("rate", "1Gbit"), ("a", "--hosts", "--"))]
+    assert seen == [(["rate", "1Gbit"], ["a", "--hosts", "--"])]
 
 
 def test_what_stands_is_introduced_by_hosts_that_are_shaped_alike() -> None:
-    found = asked(_options("none", hosts=5, host=("2=rate 10Mbit", "4=rate 10Mbit")))
+    shapes = ("--host", "2=rate 10Mbit", "--host", "4=rate 10Mbit")
+    found = _asked("none", "--hosts", "5", *shapes)
     verified, unshaped = (
         introduction(found, None),
-        introduction(asked(_options("none")), message("--no-check")),
+        introduction(_asked("none"), message("--no-check")),
     )
     assert [(one.args["hosts"], one.args["consecutive"]) for one in verified] == [
         ([1, 3, 5], False),
@@ -113,7 +112,7 @@ def test_what_stands_is_introduced_by_hosts_that_are_shaped_alike() -> None:
     assert templates(verified[1].args["shaping"]) == [", constant"]
     # Where nothing is shaped, nothing is to be verified.
     assert templates(tuple(unshaped)) == ["{hosts[0]}", "not shaped"]
-    replayed = asked(_options("rate 10Mbit", hosts=1))
+    replayed = _asked("rate 10Mbit", "--hosts", "1")
     said = introduction(replayed, message("a single host has no other to send to"))
     assert templates(tuple(said))[:2] == ["not verified:", "to send to"]
 

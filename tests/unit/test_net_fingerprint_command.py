@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
+from inprocess import invoke
 from said import args, messages, template, templates
 from simulated_network import Channel, Network, Silent, measured
 
-from tare.errors import ExperimentError, StoreError
+from tare import wiring
+from tare.cli.call import Call
+from tare.errors import ExperimentError, StoreError, UsageError
 from tare.experiment.fingerprints.network import cache, file
 from tare.experiment.fingerprints.network.difference import compare
 from tare.experiment.fingerprints.network.document import Figure, NetworkFingerprint, Starved
@@ -21,9 +23,10 @@ from tare.features.network.fingerprint import diff_command, search
 from tare.features.network.fingerprint import page as network_fingerprint_page
 from tare.features.network.fingerprint.session import Wanted, take
 from tare.features.network.measure.client import Ends
+from tare.features.network.measure.command import MeasureOptions
 from tare.features.network.measure.identified import identify
-from tare.features.network.measure.options import Options
-from tare.features.network.plan import command as net_plan
+from tare.features.network.plan.command import PlanOptions, plan
+from tare.options import parsing
 from tare.render.files import encode
 from tare.render.screen import lines, table
 from tare.render.terminal import fitted
@@ -197,7 +200,7 @@ def test_trials_on_another_machine_are_not_counted_here(kept: Path, tmp_path: Pa
     away = [msgspec.structs.replace(cell, platform="ssh:lab") for cell in prepared.cells]
     prepared.cells = tuple(away)
     with pytest.raises(ExperimentError, match="on ssh:lab send from another machine"):
-        count(prepared, "measured")
+        count(prepared, "")
 
 
 def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) -> None:
@@ -208,6 +211,7 @@ def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) 
     assert all(figure.alternative for figure in page.charts)
 
 
+CALL = Call(wiring.SUPPLIES, "net plan")
 EXPERIMENT = """
 [experiment]
 name = "x"
@@ -220,10 +224,16 @@ command = ["true"]
 """
 
 
-def _plan(kept: Path, tmp_path: Path, spend: list[str] | None) -> Report:
+def _planned(kept: Path, experiment: Path, spend: list[str]) -> Report:
+    words = [str(kept), str(experiment), *(word for one in spend for word in ("--spend", one))]
+    made: Report = plan.work(parsing.parse("tare net plan", PlanOptions, words), CALL)
+    return made
+
+
+def _plan(kept: Path, tmp_path: Path, spend: list[str]) -> Report:
     experiment = tmp_path / "experiment.toml"
     experiment.write_text(EXPERIMENT)
-    return net_plan.plan(kept, experiment, spend, None, None)
+    return _planned(kept, experiment, spend)
 
 
 def test_plan_says_what_to_write_into_the_file(kept: Path, tmp_path: Path) -> None:
@@ -236,10 +246,10 @@ def test_plan_says_what_to_write_into_the_file(kept: Path, tmp_path: Path) -> No
 
 def test_plan_needs_to_know_what_is_spent(kept: Path, tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="--spend"):
-        _plan(kept, tmp_path, None)
+        _plan(kept, tmp_path, [])
     with pytest.raises(ExperimentError, match="no workload of that name"):
         _plan(kept, tmp_path, ["other=1Gbit"])
-    with pytest.raises(ExperimentError):
+    with pytest.raises(UsageError, match="--spend 'much'"):
         _plan(kept, tmp_path, ["much"])
     with pytest.raises(ExperimentError, match="one folder"):
         _plan(kept, tmp_path, [str(tmp_path), "1Gbit"])
@@ -255,30 +265,45 @@ def test_trials_in_a_network_of_their_own_are_not_counted_on_an_interface(
     experiment = tmp_path / "networked.toml"
     experiment.write_text(f'{EXPERIMENT}[factors]\nnetwork = ["rate 1Gbit"]\n')
     with pytest.raises(ExperimentError, match="network of their own") as caught:
-        net_plan.plan(kept, experiment, ["measured"], None, None)
+        _planned(kept, experiment, ["measured"])
     assert "--spend DIR" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
-    ("more", "complaint"),
+    ("words", "complaint"),
     [
-        ({"key": None}, "--key"),
-        ({"direction": "up"}, "neither out nor in"),
-        ({"duration": "soon"}, "--duration 'soon'"),
-        ({"max_bytes": "0Gbit"}, "nothing may be sent"),
+        ([], "--key"),
+        (["--direction", "up"], '"out", "in"'),
+        (["--duration", "soon"], "--duration 'soon'"),
+        (["--max-bytes", "0Gbit"], "is not above 0"),
+        (["--max-bytes", "much"], "--max-bytes 'much'"),
     ],
 )
-def test_options_that_cannot_be(tmp_path: Path, more: dict[str, Any], complaint: str) -> None:
+def test_options_that_cannot_be(words: list[str], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        invoke("net", "fingerprint", "192.0.2.1", *words, catch=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ([], 900.0),
+        (["--quick"], None),
+        (["--quick", "--duration", "1min"], 60.0),
+        (["--quick", "--max-bytes", "1Gbit"], 900.0),
+    ],
+)
+def test_a_quick_fingerprint_searches_for_a_bucket_only_with_a_limit(
+    tmp_path: Path, words: list[str], seconds: float | None
+) -> None:
     from tare.networks import peering
 
     key = tmp_path / "lab.key"
     peering.make_key(key)
-    asked: dict[str, Any] = {
-        "key": key, "quick": False, "search": True, "duration": None, "max_bytes": None,
-        "streams": 1, "direction": "out", "congestion": "cubic",
-    }  # fmt: skip
-    with pytest.raises(ExperimentError, match=complaint):
-        net_fingerprint._wanted("192.0.2.1", **{**asked, **more})
+    typed = ["192.0.2.1", "--key", str(key), *words]
+    given = parsing.parse("tare net fingerprint", net_fingerprint.TakeOptions, typed)
+    wanted = net_fingerprint._wanted(given)
+    assert (None if wanted.bucket is None else wanted.bucket.seconds) == seconds
 
 
 def test_identify_tells_what_is_left_and_keeps_the_trace(
@@ -294,11 +319,8 @@ def test_identify_tells_what_is_left_and_keeps_the_trace(
         "tare.features.network.measure.client.Ends",
         lambda asked: Ends(asked, channel=Channel(network)),
     )
-    options = Options(
-        host="192.0.2.1", key=key, pattern=(), lasts="40s", streams=None, direction=None,
-        congestion=None, interval=None, write_size=None, pings=None, sweep=False,
-    )  # fmt: skip
-    made = identify(options, None, None, tmp_path / "kept")
+    out = tmp_path / "kept"
+    made = identify(MeasureOptions(host="192.0.2.1", key=key, duration=40.0, out=out))
     said = "\n".join(line.text for line in lines(made, 100))
     assert said.startswith("Answer  Token bucket: high")
     assert "Left now" in said
@@ -307,12 +329,10 @@ def test_identify_tells_what_is_left_and_keeps_the_trace(
 
 
 def test_identify_decides_itself_what_to_send(tmp_path: Path) -> None:
-    options = Options(
-        host="192.0.2.1", key=tmp_path / "lab.key", pattern=("10-30",), lasts=None, streams=None,
-        direction=None, congestion=None, interval=None, write_size=None, pings=None, sweep=False,
-    )  # fmt: skip
+    key = tmp_path / "lab.key"
+    given = MeasureOptions(host="192.0.2.1", key=key, pattern=[(10**9, 0)])
     with pytest.raises(ExperimentError, match="--pattern says nothing"):
-        identify(options, None, None, None)
+        identify(given)
 
 
 def test_interrupted_fingerprint_is_not_remembered(

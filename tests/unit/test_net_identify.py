@@ -11,22 +11,21 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from inprocess import invoke
 from model_bucket import Phase, carried
 from noisy_traces import bucket, noisy
 from said import args, template
-from typer.testing import CliRunner
 
-from tare.errors import InputError
+from tare.errors import InputError, TareError, UsageError
 from tare.experiment.fingerprints.network.identified import Quartiles, TypeSummary
 from tare.features.network.identify import types
-from tare.wiring import command_line
 
 DATA = Path(__file__).parents[1] / "data" / "c5_token_bucket"
 WORDS = ["--time", "second", "--value", "bandwidth_gbps", "--group", "instance,region,epoch"]
 
 
 def called(*words: str) -> str:
-    result = CliRunner().invoke(command_line(), ["net", "identify", *words], catch_exceptions=False)
+    result = invoke("net", "identify", *words, catch=False)
     assert result.exit_code == 0
     return result.stdout
 
@@ -147,10 +146,16 @@ def test_gaps_are_blank_and_what_cannot_be_replayed_is_not_offered(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "words", [["--pattern", "x"], ["--pattern", "0-5"], ["--unit", "furlong"], ["--value", "nope"]]
+    ("words", "error"),
+    [
+        (["--pattern", "x"], UsageError),
+        (["--pattern", "0-5"], UsageError),
+        (["--unit", "furlong"], UsageError),
+        (["--value", "nope"], InputError),
+    ],
 )
-def test_slips_are_told(words: list[str]) -> None:
-    with pytest.raises(InputError) as refused:
+def test_slips_are_told(words: list[str], error: type[TareError]) -> None:
+    with pytest.raises(error) as refused:
         called(str(DATA / "series.csv"), *words)
     assert refused.value.hint
 

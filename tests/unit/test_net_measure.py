@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inprocess import Result, invoke
 from measuring import ScriptedEnds, connect, sending
 from said import args, template
-from typer.testing import CliRunner
 
 from tare.agent.record import BeyondLimit, Connect, Interval, OtherKey, Sending
 from tare.cli import progress
@@ -27,13 +27,13 @@ from tare.features.network.measure import client, runner
 from tare.features.network.measure import options as asking
 from tare.features.network.measure import progress as net_measure_progress
 from tare.features.network.measure.caveats import caveats
+from tare.features.network.measure.command import MeasureOptions
 from tare.features.network.measure.progress import MeasureBar
 from tare.features.network.measure.summary import figures, summaries
 from tare.networks import peering
 from tare.networks.recording import folder
 from tare.networks.recording import writer as writing
 from tare.results.message import Chosen, message
-from tare.wiring import command_line
 
 _S = 10**9
 
@@ -57,8 +57,8 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedEnds]:
     return waiting
 
 
-def tare(*words: object) -> Any:
-    return CliRunner().invoke(command_line(), ["net", *(str(word) for word in words)])
+def tare(*words: object) -> Result:
+    return invoke("net", *map(str, words))
 
 
 def refused(*words: object) -> TareError:
@@ -155,7 +155,7 @@ def test_whoever_is_not_reached_leaves_no_folder(
         (("192.0.2.1", "--pattern", "0-30"), "neither"),
         (("192.0.2.1", "--write-size", "0B"), "no size"),
         (("192.0.2.1", "--write-size", "2MiB"), "no size"),
-        (("192.0.2.1", "--direction", "up"), "none of"),
+        (("192.0.2.1", "--direction", "up"), "one of"),
         (("192.0.2.1", "--sweep", "--write-size", "1KiB"), "all sizes"),
         (("--resume",), "which measurement"),
         (("--resume", "--out", "/nonexistent"), "no measurement"),
@@ -171,15 +171,16 @@ def test_resume_takes_nothing_else(tmp_path: Path, key: Path, scripts: list[Scri
     tare("measure", "192.0.2.1", "--key", key, "--duration", "10s", "--out", tmp_path / "m")
     error = refused("measure", "--out", tmp_path / "m", "--resume", "--duration", "2h")
     assert "--duration" in error.message
+    error = refused("measure", "--out", tmp_path / "m", "--resume", "--pings", "0")
+    assert "--pings" in error.message
 
 
-def options(**changes: Any) -> asking.Options:
-    plain: dict[str, Any] = {
-        "host": "192.0.2.1", "key": None, "pattern": (), "lasts": None, "streams": None,
-        "direction": None, "congestion": None, "interval": None, "write_size": None,
-        "pings": None, "sweep": False,
-    }  # fmt: skip
-    return asking.Options(**(plain | changes))
+def options(**changes: Any) -> MeasureOptions:
+    return MeasureOptions(host="192.0.2.1", **changes)
+
+
+def pattern(text: str) -> Any:
+    return MeasureOptions.records["pattern"].kind.typed(text)
 
 
 def test_orders_of_a_sweep_go_up_and_down() -> None:
@@ -191,7 +192,8 @@ def test_orders_of_a_sweep_go_up_and_down() -> None:
 
 
 def test_orders_of_patterns() -> None:
-    patterned = options(pattern=("full-speed", "10-30", "0.5-1"), lasts="1w")
+    patterns = [pattern(text) for text in ("full-speed", "10-30", "0.5-1")]
+    patterned = options(pattern=patterns, duration=7 * 86_400.0)
     found = asking.asked(patterned, kept=True)
     assert found.interval_ns == 10 * _S
     assert [(o.on_ns, o.off_ns) for o in found.phases][1:] == [
@@ -236,7 +238,7 @@ class Deaf:
 
 def test_an_agent_that_ends_is_started_again(tmp_path: Path) -> None:
     waiting = [ScriptedEnds(over=(4, "killed")), ScriptedEnds()]
-    asked = asking.asked(options(lasts="60s", pings=0, interval="10s"), kept=True)
+    asked = asking.asked(options(duration=60.0, pings=0, interval=10.0), kept=True)
     listener = Deaf()
     with writing.create(tmp_path / "m", asked) as writer:
         runner.carry_out(
@@ -251,12 +253,10 @@ def test_an_agent_that_ends_is_started_again(tmp_path: Path) -> None:
 
 
 def test_a_server_takes_a_key_and_an_address(tmp_path: Path) -> None:
-    made = CliRunner().invoke(
-        command_line(), ["net", "serve", "--new-key", str(tmp_path / "lab.key")]
-    )
+    made = invoke("net", "serve", "--new-key", str(tmp_path / "lab.key"))
     assert f"--key {tmp_path / 'lab.key'}" in made.stdout.replace("\n", "")
     with pytest.raises(UsageError) as refused:
-        CliRunner().invoke(command_line(), ["net", "serve"], catch_exceptions=False)
+        invoke("net", "serve", catch=False)
     assert "serve --bind" in str(refused.value.hint)
 
 
@@ -276,7 +276,7 @@ def test_what_is_missing_or_impossible_on_the_command_line_is_usage(tmp_path: Pa
         ["emulate", "rate", "2Gbit", "--on", "9"],
     ):
         with pytest.raises(UsageError) as refused:
-            CliRunner().invoke(command_line(), ["net", *words], catch_exceptions=False)
+            invoke("net", *words, catch=False)
         assert refused.value.exit_code == USAGE
 
 
@@ -286,9 +286,7 @@ def test_a_key_that_is_not_there_is_copied_here_and_made_there(tmp_path: Path) -
     hints = []
     for words in (["measure", "192.0.2.1"], ["serve", "--bind", "127.0.0.1"]):
         with pytest.raises(UsageError) as refused:
-            CliRunner().invoke(
-                command_line(), ["net", *words, "--key", key], catch_exceptions=False
-            )
+            invoke("net", *words, "--key", key, catch=False)
         hints.append(str(refused.value.hint))
     assert "copy" in hints[0]
     assert "--new-key" not in hints[0]
@@ -300,7 +298,7 @@ def test_a_limit_that_is_reached_ends_it_and_is_written_down(tmp_path: Path) -> 
     limit = BeyondLimit(limit="bytes", allowed=50_000_000)
     script = ScriptedEnds(over=(5, limit))
     out = tmp_path / "m"
-    asked = asking.asked(options(lasts="60s", pings=0, interval="10s"), kept=True)
+    asked = asking.asked(options(duration=60.0, pings=0, interval=10.0), kept=True)
     with writing.create(out, asked) as writer:
         ended = runner.carry_out(
             out, writer, connect(), Deaf(), lambda asked: client.Ends(asked, channel=script)

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 import vega_lite
+from inprocess import invoke
 from measuring import ScriptedEnds, measure, sending
 from said import ByPhrase, Phrase, args, template
-from typer.testing import CliRunner
 
 from tare.agent import record
 from tare.errors import StoreError
@@ -23,7 +23,6 @@ from tare.render import html
 from tare.render.charts.thinning import MOST_BINS, thin
 from tare.render.words import paragraph, sentence, shown
 from tare.results.message import Message
-from tare.wiring import command_line
 
 
 def a_bucket(path: Path) -> Path:
@@ -154,9 +153,7 @@ def test_a_name_is_no_script(tmp_path: Path) -> None:
 
 def test_what_is_no_measurement_is_called_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no measurement"):
-        CliRunner().invoke(
-            command_line(), ["net", "report", str(tmp_path / "nothing")], catch_exceptions=False
-        )
+        invoke("net", "report", str(tmp_path / "nothing"), catch=False)
 
 
 def test_segments_at_the_high_rate_and_after_the_fall(tmp_path: Path) -> None:

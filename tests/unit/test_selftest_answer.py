@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import printed
 import pytest
+from inprocess import invoke
 from said import template
-from typer.testing import CliRunner
 
 from tare.errors import StoreError, TareError
 from tare.features.machine.selftest import accuracy as measuring
@@ -21,7 +21,6 @@ from tare.features.machine.selftest.lines import Line
 from tare.host import state
 from tare.results.columns import Columns
 from tare.results.message import Amount, message
-from tare.wiring import command_line
 
 GOOD = Line(
     platform="bare", workers=1, program="spin", metric="wall_ns", source="perf_cpu", unit="ns",
@@ -125,12 +124,13 @@ def test_what_is_off_does_not_hide_behind_what_is_not() -> None:
     [
         ("--false-alarms", "--workers", "2"), ("--false-alarms", "--trials", "3"),
         ("--false-alarms", "--as-root"), ("--budget", ""),
+        ("--workers", "1,0"), ("--workers", "2000"), ("--workers", "1;2"),
     ],
 )  # fmt: skip
 def test_what_would_be_ignored_is_refused_before_anything_is_measured(
     words: tuple[str, ...],
 ) -> None:
-    done = CliRunner().invoke(command_line(), ["selftest", "--no-store", *words])
+    done = invoke("selftest", "--no-store", *words)
     assert isinstance(done.exception, TareError)
 
 

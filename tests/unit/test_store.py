@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 import synthetic
-from typer.testing import CliRunner
+from inprocess import invoke
 
 from tare.agent import record
 from tare.errors import StoreError, UsageError
@@ -25,7 +25,7 @@ from tare.experiment.session import folder as execute_folder
 from tare.experiment.store import collector, export
 from tare.experiment.tables import STORED, TABLES
 from tare.render import words
-from tare.wiring import SUPPLIES, command_line
+from tare.wiring import SUPPLIES
 
 ROOT = Path(__file__).parents[2]
 
@@ -409,7 +409,7 @@ def test_numbers_that_no_column_holds_are_damage(folder, tmp_path, line, table):
 
 def test_the_command_writes_a_database_without_being_told_a_table(answered, tmp_path):
     made = tmp_path / "results.duckdb"
-    done = CliRunner().invoke(command_line(), ["export", str(answered), "--file", str(made)])
+    done = invoke("export", str(answered), "--file", str(made))
     assert done.exit_code == 0, done.output
     with duckdb.connect(made, read_only=True) as connection:
         tables = {name for (name,) in connection.sql("SHOW TABLES").fetchall()}
@@ -417,4 +417,4 @@ def test_the_command_writes_a_database_without_being_told_a_table(answered, tmp_
     assert tables == set(STORED)
     assert trials == (32,)
     refused = ["export", str(answered), "--table", "trials", "--file", str(made)]
-    assert isinstance(CliRunner().invoke(command_line(), refused).exception, UsageError)
+    assert isinstance(invoke(*refused).exception, UsageError)

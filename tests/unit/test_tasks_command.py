@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inprocess import invoke
 from swept import EMPTY
-from typer.testing import CliRunner
 
+from tare.cli.delivery import Delivered
 from tare.errors import IncompleteError, UsageError
 from tare.features.tasks import command, work
 from tare.features.tasks.runs import Runs
 from tare.results.columns import Columns
-from tare.wiring import command_line
 
 
 class Tasks:
@@ -41,10 +41,10 @@ class Tasks:
         # Where the page is written.
         given[0][0].mkdir(parents=True)
         table = Columns({"result": self.results, "configuration": [0] * len(self.results)})
-        return EMPTY, Runs(folders=(), configurations=(), tasks=(), table=table)
+        return Delivered(EMPTY), Runs(folders=(), configurations=(), tasks=(), table=table)
 
     def run(self, *words: str) -> None:
-        CliRunner().invoke(command_line(), ["tasks", "run", *words], catch_exceptions=False)
+        invoke("tasks", "run", *words, catch=False)
 
 
 @pytest.fixture

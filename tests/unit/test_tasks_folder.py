@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from typer.testing import CliRunner
+from inprocess import invoke
 
 from tare.errors import ExperimentError, StoreError, UsageError
 from tare.experiment import journal, plan_file
@@ -19,7 +19,6 @@ from tare.features.tasks.journal import Run
 from tare.features.tasks.lanes import Work
 from tare.features.tasks.session import works
 from tare.features.tasks.specification import Plan, Task, TaskSet
-from tare.wiring import command_line
 from tare.workloads.specification import WorkloadSpec
 
 SOLVE = WorkloadSpec(name="solve", command=("./solve",), timeout_s=1.0)
@@ -240,7 +239,7 @@ def test_a_joined_page_leaves_those_of_its_folders(tmp_path: Path) -> None:
 
 def report(*paths: Path) -> None:
     words = ["tasks", "report", *map(str, paths)]
-    done = CliRunner().invoke(command_line(), words, catch_exceptions=False)
+    done = invoke(*words, catch=False)
     assert done.exit_code == 0
 
 

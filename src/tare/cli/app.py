@@ -1,79 +1,43 @@
-"""The commands, and what becomes of their errors."""
+"""Runs the command that was typed: its help, its work, and what becomes of its errors."""
 
 from __future__ import annotations
 
 import io
 import sys
 import traceback
-from typing import Annotated, Any
+from collections.abc import Sequence
 
 import msgspec
-import typer
 
-from tare.cli import again, bisect, failed, limits, terminated
-from tare.cli.commands import Commands
-from tare.cli.lines import HYPERFINE
-from tare.errors import InterruptError, TareError, UsageError
+from tare.cli import again, bisect, console, delivery, failed, limits, terminated
+from tare.cli.call import Call
+from tare.errors import InterruptError, StoreError, TareError, UsageError
 from tare.experiment.supplies import Supplies
+from tare.host import numpy_loading
+from tare.options import help as helps
+from tare.options.command import Command, Group, find
+from tare.options.option import Options, named
+from tare.options.parsing import divided, parse, pieces
 from tare.render.escaping import in_one_item
-from tare.results.report import Failure
+from tare.results.report import Failure, Report
 from tare.version import __version__
 
 #: What a shell expects of a program that was interrupted.
 INTERRUPTED = InterruptError.exit_code
-#: What all usage errors derive from; typer has had it from click and from a copy of its own.
-_ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 #: Usage errors; 0 to 2 are verdicts.
-USAGE = 10
+USAGE = UsageError.exit_code
 #: What nobody foresaw; Python's own 1 would read as a verdict.
 CRASH = 70
 #: What a shell tells of a program whose reader has gone.
 READER_GONE = 141
 
-_HELP = """Measure performance in controlled experiments.
 
-        tare run -- sleep 0.1
-        tare compare 'sleep 0.1' 'sleep 0.103'
-    """
-
-
-def build(supplies: Supplies) -> Commands:
-    """Return the command line without commands; each gets what it is handed as ``ctx.obj``."""
-    app = Commands(
-        name="tare",
-        help=_HELP,
-        no_args_is_help=True,
-        rich_markup_mode="markdown",
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-
-    @app.callback()
-    def _root(
-        ctx: typer.Context,
-        version: Annotated[
-            bool,
-            typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
-        ] = False,
-    ) -> None:
-        ctx.obj = supplies
-
-    return app
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"tare {__version__}")
-        raise typer.Exit
-
-
-def enter(app: Commands) -> int:
+def enter(root: Group, supplies: Supplies) -> int:
     """Run the command line and return its exit code."""
     _write_anything()
     failed.forget()
     try:
-        # However it was called, such as by python -m tare.
-        code = app(standalone_mode=False, prog_name="tare")
+        code = run(root, supplies, sys.argv[1:])
     except BrokenPipeError:
         # Whoever read the table that was asked for has gone, and wants no more of it.
         sys.stderr.close()
@@ -82,10 +46,74 @@ def enter(app: Commands) -> int:
         raise
     except BaseException as error:  # a panic of a library in Rust is no Exception
         return _failed(error)
-    if code != INTERRUPTED:
-        return bisect.exit_code(code if isinstance(code, int) else 0)
-    # Typer makes of an interrupt a code, without a word.
-    return _failed(KeyboardInterrupt())
+    return bisect.exit_code(code)
+
+
+def run(root: Group, supplies: Supplies, words: Sequence[str]) -> int:
+    """Run what was typed, and return its exit code; raises what it raises."""
+    path, found, used = find(root, words)
+    rest = words[used:]
+    if isinstance(found, Group):
+        return _without_command(path, found, rest)
+    known = found.names
+    before, _ = divided(rest, known)
+    # A wrong option is complained of later, and ends up in these files.
+    typed = {p.option.name: "".join((p.values or ())[-1:]) for p in before if p.option is not None}
+    bisect.remember(typed)
+    failed.remember(typed, path.partition(" ")[2])
+    again.remember(known)
+    if not found.is_small:
+        limits.check()
+    if any(piece.name in ("-h", "--help") for piece in before):
+        console.print_text(helps.of_command(path, found))
+        return 0
+    given = parse(path, found.options, rest)
+    return invoke(found, given, Call(supplies, path.partition(" ")[2]))
+
+
+def invoke(command: Command, given: Options, call: Call) -> int:
+    """Run a command, with NumPy loaded before anything else loads it; deliver its report.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    if command.needs_numpy:
+        numpy_loading.load()
+    try:
+        made = command.work(given, call)
+    except BaseException as error:
+        found = delivery.reported(error)
+        if found is not None:
+            report = delivery.failed(found.report, error)
+            try:
+                delivery.deliver(found._replace(report=report), vars(given))
+            except (StoreError, OSError) as unwritten:
+                # What ended the command matters more than a file that cannot be written.
+                console.err.print(f"Note: {unwritten}", soft_wrap=True)
+        raise
+    if isinstance(made, Report | delivery.Delivered):
+        return delivery.deliver(made, vars(given))
+    return int(made or 0)
+
+
+def _without_command(path: str, group: Group, words: Sequence[str]) -> int:
+    """Do what a group does by itself: its help, or its own options."""
+    known = named(group.options)
+    if any(piece.name in ("-h", "--help") for piece in pieces(words, known)):
+        console.print_text(helps.of_group(path, group))
+        return 0
+    given = parse(path, group.options, words)
+    if not given.given:
+        print(helps.of_group(path, group), end="", file=sys.stderr)
+        return USAGE
+    if "version" in given.given:
+        print(f"tare {__version__}")
+        return 0
+    from tare.cli import completion
+
+    return completion.install() if "install_completion" in given.given else completion.show()
 
 
 def _failed(error: BaseException) -> int:
@@ -100,13 +128,7 @@ def _failed(error: BaseException) -> int:
 
 def _told(error: BaseException) -> Failure:
     """Say on standard error why a command failed."""
-    if isinstance(error, _ClickError):
-        error.show()
-        hint = _meant(error) or again.separated()
-        if hint:
-            print(f"  try: {in_one_item(hint)}", file=sys.stderr)
-        return Failure("Usage", USAGE, error.format_message(), hint)
-    if isinstance(error, (typer.Abort, KeyboardInterrupt)):
+    if isinstance(error, KeyboardInterrupt):
         print("tare: interrupted", file=sys.stderr)
         return Failure(InterruptError.__name__, INTERRUPTED, "interrupted")
     told = error if isinstance(error, TareError) else limits.foreseen(error)
@@ -122,17 +144,6 @@ def _told(error: BaseException) -> Failure:
     if hint:
         print(f"  try: {in_one_item(hint)}", file=sys.stderr)
     return Failure(type(told).__name__, told.exit_code, told.message, hint)
-
-
-def _meant(error: Any) -> str | None:
-    """Return what to type for an option without its value, or for one that hyperfine has."""
-    option = str(getattr(error, "option_name", ""))
-    params = getattr(getattr(getattr(error, "ctx", None), "command", None), "params", ())
-    for one in params:
-        if option in one.opts and one.param_type_name == "option" and not one.is_flag:
-            return f"{option} {one.metavar}"
-    # Behind a program an option may be the program's own.
-    return None if again.measures_options() else HYPERFINE.get(option)
 
 
 def _write_anything() -> None:

@@ -6,8 +6,7 @@ from 128 on. Codes of errors, such as a wrong option, would call commits bad.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container
 
 from tare.errors import BuildError, IncompleteError, TrialError
 from tare.results.verdict import GATE_CODES
@@ -28,9 +27,9 @@ _UNTESTABLE = frozenset(
 _asked = [False]
 
 
-def remember(params: Mapping[str, Any]) -> None:
+def remember(typed: Container[str]) -> None:
     """Record whether ``--bisect`` was typed, before other options can be refused."""
-    _asked[0] = bool(params.get("bisect"))
+    _asked[0] = "bisect" in typed
 
 
 def exit_code(code: int) -> int:

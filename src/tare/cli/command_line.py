@@ -10,7 +10,6 @@ import shlex
 import shutil
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tare import files
@@ -18,23 +17,19 @@ from tare.cli import again
 from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, UsageError
 from tare.experiment.specification import WHOLE_SIZE
 from tare.host import lease
+from tare.options.measuring import SessionOptions
 
 if TYPE_CHECKING:
     from tare.experiment.findings.failures import Failure
     from tare.experiment.pipeline import Prepared
     from tare.experiment.specification import Experiment
 
-#: How complaints name where the options come from.
-COMMAND_LINE = "the command line"
 #: What it takes to read the trials and to say what they mean.
 CONCLUDING_S = 0.7
 #: What helps where results that nobody keeps find no room.
 _ROOM = "add --out DIR, or make room there (df -h /dev/shm; df -i /dev/shm)"
 #: What a shell would obey outside quotes, and what it obeys inside double ones as well.
 _OPERATORS, _EXPANSIONS = "|&;<>", "$`"
-
-#: Keys of an experiment file whose options have other names.
-_OPTIONS = {"linger": "grace"}
 
 
 @contextlib.contextmanager
@@ -59,16 +54,14 @@ def workload(
     words: list[str],
     platform: str,
     *,
-    capture: bool,
-    timeout: str | None,
     input: str | None,
     placeholders: bool = False,
     hosts: bool = False,
-    options: Mapping[str, Any] | None = None,
+    keys: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the table of a command, whose braces are literal unless placeholders are meant.
 
-    With ``hosts``, those of a network's hosts alone are. ``options`` are further keys.
+    With ``hosts``, those of a network's hosts alone are. ``keys`` are further keys.
 
     Raises
     ------
@@ -88,13 +81,11 @@ def workload(
     return {
         "name": name,
         "command": words if placeholders else [kept(word) for word in words],
-        "capture": capture,
         # Elsewhere neither the directory nor what the environment names need exist.
         **({} if platforms.own_files(platform) else {"inherit": ["*"]}),
         **({"directory": literal(str(Path.cwd()))} if not platforms.own_files(platform) else {}),
-        **({"timeout": timeout} if timeout else {}),
         **({"input": literal(str(_file(input)))} if input else {}),
-        **{k: literal(v) if isinstance(v, str) else v for k, v in (options or {}).items()},
+        **{k: literal(v) if isinstance(v, str) else v for k, v in keys.items()},
     }
 
 
@@ -123,12 +114,11 @@ def spent_s() -> float:
 
 
 def places(
-    platforms: list[str], typed: SimpleNamespace, *, networked: bool = False
+    platforms: Sequence[str], given: SessionOptions, *, networked: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Return the tables of where the commands run, and in which network.
 
-    ``typed``: the options by name. ``networked``: they are an application that has a network
-    without being asked.
+    ``networked``: they are an application that has a network without being asked.
 
     Raises
     ------
@@ -137,48 +127,23 @@ def places(
     """
     from tare.workloads.placeholders import literal_but_hosts
 
-    network, hosts, serve = typed.network, typed.hosts, typed.serve or ()
-    if serve and network is None:
+    if given.serve and given.network is None:
         raise ExperimentError("--serve serves on hosts of a network", "--network none")
-    if hosts is not None and network is None and not networked:
+    if given.hosts is not None and given.network is None and not networked:
         raise ExperimentError("--hosts says how many a network has", "--network none")
-    commands = [[literal_but_hosts(word) for word in split(line)] for line in serve]
-    of_network = {
-        **({} if hosts is None else {"hosts": hosts}), **({"serve": commands} if commands else {}),
-    }  # fmt: skip
+    commands = [[literal_but_hosts(word) for word in split(line)] for line in given.serve]
+    of_network = {**given.keys("network"), **({"serve": commands} if commands else {})}
     return {
         "factors": {
-            "platform": platforms,
-            "workers": [typed.workers],
-            "pinning": [typed.pinning],
-            **({} if typed.size == WHOLE_SIZE else {"size": [typed.size]}),
-            **({} if network is None else {"network": [network]}),
+            "platform": list(platforms),
+            "workers": [given.workers],
+            "pinning": [given.pinning],
+            **({} if given.size == WHOLE_SIZE else {"size": [given.size]}),
+            **({} if given.network is None else {"network": [given.network]}),
         },
-        **({"platforms": {"docker": {"image": typed.image}}} if typed.image else {}),
+        **({"platforms": {"docker": {"image": given.image}}} if given.image else {}),
         **({"network": of_network} if of_network else {}),
     }
-
-
-def as_option(message: str) -> str:
-    """Name an option where an experiment file would have the key of a table."""
-    message = re.sub(
-        rf"^{COMMAND_LINE}: workload\[(\d+)\]\.command(\[\d+\])?", r"command \1", message
-    )
-    return re.sub(
-        rf"^{COMMAND_LINE}: \w+(?:\[\d+\])?\.(\w+)(?:\[\d+\])?",
-        lambda found: f"--{_OPTIONS.get(found[1], found[1]).replace('_', '-')}",
-        message,
-    )
-
-
-def in_options(error: ExperimentError) -> ExperimentError:
-    """Return a complaint about an experiment file as one about options, with what is proposed."""
-    hint = error.hint and re.sub(
-        r"^(\w+) = (\d+)(?: in \[\w+\])?$",
-        lambda found: f"--{found[1].replace('_', '-')} {found[2]}",
-        error.hint,
-    )
-    return ExperimentError(as_option(error.message), hint)
 
 
 def metric_name(asked: str, known: Container[str]) -> str:
@@ -266,11 +231,6 @@ def _in_memory(folder: Path) -> Iterator[Path]:
         ) from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the options that were given."""
-    return {key: value for key, value in options.items() if value is not None}
 
 
 def how_to_see(

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
 
 from tare import files, units
 from tare.errors import StoreError
-from tare.render.escaping import ORDERS, harmless, in_one_item
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tare.results.report import Report
+
+    out: Console
+    err: Console
+
+
+def __getattr__(name: str) -> Any:
+    """Load the consoles when something is printed: help and completion print without them."""
+    if name not in ("out", "err"):
+        raise AttributeError(name)
+    from tare.cli import terminal
+
+    return getattr(terminal, name)
+
 
 #: Style of a line by its emphasis.
 _STYLES = {"strong": "bold", "quiet": "dim"}
@@ -25,31 +36,7 @@ _STYLES = {"strong": "bold", "quiet": "dim"}
 _FILE_WIDTH = 120
 
 
-class _Harmless(Console):
-    """A console whose orders to the terminal are all its own.
-
-    Each text that is printed is one item: of several lines, the others are indented.
-    """
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        items = (in_one_item(one) if isinstance(one, str) else one for one in objects)
-        super().print(*items, **options)
-
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
-        for segment in super().render(renderable, options):
-            if segment.control or not ORDERS.search(segment.text):
-                yield segment
-            else:
-                yield Segment(harmless(segment.text), segment.style)
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-        _reader_gone()
-
-
-def _reader_gone() -> None:
+def reader_gone() -> None:
     """Go on without a reader: files are still to be written, and the exit code is the answer."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
@@ -62,13 +49,7 @@ def print_text(text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        _reader_gone()
-
-
-#: Answers go to standard output, progress and warnings to standard error. No markup: what is
-#: printed holds names that people chose.
-out = _Harmless(highlight=False, markup=False, emoji=False)
-err = _Harmless(stderr=True, highlight=False, markup=False, emoji=False)
+        reader_gone()
 
 
 #: Where answers have been written.
@@ -97,9 +78,10 @@ def check_writable(*files: Path | str | None) -> None:
 
 def show(report: Report, *, to: Console | None = None) -> None:
     """Print a report."""
+    from tare.cli import terminal
     from tare.render import screen
 
-    to = to or out
+    to = to or terminal.out
     is_wide = report.is_labelled and not to.is_terminal
     for line in screen.lines(report, max(to.width, _FILE_WIDTH) if is_wide else to.width):
         # A table fits already, and a terminal breaks entries and commands itself.

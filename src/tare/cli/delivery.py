@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -36,10 +37,16 @@ Write = Callable[[], list[Path]]
 
 
 class Delivered(NamedTuple):
-    """A report with tables that only a page has, by the name of their finding."""
+    """A report with what its command decides about files.
+
+    ``large``: tables that only a page has, by the name of their finding. ``page``: file of a page
+    that is written even if none was asked for. ``charts``: folder of charts, likewise.
+    """
 
     report: Report
-    large: Mapping[str, LargeTable]
+    large: Mapping[str, LargeTable] = MappingProxyType({})
+    page: Path | None = None
+    charts: Path | None = None
 
 
 @contextlib.contextmanager
@@ -62,7 +69,7 @@ def reported(error: BaseException | None) -> Delivered | None:
 
 
 def _delivered(made: Report | Delivered) -> Delivered:
-    return made if isinstance(made, Delivered) else Delivered(made, {})
+    return made if isinstance(made, Delivered) else Delivered(made)
 
 
 def failed(report: Report, error: BaseException) -> Report:
@@ -113,7 +120,12 @@ def deliver(
     Exception
         The first one, where destinations could not be written.
     """
-    report, large = _delivered(made)
+    delivered = _delivered(made)
+    report = delivered.report
+    if delivered.charts is not None:
+        options = {**options, "out": delivered.charts}
+    if delivered.page is not None and options.get("report") is None:
+        options = {**options, "report": delivered.page}
     is_shown = to is not None or all(options.get(name) != "-" for name in _STREAMS)
     asked: list[Callable[[], None]] = []
     if is_shown and report.concludes:
@@ -129,7 +141,7 @@ def deliver(
         if options.get("charts") is not None:
             asked.append(partial(_draw_charts, report, options, draw, files_to))
         elif (page := _page(report, options)) is not None:
-            asked.append(partial(_draw_page, report, page, large, draw, files_to))
+            asked.append(partial(_draw_page, report, page, delivered.large, draw, files_to))
     unwritten: list[Exception] = []
     for write in asked:
         try:

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tare import files
 from tare.cli import console
@@ -25,7 +24,7 @@ _asked: dict[str, tuple[str, tuple[int, ...] | None]] = {}
 _command = [""]
 
 
-def remember(params: Mapping[str, Any], command: str = "") -> None:
+def remember(typed: Mapping[str, str], command: str = "") -> None:
     """Remember which files a command is to write.
 
     Raises
@@ -37,10 +36,10 @@ def remember(params: Mapping[str, Any], command: str = "") -> None:
     """
     _command[0] = command
     given = {
-        name: str(params[name])
+        name: typed[name]
         for name in _FORMATS
         # Another option in place of a value is refused later, and names no file.
-        if params.get(name) is not None and not re.match("-.", str(params[name]))
+        if typed.get(name) and not re.match("-.", typed[name])
     }
     for one in given.values():
         if one != "-":

@@ -14,11 +14,9 @@ ADDRESS_SPACE_BYTES = 2 << 30
 OPEN_FILES = 64
 #: Characters of a name that is too long.
 _SHOWN = 40
-#: Commands that need little of it; ``audit`` needs none of the charts as long as it draws no page.
-_SMALL = frozenset({"audit", "cleanup", "describe", "new", "serve"})
 
 
-def check(command: str) -> None:
+def check() -> None:
     """Refuse a command that could not load what it concludes with.
 
     Raises
@@ -26,8 +24,6 @@ def check(command: str) -> None:
     ResourceError
         If address space or open files are limited to less than it takes.
     """
-    if command in _SMALL:
-        return
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if files != resource.RLIM_INFINITY and files < OPEN_FILES:
         raise ResourceError(

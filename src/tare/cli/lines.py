@@ -10,49 +10,19 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from tare import files
 from tare.cli.command_line import split
-from tare.cli.commands import Command
-from tare.cli.options import rare
 from tare.errors import ExperimentError
+from tare.options.measuring import MeasuringOptions
+from tare.options.option import Parsed
 from tare.workloads.placeholders import literal
 
-#: Between the values of one option, which nobody can type.
-_SEPARATOR = "\x1f"
-#: Options of several values to how many they have, and to the one that typer knows.
-_SEVERAL = {
-    "-P": (3, "--parameter-scan"),
-    "--parameter-scan": (3, "--parameter-scan"),
-    "-L": (2, "--parameter-list"),
-    "--parameter-list": (2, "--parameter-list"),
-}
-#: Options without a value to what they stand for.
-_BARE = {
-    "-i": "--ignore-failure=all",
-    "--ignore-failure": "--ignore-failure=all",
-    "-N": "--shell=none",
-}
-#: What hyperfine calls otherwise, to what to type here.
-HYPERFINE = {
-    **dict.fromkeys(("--runs", "-r"), "-n N"),
-    **dict.fromkeys(("--min-runs", "--max-runs", "-m", "-M"), "leave it out, or --budget"),
-    **dict.fromkeys(("--export-csv", "--export-asciidoc"), "--export-json FILE"),
-    **dict.fromkeys(("--output", "--show-output"), "--capture --out DIR"),
-    **dict.fromkeys(("--style", "--sort", "--time-unit", "-u"), "leave it out"),
-    "--command-name": "--name NAME",
-    "--export-markdown": "--markdown FILE",
-    "--reference": "name it first: the first command is the reference",
-    "-c": "--cleanup LINE",
-    "-s": "--setup LINE",
-}
 #: More than this is a slip of the finger.
 MOST_LINES = 1000
 #: Of a command that stands for itself as a name.
@@ -60,103 +30,33 @@ _LONGEST_NAME = 48
 #: Of a level of a factor.
 _LONGEST_LEVEL = 100
 
-Name = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Name of a command, once for each, in their order."),
-]
-
-
-Shell = Annotated[
-    str | None,
-    rare(
-        "--shell", "-S", metavar="SHELL",
-        help="Run each argument as a line of this shell, such as sh or 'bash -e'; none: each is a "
-        "command without one (-N).",
-    ),
-]  # fmt: skip
-_SETUP = "Shell line to run before the first trial; once, or once for each command."
-_PREPARE = "Shell line to run before every trial, outside its time."
-Setup = Annotated[list[str] | None, rare("--setup", metavar="LINE", help=_SETUP)]
-Prepare = Annotated[list[str] | None, rare("--prepare", metavar="LINE", help=_PREPARE)]
-Conclude = Annotated[
-    list[str] | None,
-    rare("--conclude", metavar="LINE", help="Shell line to run after every trial."),
-]
-Cleanup = Annotated[
-    list[str] | None,
-    rare("--cleanup", metavar="LINE", help="Shell line to run after the last trial."),
-]
-IgnoreFailure = Annotated[
-    str | None,
-    rare(
-        "--ignore-failure", "-i", metavar="[=CODES]",
-        help="Exit codes that are no failure, such as =1,2; alone: all are good.",
-    ),
-]  # fmt: skip
-Directory = Annotated[
-    list[str] | None,
-    rare("--directory", metavar="DIR", help="Where it runs; once, or once for each command."),
-]
-Input = Annotated[
-    str | None, rare(metavar="FILE|-", help="Standard input of each; -: that of tare itself.")
-]
-_SCAN = "Repeat for every {NAME} between two numbers."
-Scan = Annotated[
-    list[str] | None, rare("--parameter-scan", "-P", metavar="NAME FROM TO", help=_SCAN)
-]
-_STEP = "Step of --parameter-scan. [default: 1]"
-Step = Annotated[str | None, rare("--parameter-step-size", "-D", metavar="N", help=_STEP)]
-_LIST = "Repeat for every {NAME} of a list; repeatable."
-Listed = Annotated[
-    list[str] | None, rare("--parameter-list", "-L", metavar="NAME A,B,…", help=_LIST)
-]
-_EXPORT = "Write what hyperfine would; -: standard output."
-ExportJson = Annotated[str | None, rare("--export-json", metavar="FILE|-", help=_EXPORT)]
-
-
-class LineCommand(Command):
-    """A command with options of several values, and with some whose value may be left out."""
-
-    @property
-    def values(self) -> dict[str, int]:
-        """How many words follow each option as its values."""
-        several = {option: count for option, (count, _) in _SEVERAL.items()}
-        return {**super().values, **several, **dict.fromkeys(_BARE, 0)}
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Join what belongs together, up to what is the measured command's own."""
-        return super().parse_args(ctx, list(_joined(args)))
-
-
-def _joined(args: Sequence[str]) -> Iterator[str]:
-    rest = iter(args)
-    for word in rest:
-        if word == "--":
-            yield word
-            yield from rest
-        elif word in _SEVERAL:
-            count, option = _SEVERAL[word]
-            yield f"{option}={_SEPARATOR.join(itertools.islice(rest, count))}"
-        else:
-            yield _BARE.get(word, word)
-
 
 @dataclass(frozen=True)
 class Around:
-    """What is run beside the commands, as it was typed."""
+    """What is run with the commands.
 
-    setup: Sequence[str] = ()
-    prepare: Sequence[str] = ()
-    conclude: Sequence[str] = ()
-    cleanup: Sequence[str] = ()
+    Attributes
+    ----------
+    lines : mapping
+        Lines for the shell, by their keys in an experiment file.
+    shell : str or None
+    ignore_failure : tuple of int or None
+        Exit codes that are no failure; empty: all.
+    directories : sequence of str
+        Where the commands run.
+    """
+
+    lines: Mapping[str, Sequence[str]] = field(default_factory=dict)
     shell: str | None = None
-    ignore_failure: str | None = None
+    ignore_failure: tuple[int, ...] | None = None
     directories: Sequence[str] = ()
 
-    @property
-    def lines(self) -> dict[str, Sequence[str]]:
-        """The lines for the shell, by their keys in an experiment file."""
-        return {key: getattr(self, key) for key in ("setup", "prepare", "conclude", "cleanup")}
+    @classmethod
+    def of(cls, given: MeasuringOptions, directories: Sequence[str] = ()) -> Around:
+        """Return what options say."""
+        keys = ("setup", "prepare", "conclude", "cleanup")
+        lines = {key: getattr(given, key) for key in keys}
+        return cls(lines, given.shell, given.ignore_failure, directories)
 
 
 @dataclass(frozen=True)
@@ -307,7 +207,7 @@ def _line(
         options |= {"directory": directory, "environment": {"PWD": literal(directory)}}
     options |= beside
     if around.ignore_failure is not None:
-        options["ignore_failure"] = _codes(around.ignore_failure)
+        options["ignore_failure"] = Parsed(around.ignore_failure)
     return Line(words[0], filled, words, parameters, options)
 
 
@@ -315,18 +215,6 @@ def _fill(text: str, parameters: Mapping[str, str]) -> str:
     for name, value in parameters.items():
         text = text.replace(f"{{{name}}}", value)
     return text
-
-
-def _codes(asked: str) -> bool | list[int]:
-    asked = asked.removeprefix("=")
-    if asked in ("all", "all-non-zero"):
-        return True
-    try:
-        return [int(code) for code in asked.split(",")]
-    except ValueError:
-        raise ExperimentError(
-            f"--ignore-failure: {asked!r} is no list of exit codes", "--ignore-failure=1,2"
-        ) from None
 
 
 def _check_used(
@@ -375,7 +263,7 @@ def names_of(words: Sequence[Sequence[str]], texts: Sequence[str]) -> list[str]:
 
 
 def scanned(
-    scan: Sequence[str], step: str | None, listed: Sequence[str]
+    scan: Sequence[tuple[str, str, str]], step: str | None, listed: Sequence[tuple[str, str]]
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Return the parameters that were asked for, with all their values as texts.
 
@@ -384,7 +272,7 @@ def scanned(
     ExperimentError
         If one has no values, the same one twice, or a scan that never ends.
     """
-    found = [_scan(one, step) for one in scan] + [_listed(one) for one in listed]
+    found = [_scan(*one, step) for one in scan] + [_listed(*one) for one in listed]
     if step is not None and not scan:
         raise ExperimentError("--parameter-step-size is that of a --parameter-scan")
     names = [name for name, _ in found]
@@ -394,16 +282,13 @@ def scanned(
     return found
 
 
-def _scan(asked: str, step: str | None) -> tuple[str, tuple[str, ...]]:
-    name, *ends = asked.split(_SEPARATOR)
+def _scan(name: str, least: str, most: str, step: str | None) -> tuple[str, tuple[str, ...]]:
     example = "--parameter-scan threads 1 8"
-    if len(ends) != 2:
-        raise ExperimentError("--parameter-scan has a name, a first and a last number", example)
     try:
-        first, last, by = (Decimal(text) for text in (*ends, step or "1"))
+        first, last, by = (Decimal(text) for text in (least, most, step or "1"))
     except InvalidOperation:
         raise ExperimentError(
-            f"--parameter-scan: {' '.join(ends)!r} by {step or 1} are no numbers", example
+            f"--parameter-scan: {least} {most} by {step or 1} are no numbers", example
         ) from None
     sane = all(n.is_finite() and -20 < n.adjusted() < 20 for n in (first, last, by) if n)
     if not sane or by <= 0 or last < first:
@@ -424,13 +309,8 @@ def _scan(asked: str, step: str | None) -> tuple[str, tuple[str, ...]]:
     return name, tuple(f"{first + k * by:f}" for k in range(count))
 
 
-def _listed(asked: str) -> tuple[str, tuple[str, ...]]:
-    name, _, values = asked.partition(_SEPARATOR)
+def _listed(name: str, values: str) -> tuple[str, tuple[str, ...]]:
     some = tuple(value.replace("\\,", ",") for value in re.split(r"(?<!\\),", values))
-    if _SEPARATOR not in asked or not name:
-        raise ExperimentError(
-            "--parameter-list has a name and a list", "--parameter-list size 10,20"
-        )
     twice = next((value for value in some if some.count(value) > 1), None)
     if twice is not None:
         raise ExperimentError(f"--parameter-list {name}: {twice!r} is there twice", "remove one")

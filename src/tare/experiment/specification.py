@@ -6,6 +6,7 @@ Everything here is a value; nothing is started, looked up on the machine, or wri
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -77,6 +78,7 @@ _SIZE = re.compile(r"(?P<cores>\d{1,5}(?:\.\d{1,6})?)c(?:(?P<memory>\d{1,9})(?P<
 _CPUS = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
 
 
+@cache
 def named_size(name: str) -> SizeSpec | None:
     """Return what the name of a size says: ``2c8g``, ``0.5c``, ``1c512m`` or an instance type.
 

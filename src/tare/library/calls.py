@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 import msgspec
 
@@ -18,6 +18,7 @@ from tare.library.options import AuditOptions, Command, CompareOptions, RunOptio
 from tare.library.progress import NoteCollector
 from tare.library.results import AuditResult, ComparisonResult, Result, RunResult, compared
 from tare.measure.comparison.execution import Execution
+from tare.options.option import Options
 from tare.render.words import text
 from tare.wiring import SUPPLIES
 
@@ -34,31 +35,25 @@ def run(
     from tare.features.run.progress import RunBar
     from tare.measure.comparison import session
 
-    with _errors(RunOptions.__annotations__):
+    with _errors(RunOptions.__annotations__, of_command.RunOptions):
         if command is None and given.get("application") is None:
             raise UsageError("tare.run has no command", 'tare.run(["sleep", "0.1"])')
-        typed = options.typed("run", given, RunOptions.__annotations__, of_command.run, options.RUN)
-        execution, strict = _how(typed)
-        platform, saves = typed.pop("platform"), typed["out"] is not None
-        asked = work.ask(
-            () if command is None else [options.line(command)],
-            typed
-            | dict.fromkeys(("parameter_scan", "parameter_step_size", "parameter_list"))
-            | {
-                "platform": None if platform is None else [platform],
-                "fingerprint": typed["fingerprint"] and saves,
-            },
-        )
-        prepared = session.prepare(asked.table, execution.network)
+        asked_for = options.parsed("run", given, RunOptions.__annotations__, of_command.RunOptions)
+        if command is not None:
+            asked_for = asked_for.replace(command=[options.line(command)])
+        execution = Execution(SUPPLIES, asked_for, "run", is_command=False)
+        out, strict = asked_for.out, asked_for.strict
+        asked = work.ask(asked_for)
+        prepared = session.prepare(asked.table, execution.given)
         experiment, silent = prepared.experiment, NoteCollector()
-        with _folder(typed["out"]) as folder:
+        with _folder(out) as folder:
             bar = RunBar(plan.metric(experiment), experiment.stopping) if progress else silent
             summary, failure = work.measure(prepared, folder, execution, bar)
             if not summary.good:
                 raise explained(
                     failure or TrialError("no trial was good"), summary.failed, prepared
                 )
-            made = report.make(summary, asked.lines[0].text, typed["out"], asked.main)
+            made = report.make(summary, asked.lines[0].text, out, asked.main)
             # Commands to type next continue a command line, and there is none.
             made = msgspec.structs.replace(made, next=())
             result = RunResult(
@@ -74,7 +69,7 @@ def run(
                 if summary.short is not None:
                     more = 'more of them, or a longer time: budget="60 s"'
                     raise IncompleteError(text(summary.short), how or more)
-                pipeline.check_same(summary.caveats, summary.levels_of, typed["out"], strict=strict)
+                pipeline.check_same(summary.caveats, summary.levels_of, out, strict=strict)
             return result
 
 
@@ -89,19 +84,19 @@ def compare(
     from tare.measure.comparison import report, session
 
     known = CompareOptions.__annotations__
-    with _errors(known):
+    with _errors(known, of_command.CompareOptions):
         if len(commands) < 2:
             raise UsageError(
                 f"tare.compare needs two commands or more, not {len(commands)}",
                 'tare.compare(["./old"], ["./new"])',
             )
-        typed = options.typed("compare", given, known, of_command.compare, options.RUN)
-        execution, strict = _how(typed)
-        asked = work.ask(
-            [options.line(one) for one in commands], typed | {"baseline": None, "bisect": False}
+        asked = options.parsed("compare", given, known, of_command.CompareOptions).replace(
+            commands=[options.line(one) for one in commands]
         )
-        prepared, silent = session.prepare(asked.table, execution.network), NoteCollector()
-        with _folder(typed["out"]) as folder:
+        execution = Execution(SUPPLIES, asked, "compare", is_command=False, gate=asked.gate)
+        out, strict = asked.out, asked.strict
+        prepared, silent = session.prepare(work.ask(asked), asked), NoteCollector()
+        with _folder(out) as folder:
             ended, failure = session.measure(
                 prepared, folder, execution, None if progress else silent
             )
@@ -116,7 +111,7 @@ def compare(
             )  # fmt: skip
             with _measured(result):
                 pipeline.check_same(
-                    sessions.caveats(results), results.levels_of, typed["out"], strict=strict
+                    sessions.caveats(results), results.levels_of, out, strict=strict
                 )
                 session.check(results, execution, ended, failure, made.exit_code)
             return result
@@ -130,28 +125,17 @@ def audit(*files: StrPath, progress: bool = False, **given: Unpack[AuditOptions]
     from tare.features.audit.ask import ask
 
     known = AuditOptions.__annotations__
-    with _errors(known):
+    with _errors(known, of_command.AuditOptions):
         paths = [options.path("file", file) for file in files]
         if not paths:
             raise UsageError("no file was named", 'tare.audit("results.json")')
-        typed = options.typed("audit", given, known, of_command.audit, options.AUDIT)
-        question = ask(**typed)
+        question = ask(options.parsed("audit", given, known, of_command.AuditOptions))
         if progress:
             with Progress() as shown:
                 found = audits.audit(paths, question, shown)
         else:
             found = audits.audit(paths, question)
         return AuditResult(found, _call("audit", files, given))
-
-
-def _how(typed: dict[str, Any]) -> tuple[Execution, bool]:
-    """Take out of the options how trials are executed, and whether changes are errors."""
-    out, strict = typed["out"], typed.pop("strict")
-    execution = Execution(
-        SUPPLIES, typed["resume"], typed.pop("as_root"), typed["capture"], out,
-        network=typed.pop("network_fingerprint"), is_command=False,
-    )  # fmt: skip
-    return execution, strict
 
 
 def _folder(out: Path | None) -> AbstractContextManager[Path]:
@@ -170,14 +154,14 @@ def _call(function: str, arguments: Iterable[object], given: Mapping[str, object
 
 
 @contextmanager
-def _errors(known: Iterable[str]) -> Iterator[None]:
+def _errors(known: Iterable[str], of: type[Options]) -> Iterator[None]:
     """Raise errors of this package alone, which name keyword arguments instead of options."""
     # Hints name options of the command that was typed last, and here none is typed.
-    again.remember(again.Options())
+    again.remember({})
     try:
         yield
     except TareError as error:
-        raise options.in_keywords(error, known) from error.__cause__
+        raise options.in_keywords(error, known, of) from error.__cause__
     except (OSError, MemoryError) as error:
         foreseen = limits.foreseen(error)
         if foreseen is None:

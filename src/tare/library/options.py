@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 import reprlib
@@ -11,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict, TypeVar
 
 from tare.errors import TareError, UsageError
+from tare.options.option import Option, Options
+from tare.options.parsing import read
 
 #: A program with its arguments, or one text that is divided into words as a shell would.
 Command: TypeAlias = str | Sequence[str]
@@ -23,6 +24,8 @@ Duration: TypeAlias = float | str
 Share: TypeAlias = float | str
 Texts: TypeAlias = str | Sequence[str]
 StrPath: TypeAlias = str | PathLike[str]
+
+Given = TypeVar("Given", bound=Options)
 
 
 class MeasuringOptions(TypedDict, total=False):
@@ -37,7 +40,6 @@ class MeasuringOptions(TypedDict, total=False):
     workers: int
     pinning: str
     network: str
-    network_fingerprint: StrPath
     hosts: int
     serve: Texts
     as_root: bool
@@ -54,8 +56,6 @@ class MeasuringOptions(TypedDict, total=False):
     shell: str
     ignore_failure: bool | Sequence[int]
     input: StrPath
-    grace: Duration
-    context_switches: bool
     steady: bool
     platform: str
 
@@ -145,15 +145,9 @@ def _text(name: str, value: object) -> str:
     return value
 
 
-def _texts(name: str, value: object) -> list[str]:
-    return _each(_text, name, value)
-
-
-def _quantiles(name: str, value: object) -> list[str]:
-    return _each(_quantile, name, value)
-
-
-def _each(convert: Callable[[str, object], str], name: str, value: object) -> list[str]:
+def _each(
+    convert: Callable[[str, object], str | None], name: str, value: object
+) -> list[str | None]:
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
         return [convert(name, one) for one in value]
     return [convert(name, value)]
@@ -186,6 +180,10 @@ def path(name: str, value: object) -> Path:
     return Path(value)
 
 
+def _path(name: str, value: object) -> str:
+    return str(path(name, value))
+
+
 def _file(name: str, value: object) -> str:
     return str(path(name, value).absolute())
 
@@ -196,12 +194,12 @@ def _flag(name: str, value: object) -> bool:
     return value
 
 
-def _from(least: int) -> Callable[[str, object], int]:
-    def whole(name: str, value: object) -> int:
+def _whole(least: int) -> Callable[[str, object], str]:
+    def whole(name: str, value: object) -> str:
         found = value.__index__() if hasattr(value, "__index__") else None
         if isinstance(value, bool) or found is None or found < least:
             raise _refused(name, value, f"a whole number from {least} on")
-        return int(found)
+        return str(int(found))
 
     return whole
 
@@ -209,65 +207,36 @@ def _from(least: int) -> Callable[[str, object], int]:
 def _codes(name: str, value: object) -> str | None:
     if isinstance(value, bool):
         return "all" if value else None
-    code = _from(0)
+    code = _whole(0)
     wanted = "True, or exit codes such as [1, 2]"
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise _refused(name, value, wanted)
     codes = [code(name, one) for one in value]
     if not codes:
         raise _refused(name, value, wanted)
-    return ",".join(map(str, codes))
+    return ",".join(codes)
 
 
-def _positive(name: str, value: object) -> float:
-    return float(_decimal(name, value, "a number"))
+def _number(name: str, value: object) -> str:
+    return _decimal(name, value, "a number")
 
 
-#: How a keyword argument becomes what is typed; all others are texts.
-_CONVERT: Mapping[str, Callable[[str, object], Any]] = {
-    **dict.fromkeys(("budget", "timeout", "grace", "time_unit"), _duration),
-    **dict.fromkeys(("precision", "margin", "gate", "confidence"), _share),
-    **dict.fromkeys(
-        ("name", "serve", "setup", "prepare", "conclude", "cleanup", "group", "directory"), _texts
-    ),
-    **dict.fromkeys(("out", "network_fingerprint"), path),
-    **dict.fromkeys(
-        (
-            "as_root",
-            "resume",
-            "capture",
-            "context_switches",
-            "drop_missing",
-            "fingerprint",
-            "steady",
-            "strict",
-        ),
-        _flag,
-    ),
-    **dict.fromkeys(("trials", "min_trials", "workers", "hosts", "inputs"), _from(1)),
-    **dict.fromkeys(("warmup", "seed"), _from(0)),
-    "quantile": _quantile,
-    "set": _settings,
-    "input": _file,
-    "ignore_failure": _codes,
-    "host_cores": _positive,
+#: How the value of a keyword argument becomes what is typed, by the placeholder of its kind.
+_CONVERT: Mapping[str, Callable[[str, object], str | None]] = {
+    "TIME": _duration,
+    "PERCENT": _share,
+    "QUANTILE": _quantile,
+    "[=CODES]": _codes,
+    "FILE": _path,
+    "DIR": _path,
+    "FILE|-": _file,
 }
-#: Of these, one command takes several where another takes one.
-RUN: Mapping[str, Callable[[str, object], Any]] = {"metric": _texts}
-AUDIT: Mapping[str, Callable[[str, object], Any]] = {"quantile": _quantiles, "compare": _texts}
-NONE: Mapping[str, Callable[[str, object], Any]] = {}
-#: Keyword arguments to other names of the command's parameters.
-_PARAMETERS = {"set": "set_"}
 
 
-def typed(
-    function: str,
-    given: Mapping[str, object],
-    known: Iterable[str],
-    command: Callable[..., Any],
-    own: Mapping[str, Callable[[str, object], Any]] = NONE,
-) -> dict[str, Any]:
-    """Return keyword arguments as options are typed, with the command's defaults for the others.
+def parsed(
+    function: str, given: Mapping[str, object], known: Iterable[str], options: type[Given]
+) -> Given:
+    """Return keyword arguments as the values of a command's options.
 
     Parameters
     ----------
@@ -277,10 +246,8 @@ def typed(
         Keyword arguments; None is the same as leaving it out.
     known : iterable of str
         Names that the function has.
-    command : callable
-        The command's function, whose defaults hold.
-    own : mapping
-        Conversions that differ from those of the other functions.
+    options : type
+        Options of the command.
 
     Raises
     ------
@@ -288,22 +255,33 @@ def typed(
         If there is no such option, or a value is of another type.
     """
     names = sorted(known)
-    parameters = inspect.signature(command).parameters
-    found = {
-        (parameter := _PARAMETERS.get(name, name)): parameters[parameter].default
-        if parameter in parameters
-        else None
-        for name in names
-    }
+    values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in names:
             raise UsageError(
                 f"tare.{function} has no option {name!r}", f"one of: {', '.join(names)}"
             )
         if value is not None:
-            convert = own.get(name) or _CONVERT.get(name, _text)
-            found[_PARAMETERS.get(name, name)] = convert(name, value)
-    return found
+            record = options.records[name if name in options.records else f"{name}_"]
+            values[record.name] = _value(record, name, value)
+    return options(**values)
+
+
+def _value(record: Option, name: str, value: object) -> Any:
+    """Return the value of an option from that of a keyword argument."""
+    if record.is_flag:
+        return _flag(name, value)
+    if record.name == "set_":
+        return _settings(name, value)
+    convert = _CONVERT.get(record.kind.metavar, _text)
+    if record.kind.schema.get("type") == "integer":
+        convert = _whole(record.kind.schema["minimum"])
+    elif record.kind.schema.get("type") == "number":
+        convert = _number
+    if record.repeatable:
+        return [read(record, str(text)) for text in _each(convert, name, value)]
+    text = convert(name, value)
+    return None if text is None else read(record, text)
 
 
 def line(command: object) -> str:
@@ -330,12 +308,11 @@ def line(command: object) -> str:
     return shlex.join(words)
 
 
-_FLAGS = {name for name, convert in _CONVERT.items() if convert is _flag}
 #: A value after an option in a hint: a placeholder, or what ends a phrase.
 _VALUE = r"(?:[ =]((?!-)(?:[A-Z]+\b|[^\s,;:()|]+(?=$|[,;)]|   ))))?"
 
 
-def in_keywords(error: TareError, known: Iterable[str]) -> TareError:
+def in_keywords(error: TareError, known: Iterable[str], options: type[Options]) -> TareError:
     """Name keyword arguments where a message of the command line names options.
 
     A hint that is a whole command line stays as it is.
@@ -346,12 +323,13 @@ def in_keywords(error: TareError, known: Iterable[str]) -> TareError:
     error.args = (error.message,)
     if error.hint and not error.hint.startswith(("tare ", "sudo ")):
         hint = re.sub(r"(?<!\S)-n(?= )", "--trials", error.hint)
-        error.hint = re.sub(option + _VALUE, lambda f: _keyword(names[f[1]], f[2]), hint)
+        error.hint = re.sub(option + _VALUE, lambda f: _keyword(names[f[1]], f[2], options), hint)
     return error
 
 
-def _keyword(name: str, value: str | None) -> str:
-    if name in _FLAGS:
+def _keyword(name: str, value: str | None, options: type[Options]) -> str:
+    record = options.records.get(name)
+    if record is not None and record.is_flag:
         return f"{name}=True" + (f" {value}" if value else "")
     if value is None:
         return name

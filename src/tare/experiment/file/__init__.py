@@ -22,7 +22,7 @@ from tare.experiment.file import (
     substitution,
     windows,
 )
-from tare.experiment.file.table import Table, closest, suggestion
+from tare.experiment.file.table import File, Source, Table, closest, suggestion
 from tare.experiment.specification import NO_NETWORK, OF_MACHINE, Experiment, Limit
 from tare.registry import Catalogue
 from tare.workloads.specification import Enforced
@@ -90,7 +90,7 @@ def parse(text: str, name: str, catalogue: Catalogue) -> Experiment:
     ExperimentError
         Names the file, the key (tables of a list are counted from 1), and what was expected.
     """
-    return from_table(tables(text, name), name, catalogue)
+    return from_table(tables(text, name), File(name), catalogue)
 
 
 def tables(text: str, name: str) -> dict[str, Any]:
@@ -103,15 +103,15 @@ def tables(text: str, name: str) -> dict[str, Any]:
         ) from error
 
 
-def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Experiment:
+def from_table(values: dict[str, Any], source: Source, catalogue: Catalogue) -> Experiment:
     """Read an experiment from what a TOML file would hold.
 
     Parameters
     ----------
     values : dict
         Tables by name.
-    name : str
-        Where they come from, as complaints name it.
+    source : Source
+        Where they come from.
     catalogue : Catalogue
         The kernels, platforms, loads and metrics that there are.
 
@@ -120,10 +120,12 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     ExperimentError
         As ``parse`` does.
     """
-    file = Table(name, "", values)
+    file = Table(source, "", values)
     if TASKS in values:
         raise file.error(
-            TASKS, "is a set of tasks, which another command runs", f"tare tasks run {name}"
+            TASKS,
+            "is a set of tasks, which another command runs",
+            f"tare tasks run {source.place('', None)}",
         )
     file.only(TABLES)
     if "experiment" not in values:
@@ -160,7 +162,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     _check_serving(top, file, experiment)
     _check_tasks(top, file, experiment)
     networks.check(file, experiment)
-    substitution.check(name, experiment)
+    substitution.check(source, experiment)
     windows.check(file, experiment)
     _check_commands(top, experiment, catalogue)
     _check_fresh(top, experiment)

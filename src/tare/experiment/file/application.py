@@ -16,9 +16,11 @@ from tare import files, registry, units
 from tare.applications import expressions
 from tare.decoding import DecodeError, toml
 from tare.errors import ExperimentError
-from tare.experiment.file import keys, kinds, services
+from tare.experiment.file import file_kinds, keys, services
 from tare.experiment.file.factors import RESERVED
-from tare.experiment.file.table import Key, Table, shown, suggestion
+from tare.experiment.file.table import File, Table, shown, suggestion
+from tare.options import kinds
+from tare.options.option import Key
 from tare.registry import Parameter, expected
 from tare.workloads import placeholders
 from tare.workloads.application import (
@@ -197,7 +199,7 @@ METRIC = (
     Key("unit", kinds.NAME, "its unit as printed: s, ms, MB, MB/s, 1 …", required=True),
     Key("better", kinds.choice(("lower", "higher")), "which is better", required=True),
     Key("from", STREAM, "where it is printed; standard output by default", field="stream"),
-    Key("pattern", kinds.NUMBER_PATTERN, "expression whose last match's group is the number"),
+    Key("pattern", file_kinds.NUMBER_PATTERN, "expression whose last match's group is the number"),
     Key(
         "json",
         kinds.matching("keys with dots between them", r"[^.\0]+(\.[^.\0]+)*"),
@@ -224,7 +226,7 @@ METRIC = (
 )
 OUTPUT = (
     Key("from", STREAM, "where it is printed; standard output by default", field="stream"),
-    Key("pattern", kinds.PATTERN, "expression that must be found"),
+    Key("pattern", file_kinds.PATTERN, "expression that must be found"),
     Key("equals", kinds.TEXT, "what the last match's group must be, with placeholders"),
     Key(
         "equals_file",
@@ -233,7 +235,7 @@ OUTPUT = (
     ),
     Key("minimum", kinds.NUMBER, "what the number in the last match's group must be at least"),
     Key("maximum", kinds.NUMBER, "what it must be at most"),
-    Key("absent", kinds.PATTERN, "expression that must not be found"),
+    Key("absent", file_kinds.PATTERN, "expression that must not be found"),
     Key("sha256", SHA256, "what the whole stream must be"),
 )
 CHECK = (
@@ -283,7 +285,7 @@ def read(reference: str) -> Application:
     base = _based_on(values, folder)
     if base is None:
         return parsed(values, text, folder)
-    file = Table(str(folder / FILE), "", values)
+    file = Table(File(str(folder / FILE)), "", values)
     try:
         origin, above, tables = _values(base)
     except ExperimentError as error:
@@ -322,7 +324,7 @@ def _based_on(values: dict[str, Any], folder: Path) -> str | None:
     """Return how the application is named on which one is based; None: on none."""
     if "application" not in values:
         return None
-    table = Table(str(folder / FILE), "", values).table("application")
+    table = Table(File(str(folder / FILE)), "", values).table("application")
     name = table.read(APPLICATION).get("based_on")
     return str(folder / name) if name is not None and "/" in name else name
 
@@ -404,7 +406,7 @@ def _text(path: Path) -> str:
 
 def parsed(values: dict[str, Any], text: str, folder: Path) -> Application:
     """Read an application from what its TOML holds, and the text that goes into its digest."""
-    file = Table(str(folder / FILE), "", values)
+    file = Table(File(str(folder / FILE)), "", values)
     file.only(TABLES)
     for needed in ("application", "image"):
         if needed not in values:
@@ -599,7 +601,7 @@ def _parameter(table: Table) -> Parameter:
         raise table.error("default", "of a path is empty", 'default = ""')
     found = Parameter(name=name, **given)
     try:
-        kinds.of(found).read(found.default)
+        file_kinds.of(found).read(found.default)
     except ValueError:
         raise table.error("default", f"{shown(found.default)} is not in its own range") from None
     return found

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tare.experiment.file import kinds
-from tare.experiment.file.kinds import Kind
 from tare.experiment.file.table import Table, shown, suggestion
 from tare.experiment.specification import (
     HALVING,
@@ -23,10 +21,11 @@ from tare.experiment.specification import (
     listed_cpus,
     named_size,
 )
+from tare.options import kinds
+from tare.options.kinds import Kind
+from tare.options.measuring import MOST_WORKERS
 from tare.registry import Catalogue
 
-#: A worker is a process; more than this is a slip of the finger.
-MOST_WORKERS = 4096
 #: Docker makes no container with less than 6 MiB; the agent alone takes about 3.
 LEAST_MEMORY_BYTES = 6 << 20
 #: Key of a workload with the levels at which it alone is measured.

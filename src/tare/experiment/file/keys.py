@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from tare.experiment.file import kinds
-from tare.experiment.file.table import Key
-
-#: More than any machine has room for, few enough that a slip of the finger is refused.
-MANY = 1_000_000
-#: Addresses of the network end at 254; each host takes a namespace and a shaper.
-MOST_HOSTS = 64
+from tare.experiment.file import file_kinds
+from tare.options import kinds, measuring
+from tare.options.measuring import MANY
+from tare.options.option import Key
 
 STOPPING = (
-    Key(
-        "trials",
-        kinds.whole(1, MANY),
-        "fixed number of trials per cell, decided beforehand; excludes `precision`",
-    ),
-    Key(
-        "precision",
-        kinds.share(0, 1),
-        "go on by block until the median of every cell is known this well (half-width of its "
-        "interval, relative)",
-    ),
-    Key(
-        "quantile",
-        kinds.QUANTILE,
-        "the quantile that `precision` is about, in place of the median",
-    ),
+    *measuring.keys(measuring.STOPPING),
     Key(
         "anytime",
         kinds.FLAG,
@@ -46,53 +28,20 @@ STOPPING = (
         "go on by block until every level of this factor (or `workload`) is safely told from its "
         "reference level, or shown to be the same within `margin`; excludes `precision`",
     ),
-    Key(
-        "gate",
-        kinds.share(0, 10),
-        "with `compare`: go on until every ratio is safely below or above 1 + this",
-    ),
-    Key(
-        "gate_on",
-        kinds.GATE_ON,
-        "what the gate judges: `median`, `mean`, or a quantile such as `p90`; the latter two see "
-        "what a few slow runs do, and are judged once, at the end",
-    ),
-    Key(
-        "min_trials",
-        kinds.whole(1, MANY),
-        "with `compare`: conclude from no fewer trials per cell, unless the budget ends before; of "
-        "44 trials at least one fails in 99 % of comparisons if a tenth of all do",
-    ),
-    Key(
-        "budget",
-        kinds.seconds(positive=True),
-        "time for measuring in one session; outranks trials and precision. Without it, `trials` "
-        "alone bounds the experiment, and otherwise 10 min do",
-        field="budget_s",
-    ),
 )
 
 EXPERIMENT = (
+    *measuring.keys(measuring.EXPERIMENT),
     Key("name", kinds.NAME, "what the experiment is called", required=True),
     Key("question", kinds.TEXT, "what is asked; it heads the report", required=True),
-    Key("seed", kinds.whole(0, 2**63 - 1), "everything random comes from it: order and inputs"),
     Key(
         "order",
         kinds.choice(("blocks", "sequential")),
         "every cell once per block, in random order; or one cell after the other",
     ),
     Key(
-        "metric",
-        kinds.METRICS,
-        "what the stopping rule and the answers are about; of a list, all must reach the "
-        "precision, and the answers are about the first; with compare, the first is judged, and "
-        "the others have columns in the table of all cells",
-        field="metrics",
-    ),
-    Key("margin", kinds.share(0, 1), "smallest difference between cells that matters"),
-    Key(
         "limit",
-        kinds.LIMIT,
+        file_kinds.LIMIT,
         "what a judge allows an execution: tare says how often that misjudges, and which limit "
         "rarely does; nothing is stopped. A time is one of the metric, a size one of memory",
     ),
@@ -118,7 +67,6 @@ EXPERIMENT = (
         kinds.whole(1, MANY),
         "measured executions per worker in a trial; a trial's value is their mean",
     ),
-    Key("warmup", kinds.whole(0, MANY), "unmeasured executions before them"),
     Key(
         "process",
         kinds.choice(("fresh", "same")),
@@ -148,7 +96,12 @@ EXPERIMENT = (
         "how long children may outlive a command before they are killed",
         field="linger_s",
     ),
-    Key("inputs", kinds.whole(1, MANY), "generated inputs that blocks cycle through"),
+    Key(
+        "context_switches",
+        kinds.FLAG,
+        "record the context switches of commands, which takes some of their time at each; without, "
+        "wall time excludes teardown, and time that threads waited is not known",
+    ),
     Key(
         "quota_period",
         kinds.seconds(positive=True),
@@ -161,41 +114,18 @@ EXPERIMENT = (
         kinds.FLAG,
         "leave out platforms and loads that are not available, and say so",
     ),
-    Key(
-        "fingerprint",
-        kinds.FLAG,
-        "probe the machine for 5 s before and after each session, so that it is known whether it "
-        "stayed the same",
-    ),
-    Key(
-        "context_switches",
-        kinds.FLAG,
-        "record the context switches of commands, which takes some of their time at each; without, "
-        "wall time excludes teardown, and time that threads waited is not known",
-    ),
-    Key(
-        "steady",
-        kinds.FLAG,
-        "take the steady part of trials alone: iterations, or trials, without their warm-up",
-    ),
 )
 
 ENFORCE = Key(
     "enforce",
-    kinds.ENFORCED,
+    file_kinds.ENFORCED,
     "kill an execution that takes more, all of its processes together: CPU time; memory; bytes of "
     "standard output and error, and of each file that it writes; processes and threads",
 )
 #: Keys of every workload, of a kernel and of a command; a kernel's parameters are keys as well.
 WORKLOAD = (
+    *measuring.keys(measuring.WORKLOAD),
     Key("name", kinds.NAME, "how it is called; the kernel's or the program's name by default"),
-    Key(
-        "timeout",
-        kinds.seconds(positive=True),
-        "kill an execution that takes longer; the trial has then failed. In windows, a kernel has "
-        "twice that and the window",
-        field="timeout_s",
-    ),
     Key(
         "trials",
         kinds.whole(1, 10**6),
@@ -228,28 +158,14 @@ APPLICATION = (
     ENFORCE,
 )
 COMMAND = (
+    *measuring.keys(measuring.COMMAND),
     Key("command", kinds.COMMAND, "program and arguments, with placeholders; no shell"),
     Key("environment", kinds.TEXTS, "variables that the command gets, with placeholders"),
     Key("inherit", kinds.NAMES, "variables that it gets from who calls tare, `*` for any"),
     Key("directory", kinds.TEXT, "where it runs, as its platform sees it; with placeholders"),
     Key("input", kinds.TEXT, "file to read as standard input; with placeholders"),
-    Key("capture", kinds.FLAG, "keep standard output and error"),
     ENFORCE,
-    Key(
-        "ignore_failure",
-        kinds.EXITS,
-        "exit codes that are no failure; true: all, and signals",
-    ),
     Key("shell", kinds.COMMAND, "runs the lines below"),
-    Key(
-        "setup",
-        kinds.TEXT,
-        "line for it before the first trial; on this machine, not in the platform; with "
-        "placeholders",
-    ),
-    Key("prepare", kinds.TEXT, "the same before every trial; not in its time"),
-    Key("conclude", kinds.TEXT, "the same after every trial"),
-    Key("cleanup", kinds.TEXT, "the same after the last trial"),
 )
 
 WINDOW = (
@@ -282,7 +198,7 @@ FLEET = (
 )
 
 NETWORK = (
-    Key("hosts", kinds.whole(1, MOST_HOSTS), "hosts of the network; the command runs on the first"),
+    *measuring.keys(measuring.NETWORK),
     Key(
         "serve",
         kinds.COMMANDS,

@@ -56,7 +56,9 @@ def check(file: Table, experiment: Experiment) -> None:
     _check_rest(table, experiment)
     if experiment.network.serve and experiment.network.hosts < 2:
         raise table.error(
-            "serve", "runs on every host but the first, and there is one", "hosts = 2"
+            "serve",
+            "runs on every host but the first, and there is one",
+            table.setting("hosts", 2),
         )
 
 
@@ -69,7 +71,9 @@ def _check_level(table: Table, experiment: Experiment, level: str) -> None:
     beyond = max(hosts, default=0)
     if beyond > experiment.network.hosts:
         raise table.error(
-            "network", f"{level!r}: there is no host {beyond}", f"hosts = {beyond} in [network]"
+            "network",
+            f"{level!r}: there is no host {beyond}",
+            table.setting("hosts", beyond, "network"),
         )
     refills = experiment.network.rest == "refill"
     if refills and isinstance(shaping, Bucket) and not shaping.refill_bps:

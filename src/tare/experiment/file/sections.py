@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 from tare.errors import ExperimentError
-from tare.experiment.file import application, keys, kinds
+from tare.experiment.file import application, keys
 from tare.experiment.file.factors import LEAST_MEMORY_BYTES, ONLY
 from tare.experiment.file.table import Table, closest, suggestion
 from tare.experiment.specification import (
@@ -18,6 +18,7 @@ from tare.experiment.specification import (
     SizeSpec,
     Stopping,
 )
+from tare.options import kinds
 from tare.registry import Catalogue, Description
 from tare.workloads import serving, written
 from tare.workloads.application import SCRATCH

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tare import units
-from tare.experiment.file import kinds
-from tare.experiment.file.table import Key, Table, shown
+from tare.experiment.file import file_kinds
+from tare.experiment.file.table import Table, shown
+from tare.options import kinds
+from tare.options.option import Key
 from tare.workloads.application import SCRATCH, Driver, Needs, Ready, Service
 
 TABLES = ("reset", "services", "driver")
@@ -89,14 +91,14 @@ SERVICE = (
     ),
 )
 READY = (
-    Key("log", kinds.PATTERN, "expression in a line of its standard output or error"),
+    Key("log", file_kinds.PATTERN, "expression in a line of its standard output or error"),
     Key("port", kinds.whole(1, 65535), "TCP port that accepts a connection"),
     Key(
         "http",
         kinds.Kind('a page such as "http://{host1}:8080/"', _http),
         "page that is answered with 200",
     ),
-    Key("body", kinds.PATTERN, "with `http`: expression in that page"),
+    Key("body", file_kinds.PATTERN, "with `http`: expression in that page"),
     Key("command", kinds.COMMAND, "command that exits with 0; tried again every 50 ms"),
     Key(
         "within",
@@ -154,7 +156,7 @@ DRIVER = (
     ),
     Key(
         "count",
-        kinds.NUMBER_PATTERN,
+        file_kinds.NUMBER_PATTERN,
         "expression in its standard output whose last match's group is how many requests it "
         "counts itself: the rows must be as many",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tare import registry
-from tare.experiment.file.table import Table, closest, shown, suggestion
+from tare.experiment.file.table import Source, Table, closest, shown, suggestion
 from tare.experiment.specification import KNOWN_FACTORS, Experiment
 from tare.workloads import placeholders
 from tare.workloads.specification import WorkloadSpec
@@ -15,7 +15,7 @@ _IF_VARIED = ("quota", "period", "network")
 LITERAL = "a brace that is meant as such is written twice: {{ and }}"
 
 
-def check(source: str, experiment: Experiment) -> None:
+def check(source: Source, experiment: Experiment) -> None:
     """Check that every placeholder has a level, and that every factor changes something.
 
     Raises
@@ -107,19 +107,20 @@ def _used_in(
             raise table.error(
                 key,
                 f"there is no factor for the placeholder {{{name}}}",
-                _hosts_wanted(name, known) or f"{suggestion(name, known)}; {LITERAL}",
+                _hosts_wanted(table, name, known) or f"{suggestion(name, known)}; {LITERAL}",
             )
     return used
 
 
-def _hosts_wanted(name: str, known: tuple[str, ...]) -> str | None:
+def _hosts_wanted(table: Table, name: str, known: tuple[str, ...]) -> str | None:
     """Return what would make a placeholder one of the hosts of a network; None: nothing."""
     if not placeholders.is_of_hosts(name):
         return None
     if placeholders.HOSTS not in known:
         return 'network = ["none", "rate 200Mbit"] in [factors] makes a network with hosts'
     number = name.removeprefix(placeholders.HOST)
-    return f"hosts = {number} in [network]" if number.isdigit() and int(number) else None
+    is_host = number.isdigit() and int(number)
+    return table.setting("hosts", number, "network") if is_host else None
 
 
 def _texts(workload: WorkloadSpec) -> dict[str, tuple[str, ...]]:

@@ -5,23 +5,69 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tare.errors import ExperimentError
-from tare.experiment.file.kinds import Kind
+from tare.options import measuring
+from tare.options.kinds import Kind
+from tare.options.option import Key, Option, Options, Parsed
 from tare.registry import Parameter
 
 
+class Source(Protocol):
+    """Where values come from, for errors."""
+
+    def place(self, path: str, key: str | None) -> str:
+        """Return how a key of a table is named, or the table itself."""
+
+    def setting(self, key: str, value: str, table: str) -> str:
+        """Return what to write for another value of a key."""
+
+
 @dataclass(frozen=True)
-class Key:
-    """One key of a table: what it means, and what it may hold."""
+class File:
+    """A file in TOML.
+
+    Attributes
+    ----------
+    name : str
+        As messages name it.
+    """
 
     name: str
-    kind: Kind
-    meaning: str
-    #: Field of the struct; None: as the key.
-    field: str | None = None
-    required: bool = False
+
+    def place(self, path: str, key: str | None) -> str:
+        """Return the file, the path of the table and the key."""
+        return ": ".join(p for p in (self.name, ".".join(p for p in (path, key) if p)) if p)
+
+    def setting(self, key: str, value: str, table: str) -> str:
+        """Return a line of a table."""
+        return f"{key} = {value} in [{table}]"
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """Options of a command."""
+
+    options: type[Options]
+
+    def place(self, path: str, key: str | None) -> str:
+        """Return the option, or which command it is, counted from 1."""
+        table, _, number = path.removesuffix("]").partition("[")
+        if table == "workload" and key == "command":
+            return f"command {number}"
+        found = self._option(table, key)
+        return found.long if found else File("the command line").place(path, key)
+
+    def setting(self, key: str, value: str, table: str) -> str:
+        """Return an option with its value."""
+        found = self._option(table, key)
+        return f"{found.long} {value}" if found else File("").setting(key, value, table)
+
+    def _option(self, table: str, key: str | None) -> Option | None:
+        tables = (table, *measuring.PARTS.get(table, ()))
+        records = self.options.records.values()
+        return next((one for one in records if one.table in tables and one.key == key), None)
 
 
 class Table:
@@ -29,23 +75,26 @@ class Table:
 
     Parameters
     ----------
-    source : str
-        The file, as messages name it.
+    source : Source
+        Where it comes from.
     path : str
         Dotted path of the table; empty for the whole file.
     values : dict
         What TOML says.
     """
 
-    def __init__(self, source: str, path: str, values: dict[str, Any]) -> None:
+    def __init__(self, source: Source, path: str, values: dict[str, Any]) -> None:
         self.source = source
         self.path = path
         self.values = values
 
     def error(self, key: str | None, what: str, hint: str | None = None) -> ExperimentError:
         """Return a complaint about a key, or about the table itself."""
-        path = ".".join(part for part in (self.path, key) if part)
-        return ExperimentError(": ".join(p for p in (self.source, path, what) if p), hint)
+        return ExperimentError(f"{self.source.place(self.path, key)}: {what}", hint)
+
+    def setting(self, key: str, value: object, table: str | None = None) -> str:
+        """Return what to write for another value of a key of this or another table."""
+        return self.source.setting(key, str(value), table or self.path)
 
     def read(self, keys: Iterable[Key]) -> dict[str, Any]:
         """Return the values of all keys that are given, by field.
@@ -72,14 +121,16 @@ class Table:
 
     def parameters(self, parameters: Iterable[Parameter], owner: str) -> dict[str, Any]:
         """Return the values of a unit's parameters that are given."""
-        from tare.experiment.file import kinds
+        from tare.experiment.file import file_kinds
 
         known = {parameter.name: parameter for parameter in parameters}
         self.only(known, owner)
-        return {name: self.value(name, kinds.of(known[name])) for name in self.values}
+        return {name: self.value(name, file_kinds.of(known[name])) for name in self.values}
 
     def value(self, key: str, kind: Kind) -> Any:
         """Return the value of a key that is there."""
+        if isinstance(self.values[key], Parsed):
+            return self.values[key].value
         if kind.parts and isinstance(self.values[key], dict):
             own = self.table(key)
             own.only(kind.parts)

@@ -218,7 +218,7 @@ def switch_records(results: Results) -> Message | None:
     return message(
         "recording {switches} context switches per execution took an estimated {least} to "
         "{most} of the CPU time ({costs[0]} to {costs[1]} each). Without: "
-        "--no-context-switches, or context_switches = false in a file",
+        "context_switches = false in an experiment file",
         switches=Amount(round(count), "1"),
         least=Amount(least, "share"),
         most=Amount(most, "share"),

@@ -10,7 +10,6 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from tare.experiment import request_quantiles
-from tare.experiment.file.kinds import quantile_of
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings.cells import Basis, Cell, Pair, cells_of, values_of, verdict_words
 from tare.experiment.findings.evidence import without_ratio
@@ -25,6 +24,7 @@ from tare.experiment.findings.side_failures import (
 )
 from tare.experiment.results import STATUSES, Results
 from tare.experiment.specification import Stopping
+from tare.options.kinds import quantile_of
 from tare.render.vocabulary import SPREADS, Words
 from tare.results import phrases
 from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, Value, message

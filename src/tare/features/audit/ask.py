@@ -4,76 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare import units
-from tare.cli import quantities
 from tare.errors import InputError
+from tare.features.audit.options import AuditOptions
 from tare.features.audit.question import QUANTILES, Question, Sizing
 from tare.readers import ColumnOptions
 from tare.statistics.trust import PRECISION
 
 
-def ask(
-    *,
-    finding: str | None,
-    format: str | None,
-    value: str | None,
-    group: Sequence[str] | None,
-    compare: Sequence[str] | None,
-    order: str | None,
-    trial: str | None,
-    block: str | None,
-    drop_missing: bool,
-    cores: str | None,
-    pinning: str | None,
-    reference: str | None,
-    host_cores: float | None,
-    precision: str | None,
-    confidence: str,
-    quantile: Sequence[str] | None,
-    time_unit: str,
-    seed: int,
-    steady: bool,
-) -> Question:
-    """Return the question that options describe, as they are typed.
+def ask(given: AuditOptions) -> Question:
+    """Return the question that options describe.
 
     Raises
     ------
     InputError
-        If an option is wrong, or has no effect.
-    UsageError
-        If a quantity cannot be read.
+        If an option has no effect.
     """
-    level = quantities.share("--confidence", confidence, example="95%")
-    compared = _names(compare)
-    if reference is not None and not compared:
+    compared = _names(given.compare)
+    if given.reference is not None and not compared:
         raise InputError(
             "--reference is a level of the column that is compared", "--compare names that column"
         )
-    grouped = (*_names(group), *(c for c in (cores, pinning) if c is not None))
+    grouped = (*_names(given.group), *(c for c in (given.cores, given.pinning) if c is not None))
     columns = ColumnOptions(
-        value, _apart(grouped, compared), compared, order, trial, block, drop_missing
-    )
+        given.value, _apart(grouped, compared), compared, given.order, given.trial, given.block,
+        given.drop_missing,
+    )  # fmt: skip
     return Question(
         columns=columns,
-        format=format,
-        precision=PRECISION if precision is None else quantities.share("--precision", precision),
-        confidence=level,
-        quantiles=tuple(quantities.read(units.quantile, "--quantile", q) for q in quantile)
-        if quantile
-        else QUANTILES,
-        seed=seed,
-        steady=steady,
-        finding=finding,
-        unit_s=quantities.wait("--time-unit", time_unit),
-        sizing=Sizing(cores, pinning, reference, host_cores),
+        format=given.format,
+        precision=PRECISION if given.precision is None else given.precision,
+        confidence=given.confidence,
+        quantiles=tuple(given.quantile) or QUANTILES,
+        seed=given.seed,
+        steady=given.steady,
+        finding=given.finding,
+        unit_s=given.time_unit,
+        sizing=Sizing(given.cores, given.pinning, given.reference, given.host_cores),
     )
 
 
-def _names(given: Sequence[str] | None) -> tuple[str, ...]:
+def _names(given: Sequence[str]) -> tuple[str, ...]:
     """Columns by name, one or several in a word."""
-    return tuple(
-        dict.fromkeys(n.strip() for word in given or () for n in word.split(",") if n.strip())
-    )
+    return tuple(dict.fromkeys(n.strip() for word in given for n in word.split(",") if n.strip()))
 
 
 def _apart(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -15,8 +14,6 @@ from tare.statistics.trust import PRECISION
 Tell = Callable[[str, int, int], None]
 #: Quantiles beside the median that are always told.
 QUANTILES = (0.9, 0.95, 0.99)
-#: Names of findings that can be requested one by one.
-FINDINGS = ("overhead",)
 
 
 @dataclass(frozen=True)
@@ -37,10 +34,6 @@ class Sizing:
     pinning: str | None = None
     reference: str | None = None
     host_cores: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.host_cores is not None and not 0 < self.host_cores < math.inf:
-            raise InputError("a host has at least one core", "--host-cores 64")
 
 
 @dataclass(frozen=True)
@@ -93,10 +86,6 @@ class Question:
                     f"{name} is to be between 0 and 1, not {value:g}",
                     f"--{name} 1% or --{name} 0.01",
                 )
-        if self.finding not in (None, *FINDINGS):
-            raise InputError(
-                f"there is no finding {self.finding!r} of an audit", f"--finding {FINDINGS[0]}"
-            )
         for q in self.quantiles:
             if not 0 < q < 1:
                 raise InputError(

@@ -21,6 +21,7 @@ from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.features.calibration.mapping import Mapping
+    from tare.features.calibration.options import CompareOptions
 
 _LONGEST_NAME = 24
 _OPTIONS: dict[AxisName, str] = {"cpu": "--cpus", "memory": "--memory"}
@@ -29,28 +30,8 @@ _EXAMPLES: dict[AxisName, str] = {"cpu": "0.7", "memory": "1769"}
 _MOST_NOTES = 4
 
 
-def compare(
-    first: Path,
-    second: Path,
-    cpus: str | None,
-    json: str | None,
-    report: Path | None = None,
-    memory: str | None = None,
-) -> Report:
+def compare(given: CompareOptions) -> Report:
     """Report which CPU on the second machine is as fast as which on the first.
-
-    Parameters
-    ----------
-    first, second : Path
-        What ``tare calibrate --json`` wrote, or the folder of a calibration.
-    cpus : str, optional
-        CPUs on the first that are asked for, by commas.
-    json : str, optional
-        Where it is written as data, too.
-    report : Path, optional
-        Where it is written as a page, too.
-    memory : str, optional
-        MB on the first instead of CPUs, by commas.
 
     Raises
     ------
@@ -63,11 +44,12 @@ def compare(
     from tare.features.calibration.mapping import mapping
     from tare.render import files
 
-    console.check_writable(json, report)
-    if report is not None:
-        files.format_of(report)
+    first, second = given.first, given.second
+    console.check_writable(given.json, given.report)
+    if given.report is not None:
+        files.format_of(given.report)
     a, b = pick(file.load(first), file.load(second), alike=first.resolve() != second.resolve())
-    asked = _asked(a.axis, cpus, memory, shlex.join([str(second), str(first)]), b.axis)
+    asked = _asked(given, a.axis, b.axis)
     found = mapping(a, b, names(first, second), asked)
     if asked and all(one.rate is None for one in found.equals):
         inside = found.a.linear[0][0]
@@ -85,10 +67,9 @@ def compare(
                 ]
             ),
         )
-    only = [] if cpus is None else ["--cpus", cpus]
-    only += [] if memory is None else ["--memory", memory]
+    only = [_OPTIONS[a.axis], _typed(asked)] if asked else []
     words = ["tare", "calibrate", "compare", *only, str(first), str(second)]
-    words += [] if report is None else ["--report", str(report)]
+    words += [] if given.report is None else ["--report", str(given.report)]
     made = page.of_two(found, a, b, shlex.join(words))
     figures = msgspec.structs.asdict(found)
     # Those of the report.
@@ -99,37 +80,28 @@ def compare(
         figures=figures,
         entries=(*_entries(found),),
         next=(_next(found, (first, second)),),
-        sections=made.sections if report is not None else (),
+        sections=made.sections if given.report is not None else (),
     )
 
 
-def _asked(
-    axis: AxisName, cpus: str | None, memory: str | None, swapped: str, second: AxisName
-) -> list[float]:
-    """Read the places on the first machine that were asked for, in its unit."""
-    by_axis: dict[AxisName, str | None] = {"cpu": cpus, "memory": memory}
+def _asked(given: CompareOptions, axis: AxisName, second: AxisName) -> tuple[float, ...]:
+    """Return the places on the first machine that were asked for, in its unit."""
+    by_axis = {"cpu": given.cpus, "memory": given.memory}
     other: AxisName = "cpu" if axis == "memory" else "memory"
-    option, text, wrong = _OPTIONS[axis], by_axis[axis], by_axis[other]
-    if wrong is not None:
+    if (wrong := by_axis[other]) is not None:
+        swapped = shlex.join([_OPTIONS[other], _typed(wrong), str(given.second), str(given.first)])
         raise ExperimentError(
             f"the first is measured in {AXES[axis].unit}, and {_OPTIONS[other]} is in "
             f"{AXES[other].unit}",
-            f"{option} {_EXAMPLES[axis]}"
+            f"{_OPTIONS[axis]} {_EXAMPLES[axis]}"
             if second != other
-            else f"tare calibrate compare {_OPTIONS[other]} {wrong} {swapped}   (files swapped)",
+            else f"tare calibrate compare {swapped}   (files swapped)",
         )
-    if text is None:
-        return []
-    try:
-        values = [float(word) for word in text.split(",")]
-        if not all(0 < value < 1e6 for value in values):
-            raise ValueError
-    except ValueError:
-        raise ExperimentError(
-            f"{option}: {text!r} is not possible; expected {AXES[axis].unit} on the first machine",
-            f"{option} {_EXAMPLES[axis]}",
-        ) from None
-    return values
+    return by_axis[axis] or ()
+
+
+def _typed(places: Sequence[float]) -> str:
+    return ",".join(f"{place:.15g}" for place in places)
 
 
 def pick(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import shlex
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tare.cli import console
 from tare.errors import ExperimentError
 from tare.experiment.sweep import messages, numbers
-from tare.experiment.sweep.axis import AXES, AxisName
+from tare.experiment.sweep.axis import AxisName
 from tare.experiment.sweep.document import Fit
 from tare.features.calibration import fit_file, page, sweep_file
 from tare.features.calibration.charts.sweep import asked
@@ -22,60 +20,21 @@ from tare.render.words import sentence
 from tare.results.message import Message, message
 from tare.results.report import Entry, Report
 
+if TYPE_CHECKING:
+    from tare.features.calibration.options import FitOptions
+
 #: Default name of the workload of a published line.
 WORKLOAD = "another implementation of LINPACK"
-#: Number of a published line from which it is taken for a typing error.
-_TOO_LARGE = 1e12
+#: Options of a published line.
+_LINE = frozenset({"slope", "intercept", "range", "r_squared", "maximum"})
 #: First step, in CPUs, from which the axis is doubted: such numbers are rather MB of memory.
 _MANY_CPUS = 64
 #: Last words of column names that hold sizes of memory.
 _MEMORY = ("mb", "mib", "memory")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Published:
-    """A line without its points, as typed; None where an option was not given."""
-
-    slope: float | None = None
-    intercept: float | None = None
-    range: str | None = None
-    r_squared: float | None = None
-    maximum: float | None = None
-
-    @property
-    def given(self) -> bool:
-        """Whether any of it was typed."""
-        return any(
-            value is not None
-            for value in (self.slope, self.intercept, self.range, self.r_squared, self.maximum)
-        )
-
-
-def fit(
-    file: Path | None,
-    json: str | None,
-    report: Path | None,
-    quota: str,
-    value: str,
-    workload: str | None = None,
-    line: Published | None = None,
-) -> Report:
+def fit(given: FitOptions) -> Report:
     """Find the verdict of a published sweep from its table, or save its published line.
-
-    Parameters
-    ----------
-    file : Path, optional
-        A table with the points.
-    json : str, optional
-        Where it is written as data, too.
-    report : Path, optional
-        Where it is written as a page, too.
-    quota, value : str
-        Columns of the table; of a published line, what it is along and of.
-    workload : str, optional
-        What they measured with.
-    line : Published, optional
-        Instead of ``file``.
 
     Raises
     ------
@@ -84,23 +43,25 @@ def fit(
     ExperimentError
         If the published line is not possible, or there is a file besides.
     """
-    console.check_writable(json, report)
+    file, quota, value, report = given.file, given.quota, given.value, given.report
+    console.check_writable(given.json, report)
     if report is not None:
         files.format_of(report)
-    line = line or Published()
-    if (file is None) == (not line.given):
+    is_line = bool(given.given & _LINE)
+    if (file is None) != is_line:
         raise ExperimentError(
-            "expected a FILE.csv, or a published line" + " alone" * line.given,
+            "expected a FILE.csv, or a published line" + " alone" * is_line,
             "tare calibrate fit sweep.csv, or --slope 0.02 --intercept -2 --range 128,10000",
         )
     unit = fit_file.UNIT if value == sweep_file.VALUE else value
     last_words = quota.lower().replace("_", " ").split()[-1:]
     axis: AxisName = "memory" if last_words and last_words[0] in _MEMORY else "cpu"
+    workload = given.workload or WORKLOAD
     if file is None:
-        found = _of_line(line, axis, workload or WORKLOAD, unit)
+        found = _of_line(given, axis, workload, unit)
     else:
         steps = sweep_file.read(file, quota, value).steps
-        found = fit_file.fit_of(axis, workload or WORKLOAD, unit, steps)
+        found = fit_file.fit_of(axis, workload, unit, steps)
     place = found.asked.segments[0].start
     if axis == "cpu" and place >= _MANY_CPUS:
         note = message(
@@ -109,7 +70,7 @@ def fit(
             place=numbers.place(place, axis),
         )
         console.err.print(f"Note    {sentence(note)}", soft_wrap=True)
-    words = _words(file, quota, value, workload, line)
+    words = _words(given)
     source = "a publication" if file is None else file.name
     command = shlex.join([*words, *([] if report is None else ["--report", str(report)])])
     made = page.of_fit(found, unit, source, command)
@@ -123,45 +84,26 @@ def fit(
         command="calibrate fit",
         figures=figures,
         entries=(Entry("Answer", answer, "strong", drawn),),
-        next=(_next(found, shlex.join(words), json),),
+        next=(_next(found, shlex.join(words), given.json),),
         sections=made.sections if report is not None else (),
     )
 
 
-def _of_line(line: Published, axis: AxisName, workload: str, unit: str) -> Fit:
+def _of_line(given: FitOptions, axis: AxisName, workload: str, unit: str) -> Fit:
     """Return the fit of a line that others published, with slope and intercept in ``unit``."""
     example = "--slope 0.0197 --intercept -1.995 --range 128,10000 --quota memory_mb"
-    if line.slope is None or line.intercept is None or line.range is None:
+    if given.slope is None or given.intercept is None or given.range is None:
         raise ExperimentError(
             "a published line needs --slope, --intercept and --range", f"such as {example}"
         )
-    for name, number in vars(line).items():
-        if isinstance(number, float) and not abs(number) < _TOO_LARGE:
-            why = "too large" if math.isfinite(number) else "not a finite number"
-            option = f"--{name.replace('_', '-')}"
-            raise ExperimentError(f"{option}: {number:g} is {why}", f"such as {example}")
-    try:
-        start, end = (float(word) for word in line.range.split(","))
-    except ValueError:
-        start = end = 0.0
-    if not 0 < start < end < _TOO_LARGE:
-        raise ExperimentError(
-            f"--range: {line.range!r} is not possible; expected two numbers above 0, the smaller "
-            f"first, in {AXES[axis].unit}",
-            f"such as {example}",
-        )
-    if line.slope <= 0:
-        raise ExperimentError("a line to compare by has a slope above 0", f"such as {example}")
-    if line.intercept + line.slope * end <= 0:
+    if given.intercept + given.slope * given.range[1] <= 0:
         raise ExperimentError(
             f"the line is below 0 {unit} throughout its range",
             "the slope is per CPU, or per MB with --quota memory_mb",
         )
-    if line.r_squared is not None and not 0 <= line.r_squared <= 1:
-        raise ExperimentError("--r-squared is between 0 and 1", "--r-squared 0.9973")
     try:
         model = fit_file.published(
-            line.slope, line.intercept, line.r_squared, line.maximum, (start, end), axis
+            given.slope, given.intercept, given.r_squared, given.maximum, given.range, axis
         )
     except ValueError as error:
         raise ExperimentError(
@@ -170,23 +112,21 @@ def _of_line(line: Published, axis: AxisName, workload: str, unit: str) -> Fit:
     return Fit(axis=axis, workload=workload, work=unit, steps=(), asked=model)
 
 
-def _words(
-    file: Path | None, quota: str, value: str, workload: str | None, line: Published
-) -> list[str]:
+def _words(given: FitOptions) -> list[str]:
     """Return the command that gives the same again."""
-    words = ["tare", "calibrate", "fit", *([] if file is None else [str(file)])]
+    words = ["tare", "calibrate", "fit", *([] if given.file is None else [str(given.file)])]
     options: dict[str, object] = {
-        "--slope": line.slope,
-        "--intercept": line.intercept,
-        "--range": line.range,
-        "--r-squared": line.r_squared,
-        "--maximum": line.maximum,
-        "--quota": None if quota == sweep_file.QUOTA else quota,
-        "--value": None if value == sweep_file.VALUE else value,
-        "--workload": workload,
+        "--slope": given.slope,
+        "--intercept": given.intercept,
+        "--range": given.range and ",".join(f"{end:.15g}" for end in given.range),
+        "--r-squared": given.r_squared,
+        "--maximum": given.maximum,
+        "--quota": None if given.quota == sweep_file.QUOTA else given.quota,
+        "--value": None if given.value == sweep_file.VALUE else given.value,
+        "--workload": given.workload,
     }
-    for option, given in options.items():
-        words += [] if given is None else [option, str(given)]
+    for option, value in options.items():
+        words += [] if value is None else [option, str(value)]
     return words
 
 

@@ -16,7 +16,7 @@ from tare.experiment.supplies import Supplies
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration import boot, fairness, file, matrix
 from tare.features.calibration.matrix import Combination, Matrix
-from tare.features.calibration.session import FILE, measure
+from tare.features.calibration.session import FILE, delivered, measure
 from tare.host import settings
 from tare.host.kernel_files import KernelFiles
 from tare.render.words import paragraph
@@ -141,7 +141,7 @@ def _go_on(
     report = matrix_entries.report(made, _measured(made, folder), folder, kernel)
     if not made.standings and not any(c.state == "waiting" for c in made.combinations):
         first = next(c for c in made.combinations if c.state != "measured")
-        with reporting(report):
+        with reporting(delivered(report, folder)):
             raise TrialError(
                 f"no combination could be measured; {first.label}: {first.why}", first.hint
             )

@@ -1,256 +1,180 @@
-"""What ``tare calibrate`` is asked, as typed, and the experiment that it comes to."""
+"""Options of ``tare calibrate`` and of the commands below it."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from tare.options import kinds, measuring, shared
+from tare.options.measuring import SessionOptions
+from tare.options.option import (
+    COLUMNS,
+    HOW_MANY,
+    OUTPUT,
+    WHAT,
+    WHERE,
+    Options,
+    argument,
+    flag,
+    like,
+    option,
+)
 
-from tare.cli import quantities
-from tare.errors import ExperimentError
-from tare.experiment import machine_facts
-from tare.experiment.placement import Machine
-from tare.experiment.specification import PERIOD_S, Experiment, WindowSpec
-from tare.experiment.sweep.document import By
-from tare.experiment.sweep.trials import fewest_steps
-from tare.features.calibration import steps, sweep
-from tare.statistics.scaling import FEWEST
-from tare.workloads.specification import WorkloadSpec
-
-#: Values of ``--by``: the resource limit that a sweep varies.
-_BY = ("quota", "cpuset", "memory")
-#: Whole CPUs of virtual machines.
-VCPUS = "vcpus"
-#: Options that say something of a sweep of quotas only.
-_OF_QUOTAS = ("step", "quotas")
-#: Options that may differ when a sweep is resumed.
-_LATER = ("windows", "budget")
+#: A number from which on it is taken for a typing error.
+_TOO_LARGE = 1e12
+#: The same of CPUs, or MB, that are asked for.
+_MOST_PLACE = 1e6
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options as typed; None or empty where one was not given."""
-
-    by: str | None = None
-    platform: str | None = None
-    image: str | None = None
-    step: str | None = None
-    quotas: str | None = None
-    kernel: tuple[str, ...] = ()
-    threads: int | None = None
-    period: str | None = None
-    periods: int | None = None
-    windows: int | None = None
-    budget: str | None = None
-    settings: tuple[str, ...] = ()
-    seed: int | None = None
-    fingerprint: bool = False
-    command: tuple[str, ...] = ()
-
-    def given(self) -> list[str]:
-        """Return the names of what was typed."""
-        return [field.name for field in fields(self) if getattr(self, field.name)]
-
-
-def option(name: str) -> str:
-    """Return an option as it is typed."""
-    return f"--{name}" if name != "command" else "a command"
-
-
-def check_resumed(options: Options) -> None:
-    """Refuse to ask anew what a sweep that goes on has already.
-
-    Raises
-    ------
-    ExperimentError
-        Naming the option.
-    """
-    other = next((name for name in options.given() if name not in _LATER), None)
-    if other is not None:
-        raise ExperimentError(
-            f"--resume goes on with what the folder holds, so that {option(other)} says nothing",
-            "leave it out, or measure into a new folder without --resume",
-        )
-
-
-def experiment(options: Options) -> Experiment:
-    """Return the experiment that was asked for, with its windows as many as were asked for.
-
-    Raises
-    ------
-    ExperimentError
-        If an option is wrong, or does not go with another.
-    """
-    by = _by(options)
-    here = Machine.parse(machine_facts.topology())
-    cpus = len(here.spread)
-    mib: tuple[int, ...] = ()
-    given: tuple[float, ...]
-    if by == "quota":
-        given = _quotas(options, cpus)
-    elif by == "cpuset":
-        given = tuple(float(n) for n in steps.whole_cpus(cpus))
-    else:
-        mib = steps.memory_sizes(cpus, here.memory_bytes)
-        given = tuple(size / steps.LAMBDA_MB for size in mib)
-    _check_enough(len(given), by)
-    periods_s = _periods(options.period)
-    platform = _platform(options)
-    if by != "cpuset":
-        for period_s in periods_s:
-            steps.check_period(given, period_s, platform)
-    workloads = _workloads(options, platform)
-    # Each worker's solve may itself run several threads, which share the CPUs.
-    inside = max(int(one.parameters.get("threads", 1)) for one in workloads)
-    threads = options.threads or max(1, cpus // inside)
-    for workload in workloads:
-        _check_memory(workload, threads, mib)
-    return sweep.experiment(
-        by=by,
-        workloads=workloads,
-        cpus=given,
-        memory_mib=mib,
-        platform=platform,
-        image=options.image,
-        threads=threads,
-        periods_s=periods_s,
-        periods=options.periods or WindowSpec().periods,
-        windows=windows(options),
-        seed=1 if options.seed is None else options.seed,
-        fingerprint=options.fingerprint,
-    )
-
-
-def _check_enough(count: int, by: By) -> None:
-    if count < fewest_steps(by):
-        enough = fewest_steps(by) if by == "cpuset" else FEWEST
-        steps_told = f"{count} step{'s' * (count != 1)}"
-        raise ExperimentError(
-            f"{steps_told} of {by} cannot distinguish a line from a bend: {enough} or more do",
-            "--step 0.1" if by == "quota" else "--by quota",
-        )
-
-
-def windows(options: Options) -> int:
-    """Return how many windows were asked for at each step."""
-    if options.windows is not None and options.windows < 1:
-        raise ExperimentError(
-            f"--windows: {options.windows} windows measure nothing",
-            f"--windows {sweep.WINDOWS}",
-        )
-    if options.windows is not None and options.budget is not None:
-        raise ExperimentError(
-            "--windows and --budget exclude each other: one follows from the other",
-            "leave one of them out",
-        )
-    return options.windows or sweep.WINDOWS
-
-
-def budget_s(options: Options) -> float | None:
-    """Return the time that was given; None: none was."""
-    return None if options.budget is None else quantities.wait("--budget", options.budget)
-
-
-def _by(options: Options) -> By:
-    by: Any = options.by or "quota"
-    if by == VCPUS:
-        # A machine's virtual CPUs are those that it is confined to, one on each.
-        _platform(options)
-        by = "cpuset"
-    if by not in _BY:
-        raise ExperimentError(
-            f"--by: there is no {by!r} to sweep", f"one of: {', '.join((*_BY, VCPUS))}"
-        )
-    for name in _OF_QUOTAS:
-        if by != "quota" and getattr(options, name):
-            raise ExperimentError(
-                f"{option(name)} says nothing with --by {by}", "leave one of them out"
-            )
-    found: By = by
+def _cpus(value: Any) -> Fraction:
+    # Exact, so that the third step of 0.1 is 0.3.
+    try:
+        found = Fraction(value.strip())
+    except ZeroDivisionError:
+        raise ValueError from None
+    if found <= 0:
+        raise ValueError
     return found
 
 
-def _platform(options: Options) -> str:
-    """Return where the sweep is measured: virtual CPUs are those of a virtual machine."""
-    if options.by != VCPUS:
-        return options.platform or "bare"
-    platform = options.platform or "vm"
-    if platform.partition("/")[0] != "vm":
-        raise ExperimentError(
-            f"--by {VCPUS} gives CPUs to virtual machines, and --platform is {platform}",
-            f"--by {VCPUS} --platform vm",
-        )
-    return platform
+def _quotas(value: Any) -> tuple[Fraction, ...]:
+    words = [word for word in value.split(",") if word.strip()]
+    if not words:
+        raise ValueError
+    return tuple(map(_cpus, words))
 
 
-def _quotas(options: Options, cpus: int) -> tuple[float, ...]:
-    if options.quotas is None:
-        return steps.quotas(cpus, options.step)
-    if options.step is not None:
-        raise ExperimentError("--quotas and --step exclude each other", "leave one of them out")
-    return steps.listed(options.quotas, cpus)
+def _number(expected: str, fits: Callable[[float], bool]) -> kinds.Kind:
+    """Return the kind of those numbers that fit."""
+
+    def parse(text: str) -> float:
+        found: float = kinds.NUMBER.typed(text)
+        if not fits(found):
+            raise ValueError
+        return found
+
+    return kinds.Kind(expected, float, parse=parse, metavar="N")
 
 
-def _workloads(options: Options, platform: str) -> tuple[WorkloadSpec, ...]:
-    """Return what is executed; of several sizes of one kernel the largest first."""
-    from tare.experiment.catalogue import catalogue
-
-    if options.command:
-        if options.kernel:
-            raise ExperimentError(
-                "--kernel is about a kernel, and there is a command", "leave one out"
-            )
-        return (_command(options.command, platform),)
-    typed = options.kernel or (sweep.LINPACK,)
-    found = [sweep.kernel(one, catalogue().kernels) for one in typed]
-    if len(found) == 1:
-        return (found[0],)
-    twice = next((one for one in typed if typed.count(one) > 1), None)
-    if twice is not None:
-        raise ExperimentError(f"--kernel {twice} is there twice", "leave one of them out")
-    # Workloads of the same kernel differ in their parameters, so names include them.
-    named = [
-        msgspec.structs.replace(spec, name=re.sub("[:=,]+", " ", one).strip())
-        for one, spec in zip(typed, found, strict=True)
-    ]
-    return tuple(sorted(named, key=lambda spec: -int(spec.parameters.get("size", 0))))
+def _ends(value: Any) -> tuple[float, float]:
+    start, end = (kinds.NUMBER.typed(word) for word in value.split(","))
+    if not 0 < start < end < _TOO_LARGE:
+        raise ValueError
+    return start, end
 
 
-def _command(words: tuple[str, ...], platform: str) -> WorkloadSpec:
-    from tare.cli.command_line import workload
-
-    name = Path(words[0]).name or "command"
-    told = workload(name, list(words), platform, capture=False, timeout=None, input=None)
-    found = WorkloadSpec(name=name, command=tuple(told["command"]), directory=told.get("directory"))
-    inherit = tuple(told.get("inherit", found.inherit))
-    return msgspec.structs.replace(found, inherit=inherit)
+_PLACE = _number("a number above 0", lambda place: 0 < place < _MOST_PLACE)
+_ANY = _number("a number within ±1e12", lambda number: abs(number) < _TOO_LARGE)
 
 
-def _check_memory(workload: WorkloadSpec, threads: int, mib: tuple[int, ...]) -> None:
-    """See that matrices fit the machine, and the least of the memory sizes."""
-    room = machine_facts.available_bytes()
-    if room is not None:
-        sweep.check_memory(workload, threads, room, "this machine, in what is available,")
-    if mib:
-        least = min(mib)
-        sweep.check_memory(workload, threads, least * steps.MIB, f"the least size, {least} MB,")
+class SweepOptions(Options):
+    """Options of ``tare calibrate``."""
+
+    command: list[str] = argument(
+        kinds.WORD, "[-- COMMAND…]", "Command whose executions are counted, instead of LINPACK's.",
+        repeatable=True,
+    )  # fmt: skip
+    by: str = option(
+        kinds.choice(("quota", "cpuset", "vcpus", "memory"), "WHAT"),
+        "quota, cpuset, vcpus, or memory.", group=WHAT, default="quota",
+    )  # fmt: skip
+    kernel: list[str] = option(
+        kinds.WORD, "Kernel, such as linpack:size=2000; several are interleaved.", group=WHAT,
+        metavar="NAME[:P=N,…]", shown="linpack", repeatable=True,
+    )  # fmt: skip
+    settings: list[str] = option(
+        kinds.WORD, "Sweep under each value: turbo=on,off.", group=WHAT, metavar="NAME=VALUE…",
+        repeatable=True, more=r"[a-z_]+=\S+",
+    )  # fmt: skip
+    budget: float | None = option(
+        kinds.DURATION, "Instead of --windows: as many as fit.", group=HOW_MANY
+    )
+    step: Fraction | None = option(
+        kinds.Kind("a number of CPUs above 0, such as 0.5", _cpus, metavar="CPUS"),
+        "Step between quotas.", group=HOW_MANY, shown="0.1",
+    )  # fmt: skip
+    quotas: tuple[Fraction, ...] | None = option(
+        kinds.Kind("numbers of CPUs above 0, such as 0.1,0.5,1", _quotas, metavar="CPUS,…"),
+        "Quotas instead of --step, such as 0.1,0.5,1.", group=HOW_MANY,
+    )  # fmt: skip
+    threads: int | None = option(
+        kinds.whole(1), "Concurrent executions.", group=HOW_MANY, shown="one per CPU"
+    )
+    period: tuple[float, ...] | None = option(
+        kinds.by_commas(kinds.DURATION, "times, such as 50ms,100ms", "TIME,…"),
+        "Periods of the quota, interleaved.", group=HOW_MANY, shown="100 ms",
+    )  # fmt: skip
+    windows: int | None = option(kinds.whole(1), "Windows at each step.", group=HOW_MANY, shown="7")
+    periods: int | None = option(kinds.whole(1), "Periods in a window.", rare=True, shown="20")
+    seed: int | None = shared.SEED
+    platform: str | None = option(
+        measuring.STACK, "Stack of layers.", group=WHERE, short="-p", shown="bare"
+    )
+    image: str | None = like(SessionOptions.records["image"])
+    as_root: bool = shared.AS_ROOT
+    strict: bool = shared.STRICT
+    out: Path | None = like(shared.OUT, help="Folder for the results.", shown="calibration")
+    resume: bool = shared.RESUME
+    fingerprint: bool = flag("Probe the machine before and after (5 s each).", group=OUTPUT)
+    json: str | None = shared.JSON
 
 
-def _periods(text: str | None) -> tuple[float, ...]:
-    """Read one period of the quota, or several that are interleaved."""
-    words = [] if text is None else text.split(",")
-    found = [quantities.wait("--period", word) for word in words]
-    return tuple(dict.fromkeys(found)) or (PERIOD_S,)
+class CompareOptions(Options):
+    """Options of ``tare calibrate compare``."""
+
+    first: Path = argument(kinds.PATH, "A", "File of --json, or folder of --out.", is_required=True)
+    second: Path = argument(kinds.PATH, "B", "The same of another machine.", is_required=True)
+    cpus: tuple[float, ...] | None = option(
+        kinds.by_commas(_PLACE, "CPUs on the first machine, such as 0.7,1", "CPUS,…"),
+        "CPUs on A, such as 0.7,1.", group=WHAT, shown="A's steps",
+    )  # fmt: skip
+    memory: tuple[float, ...] | None = option(
+        kinds.by_commas(_PLACE, "MB on the first machine, such as 512,1769", "MB,…"),
+        "Instead, where A was measured by memory: 512,1769.", group=WHAT,
+    )  # fmt: skip
+    report: Path | None = shared.REPORT
+    json: str | None = shared.JSON
 
 
-def free_folder() -> Path:
-    """Return a folder whose name is free: ``calibration``, ``calibration-2`` and so on."""
-    number = 1
-    while True:
-        folder = Path("calibration" if number == 1 else f"calibration-{number}")
-        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-            return folder
-        number += 1
+class ForgetOptions(Options):
+    """Options of ``tare calibrate forget``."""
+
+    json: str | None = shared.JSON
+
+
+class FitOptions(Options):
+    """Options of ``tare calibrate fit``."""
+
+    file: Path | None = argument(kinds.PATH, "[FILE.csv]", "Table with columns quota and gflops.")
+    workload: str | None = option(
+        kinds.WORD, 'What was measured, such as "Intel\'s LINPACK".', group=WHAT, metavar="NAME"
+    )
+    slope: float | None = option(
+        _number(
+            "a slope above 0 and below 1e12, such as 0.0197",
+            lambda slope: 0 < slope < _TOO_LARGE,
+        ),
+        "Published line instead of a table: per CPU, or per MB.", group=WHAT,
+    )  # fmt: skip
+    intercept: float | None = option(_ANY, "Intercept of the published line.", group=WHAT)
+    range: tuple[float, float] | None = option(
+        kinds.Kind("two numbers above 0, the smaller first, such as 128,10000", _ends,
+                   metavar="FROM,TO"),
+        "CPUs or MB that the published line covers.", group=WHAT,
+    )  # fmt: skip
+    r_squared: float | None = option(
+        _number("a number between 0 and 1, such as 0.9973", lambda r2: 0 <= r2 <= 1),
+        "R² of the published line.", group=WHAT,
+    )  # fmt: skip
+    maximum: float | None = option(_ANY, "Maximum that was published with it.", group=WHAT)
+    value: str = option(
+        kinds.WORD, "Column of the speed.", group=COLUMNS, metavar="C", default="gflops"
+    )
+    quota: str = option(
+        kinds.WORD, "Column of the quota: CPUs; …_mb is memory in MB.", group=COLUMNS,
+        metavar="C", default="quota",
+    )  # fmt: skip
+    report: Path | None = shared.REPORT
+    json: str | None = shared.JSON

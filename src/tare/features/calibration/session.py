@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tare.cli import console
 from tare.cli.command_line import interrupted
+from tare.cli.delivery import Delivered
 from tare.errors import StoreError, TrialError
 from tare.experiment.specification import Experiment
 from tare.features.calibration import sweep as sweeps
@@ -47,6 +48,11 @@ class Conclusion:
     def document(self) -> Calibration | tuple[Calibration, ...]:
         """What the folder keeps."""
         return self.calibrations if len(self.calibrations) > 1 else self.calibration
+
+
+def delivered(report: Report, folder: Path) -> Delivered:
+    """Return a report with its page in the folder of the results."""
+    return Delivered(report, page=folder / "report.html" if report.sections else None)
 
 
 def measure(

@@ -12,6 +12,8 @@ from fractions import Fraction
 from tare.errors import ExperimentError
 from tare.experiment.specification import LEAST_PERIOD_S, LEAST_QUOTA_S, MOST_PERIOD_S
 
+#: Between quotas, by default.
+STEP = Fraction(1, 10)
 #: A sweep with more steps than this is a slip of the finger.
 MOST = 1000
 #: AWS Lambda: so many MB come with one vCPU; sizes are counted in MiB, whatever they are called.
@@ -21,44 +23,38 @@ LAMBDA_SIZES = (128, 256, 512, 1024, 1769, 2048, 3008, 3538, 5307, 7076, 8845, 1
 MIB = 1 << 20
 
 
-def quotas(cpus: int, step: str | None = None) -> tuple[float, ...]:
+def quotas(cpus: int, step: Fraction = STEP) -> tuple[float, ...]:
     """Return quotas of CPU time from one step to all CPUs.
 
     Parameters
     ----------
     cpus : int
         Of the machine.
-    step : str, optional
-        As typed; 0.1 by default.
+    step : Fraction
 
     Raises
     ------
     ExperimentError
-        If it is no number above 0, above the machine, or there are too many steps.
+        If it is above the machine, or there are too many steps.
     """
-    by = _number(step or "0.1", "--step")
-    _check_within(by, cpus, "--step")
-    count = math.floor(cpus / by)
+    _check_within(step, cpus, "--step")
+    count = math.floor(cpus / step)
     if count > MOST:
         raise ExperimentError(
-            f"--step {_text(by)} makes {count} quotas, more than {MOST}",
+            f"--step {_text(step)} makes {count} quotas, more than {MOST}",
             f"--step {_text(Fraction(cpus, 20))}",
         )
-    return tuple(float(number * by) for number in range(1, count + 1))
+    return tuple(float(number * step) for number in range(1, count + 1))
 
 
-def listed(text: str, cpus: int) -> tuple[float, ...]:
-    """Return the quotas of a list like ``0.1,0.5,1``, in order of size.
+def listed(found: Sequence[Fraction], cpus: int) -> tuple[float, ...]:
+    """Return quotas in order of size.
 
     Raises
     ------
     ExperimentError
-        If one is no number above 0, above the machine, or named twice.
+        If one is above the machine, or named twice.
     """
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words:
-        raise ExperimentError("--quotas names nothing", "--quotas 0.1,0.5,1")
-    found = [_number(word, "--quotas") for word in words]
     for quota in found:
         _check_within(quota, cpus, "--quotas")
     twice = next((quota for quota in found if found.count(quota) > 1), None)
@@ -118,19 +114,6 @@ def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:
             f"{1000 * period_s:g} ms; the kernel hands out no less than 1 ms",
             hint,
         )
-
-
-def _number(text: str, option: str) -> Fraction:
-    try:
-        found = Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
-        found = Fraction(0)
-    if found <= 0:
-        raise ExperimentError(
-            f"{option}: {text!r} is not possible; expected a number of CPUs above 0, such as 0.5",
-            f"{option} 0.5",
-        )
-    return found
 
 
 def _check_within(quota: Fraction, cpus: int, option: str) -> None:

@@ -10,24 +10,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare.cli import console
-from tare.cli.delivery import reporting
+from tare.cli.delivery import Delivered, reporting
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import plan_file
 from tare.experiment.session import folder as folders
 from tare.experiment.specification import Experiment, Stopping
 from tare.experiment.sweep.numbers import step
+from tare.features.calibration import asked as calibrate_asked
 from tare.features.calibration import matrix
-from tare.features.calibration import options as calibrate_asked
 from tare.features.calibration import sweep as sweeps
-from tare.features.calibration.options import Options
-from tare.features.calibration.session import measure
+from tare.features.calibration.session import delivered, measure
 from tare.render.words import text
 from tare.results.message import Duration, Message, Value, message
-from tare.results.report import Report
 from tare.workloads.specification import WorkloadSpec
 
 if TYPE_CHECKING:
     from tare.experiment.supplies import Supplies
+    from tare.features.calibration.options import SweepOptions
 
 _PLAN_TEXTS = {
     "quotas": (
@@ -45,15 +44,10 @@ _PLAN_TEXTS = {
 
 
 def sweep(
-    options: Options,
+    options: SweepOptions,
     folder: Path,
-    json: str | None,
     supplies: Supplies,
-    *,
-    resume: bool,
-    as_root: bool,
-    strict: bool,
-) -> Report:
+) -> Delivered:
     """Measure a sweep, or one for every combination of settings, into a folder.
 
     Raises
@@ -64,9 +58,11 @@ def sweep(
     from tare.experiment import pipeline
     from tare.features.calibration import entries, matrix_command
 
+    resume, as_root = options.resume, options.as_root
     if resume:
         if matrix.is_in(folder):
-            return matrix_command.resume(folder, supplies, as_root=as_root)
+            report = matrix_command.resume(folder, supplies, as_root=as_root)
+            return delivered(report, folder)
         found = stored(folder, options)
     else:
         values = matrix_command.asked(options.settings)
@@ -74,17 +70,19 @@ def sweep(
         check_free(folder)
         if values:
             matrix_command.check(values)
-    found, each_s = plan_windows(found, options, as_root=as_root, resume=resume)
+    found, each_s = plan_windows(found, options)
     if options.settings:
-        return matrix_command.begin(found, values, folder, each_s, supplies, as_root=as_root)
+        report = matrix_command.begin(found, values, folder, each_s, supplies, as_root=as_root)
+        return delivered(report, folder)
     concluded = measure(found, folder, each_s, supplies, resume=resume, as_root=as_root)
-    report = entries.report(concluded, None if json == "-" else json)
-    with reporting(report):
-        pipeline.check_same(concluded.caveats, concluded.levels_of, folder, strict=strict)
-    return report
+    report = entries.report(concluded, None if options.json == "-" else options.json)
+    made = delivered(report, folder)
+    with reporting(made):
+        pipeline.check_same(concluded.caveats, concluded.levels_of, folder, strict=options.strict)
+    return made
 
 
-def folder_for(options: Options, out: Path | None, *, resume: bool) -> Path:
+def folder_for(options: SweepOptions) -> Path:
     """Return the folder of the results: as asked for, or a free one.
 
     Raises
@@ -92,15 +90,15 @@ def folder_for(options: Options, out: Path | None, *, resume: bool) -> Path:
     ExperimentError
         If a sweep is to be resumed whose folder is not named.
     """
-    if not resume:
-        return out or calibrate_asked.free_folder()
-    if out is None:
+    if not options.resume:
+        return options.out or calibrate_asked.free_folder()
+    if options.out is None:
         raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
     calibrate_asked.check_resumed(options)
-    return out
+    return options.out
 
 
-def stored(folder: Path, options: Options) -> Experiment:
+def stored(folder: Path, options: SweepOptions) -> Experiment:
     """Return the sweep that a folder holds, to go on with it."""
     if not folders.has_begun(folder):
         raise StoreError(
@@ -141,9 +139,7 @@ def check_free(folder: Path) -> None:
         )
 
 
-def plan_windows(
-    found: Experiment, options: Options, *, as_root: bool, resume: bool
-) -> tuple[Experiment, float]:
+def plan_windows(found: Experiment, options: SweepOptions) -> tuple[Experiment, float]:
     """Try the rights and one execution, choose how many windows fit, and tell what is to come.
 
     Returns
@@ -157,13 +153,12 @@ def plan_windows(
     began = time.monotonic()
     right = rights.check(found)
     each_s = sweeps.seconds(
-        found, [execution_s(found, one, as_root=as_root) for one in found.workloads]
+        found, [execution_s(found, one, as_root=options.as_root) for one in found.workloads]
     )
-    budget = calibrate_asked.budget_s(options)
-    if budget is not None:
+    if (budget := options.budget) is not None:
         stopping = within(budget, budget - (time.monotonic() - began), each_s)
         found = msgspec.structs.replace(found, stopping=stopping)
-    console.err.print(_plan_line(found, each_s, right, resume=resume), soft_wrap=True)
+    console.err.print(_plan_line(found, each_s, right, resume=options.resume), soft_wrap=True)
     return found, each_s
 
 

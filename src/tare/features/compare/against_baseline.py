@@ -25,29 +25,22 @@ if TYPE_CHECKING:
     from tare.results.report import Report
 
 
-def against(
-    table: dict[str, Any],
-    stored: Path,
-    name: str | None,
-    trials: int | None,
-    execution: Execution,
-) -> Report:
-    """Measure one command, and compare it with the baseline.
-
-    ``name``: which workload of the baseline; None: it has one.
-    """
+def against(table: dict[str, Any], stored: Path, execution: Execution) -> Report:
+    """Measure one command, and compare it with the baseline, with its name if that has several."""
     from tare.experiment import plan, store
     from tare.measure import baseline
     from tare.measure.baseline.comparison import FEWEST_TRIALS
 
-    prepared = prepare(_with_trials(table, trials or 1), execution.network)
+    given = execution.given
+    trials, name = given.trials, next(iter(given.name), None)
+    prepared = prepare(_with_trials(table, trials or 1), given)
     asked = baseline.settings(prepared.experiment, prepared.cells[0].levels())
     metric = plan.metric(prepared.experiment)
     found = baseline.read(stored, metric, name, asked)
     baseline.check(stored, found, _before(prepared), asked)
     if trials is None:
         # A new session is like the stored ones if it is as long as they are, but for an interval.
-        prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
+        prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.given)
     with execution.folder() as folder:
         above = [limit for s in found.sessions for limit in s.above]
         before = Side(

@@ -3,79 +3,60 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated
+from pathlib import Path
+from typing import Any
 
-import typer
-
-from tare.cli import console, lines, options
+from tare.cli import console
+from tare.cli.call import Call
 from tare.cli.command_line import begin_budget
 from tare.errors import UsageError
 from tare.features.compare import revisions
-from tare.features.compare.command import compare
+from tare.features.compare.command import CompareOptions, compare
+from tare.options import kinds, measuring, shared
+from tare.options.command import command
+from tare.options.measuring import DocumentOptions, MeasuringOptions
+from tare.options.option import WHAT, argument, like, option
 from tare.platforms import users
 from tare.results.report import Report
 
 #: Trials of which one fails in 99 % of comparisons if a tenth of all do: 1 − 0.9⁴⁴.
 _MIN_TRIALS = 44
-_BUDGET = "60 s"
-#: Options that tare compare does not have.
-_OWN = ("command", "build", "base", "head")
+_BUDGET_S = 60.0
 
 
-def ci(
-    ctx: typer.Context,
-    command: Annotated[
-        list[str], typer.Argument(help="Command to measure in both.", metavar="-- COMMAND")
-    ],
-    build: Annotated[
-        str | None, typer.Option(metavar="LINE", help="Shell line that builds a commit.")
-    ] = None,
-    base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REV",
-            help="Reference. [default: where head left the default branch]",
-        ),
-    ] = None,
-    head: Annotated[str, typer.Option(metavar="REV", help="Candidate.")] = "HEAD",
-    gate: Annotated[
-        str,
-        typer.Option(
-            metavar="PERCENT", help="Exit 0 if not slower by this, 1 if slower, 2 if inconclusive."
-        ),
-    ] = "5%",
-    gate_on: Annotated[
-        str | None,
-        options.rare("--gate-on", metavar="STATISTIC", help="median, mean, p90 …"),
-    ] = None,
-    metric: Annotated[str, typer.Option(metavar="METRIC", help="cpu, wall, memory …")] = "cpu",
-    trials: options.Trials = None,
-    min_trials: options.MinTrials = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Time limit without builds. [default: 60 s; none with -n]"
-        ),
-    ] = None,
-    timeout: options.Timeout = None,
-    seed: options.Seed = None,
-    size: options.Size = "all",
-    workers: options.Workers = 1,
-    pinning: options.Pinning = "none",
-    bisect: options.Bisect = False,
-    report: options.Report = None,
-    markdown: options.Markdown = None,
-    junit: options.JUnit = None,
-    json: options.Json = None,
-    warmup: options.Warmup = 0,
-    setup: lines.Setup = None,
-    prepare: lines.Prepare = None,
-    conclude: lines.Conclude = None,
-    cleanup: lines.Cleanup = None,
-    shell: lines.Shell = None,
-    ignore_failure: lines.IgnoreFailure = None,
-    input: lines.Input = None,
-) -> Report:
+class CiOptions(DocumentOptions, MeasuringOptions):
+    """Options of ``tare ci``."""
+
+    command: list[str] = argument(
+        kinds.WORD, "-- COMMAND", "Command to measure in both.", repeatable=True,
+        is_required=True,
+    )  # fmt: skip
+    build: str | None = option(
+        kinds.WORD, "Shell line that builds a commit.", group=WHAT, metavar="LINE"
+    )
+    base: str | None = option(
+        kinds.WORD, "Reference.", group=WHAT, metavar="REV",
+        shown="where head left the default branch",
+    )  # fmt: skip
+    head: str = option(kinds.WORD, "Candidate.", group=WHAT, metavar="REV", default="HEAD")
+    gate: float = like(measuring.GATE, default=0.05, shown="5%")
+    gate_on: str | None = measuring.GATE_ON
+    metric: list[str] = like(
+        MeasuringOptions.records["metric"], help="cpu (default), wall, memory …; repeatable."
+    )
+    min_trials: int | None = measuring.MIN_TRIALS
+    budget: float | None = like(
+        MeasuringOptions.records["budget"], help="Time limit without builds.",
+        shown="60 s; none with -n",
+    )  # fmt: skip
+    seed: int | None = measuring.SEED
+    name: Any = None
+    bisect: bool = like(CompareOptions.records["bisect"])
+    junit: Path | None = shared.JUNIT
+
+
+@command(CiOptions)
+def ci(given: CiOptions, call: Call) -> Report:
     """Compare two commits.
 
     Is a commit slower than another? Both are built in folders outside your work tree, which are
@@ -83,44 +64,47 @@ def ci(
 
         tare ci --build 'make -j2' --gate 2% -- ./bench --size 3
     """
-    given = locals()
-    if bisect and (base is None or base.startswith(("HEAD", "@"))):
+    if given.bisect and (given.base is None or given.base.startswith(("HEAD", "@"))):
         raise UsageError(
             "--bisect needs a good commit that stays the same while git moves HEAD",
             "--base TAG   (or a hash, or a branch)",
         )
     if users.calling_user() is not None:
         raise UsageError("tare ci builds commits, and builds nothing as root", "without sudo")
-    console.check_writable(json, junit, markdown, report)
-    candidate = revisions.resolve(head)
-    reference = revisions.resolve(base) if base is not None else revisions.default_base(candidate)
-    if head == "HEAD" and not bisect and revisions.is_changed():
+    console.check_writable(given.json, given.junit, given.markdown, given.report)
+    candidate = revisions.resolve(given.head)
+    reference = (
+        revisions.default_base(candidate) if given.base is None else revisions.resolve(given.base)
+    )
+    if given.head == "HEAD" and not given.bisect and revisions.is_changed():
         console.err.print("Note: changes that are not committed are not measured.")
-    words = command[0] if len(command) == 1 else shlex.join(command)
+    words = given.command[0] if len(given.command) == 1 else shlex.join(given.command)
     try:
         split = shlex.split(words)
     except ValueError:
         split = []  # as a shell may read it; otherwise the command is refused as it is below
     revisions.check_paths(split)
     with revisions.checked_out(reference, candidate) as both:
-        for one in both if build else ():
+        for one in both if given.build else ():
             with console.err.status(f"building {one.name}"):
-                revisions.build(one, str(build))
+                revisions.build(one, str(given.build))
         # A shell may define it, and what runs first may make it.
-        if split and not (shell or setup or prepare):
+        if split and not (given.shell or given.setup or given.prepare):
             revisions.check_program(*both, split[0])
         begin_budget()
-        # As parsed: ctx.params has the texts that were typed.
-        shared = {name: given[name] for name in ctx.params if name not in _OWN}
-        return compare(
-            ctx,
-            [words, words],
-            **shared
+        shared_names = given.given & CompareOptions.records.keys()
+        asked = CompareOptions(
+            **{name: getattr(given, name) for name in shared_names}
             | {
+                "commands": [words, words],
                 "name": [one.name for one in both],
                 "directory": [str(one.directory) for one in both],
-                "metric": [metric],
-                "min_trials": min_trials or (None if bisect or trials else _MIN_TRIALS),
-                "budget": budget or (None if trials else _BUDGET),
-            },
+                "gate": given.gate,
+                "metric": given.metric or ["cpu"],
+                "min_trials": given.min_trials
+                or (None if given.bisect or given.trials else _MIN_TRIALS),
+                "budget": given.budget or (None if given.trials else _BUDGET_S),
+            }
         )
+        made: Report = compare.work(asked, call)
+        return made

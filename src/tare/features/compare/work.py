@@ -5,48 +5,25 @@ from __future__ import annotations
 import secrets
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from tare.cli import lines, quantities
-from tare.cli.command_line import given, places, workload
+from tare.cli import lines
+from tare.cli.command_line import places, workload
 from tare.errors import ExperimentError, UsageError
 
 if TYPE_CHECKING:
-    pass
+    from tare.features.compare.command import CompareOptions
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Commands to compare.
+def ask(given: CompareOptions) -> dict[str, Any]:
+    """Return the experiment that the options of ``tare compare`` describe, as a file has it.
 
-    Attributes
-    ----------
-    table : dict
-        As an experiment file would have it.
-    gate : float or None
-        Largest relative difference that passes; None without a gate.
-    """
-
-    table: dict[str, Any]
-    gate: float | None
-
-
-def ask(commands: Sequence[str], options: Mapping[str, Any]) -> Asked:
-    """Return the experiment that the options of ``tare compare`` describe.
-
-    Parameters
-    ----------
-    commands : sequence of str
-        What is compared, the reference first.
-    options : mapping
-        Options as they are typed by their names; ``input`` is a file.
+    Its ``input`` is a file.
 
     Raises
     ------
@@ -56,100 +33,94 @@ def ask(commands: Sequence[str], options: Mapping[str, Any]) -> Asked:
     from tare.experiment.findings.difference import question
     from tare.render.words import text
 
-    typed = SimpleNamespace(**options)
-    if typed.resume:
-        if typed.out is None:
-            raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
-        from tare.experiment import plan_file
-        from tare.experiment.session import folder
-
-        if folder.has_begun(typed.out):
-            if typed.seed is None:
-                typed.seed = plan_file.read(typed.out).experiment.seed
-        elif typed.out.exists():
-            folder.check_free(typed.out, resume=True)
-        if typed.baseline is not None:
-            raise ExperimentError(
-                "--resume and --baseline exclude each other: the new session is what is compared",
-                "leave --resume out, and choose another --out",
-            )
-    around = lines.Around(
-        typed.setup or (), typed.prepare or (), typed.conclude or (), typed.cleanup or (),
-        typed.shell, typed.ignore_failure, typed.directory or (),
-    )  # fmt: skip
-    measured = lines.typed(commands, around, typed.name or (), (), several=True)
-    _check_quotes([line.words for line in measured], typed.platform)
+    seed = _seed(given)
+    around = lines.Around.of(given, given.directory)
+    measured = lines.typed(given.commands, around, given.name, (), several=True)
+    _check_quotes([line.words for line in measured], given.platform)
     names = [line.name for line in measured]
-    _check_number(names, typed.baseline)
-    if typed.gate_on is not None and (typed.gate is None or typed.baseline is not None):
+    _check_number(names, given.baseline)
+    if given.gate_on is not None and (given.gate is None or given.baseline is not None):
         raise ExperimentError(
             "--gate-on needs --gate, and commands that are measured together",
             "tare compare --gate 3% --gate-on mean 'cmd a' 'cmd b'",
         )
-    if typed.gate_on is not None and typed.trials is not None:
-        _check_enough(typed.gate_on, typed.trials)
-    if typed.bisect and typed.gate is None:
+    if given.gate_on is not None and given.trials is not None:
+        _check_enough(given.gate_on, given.trials)
+    if given.bisect and given.gate is None:
         raise UsageError("--bisect needs --gate, which says what is bad", "--gate 2%")
-    first, *others = typed.metric or ["wall"]
-    if others and typed.baseline is not None:
+    first, *others = given.metric or ["wall"]
+    if others and given.baseline is not None:
         raise ExperimentError("a baseline has one metric", f"--metric {first} alone")
-    least = None if typed.gate is None else quantities.share("--gate", typed.gate, 10)
-    where = places([typed.platform], typed)
-    table: dict[str, Any] = {
+    where = places([given.platform], given)
+    stopping = given.keys("stopping")
+    if given.baseline is None:
+        stopping |= {"compare": "workload"}
+        if not given.trials and not given.budget:
+            stopping |= {"budget": "10 s"}
+    else:
+        stopping = {key: value for key, value in stopping.items() if key == "budget"}
+    return {
         "experiment": {
             "name": "compare",
             "question": text(
                 question(
                     names[1:] or names,
-                    names[0] if typed.baseline is None else "the baseline",
-                    least,
+                    names[0] if given.baseline is None else "the baseline",
+                    given.gate,
                     "slower" if first in _TIMES or first.endswith("_ns") else "higher",
                 )
             ),
+            **stopping,
+            **given.keys("experiment"),
             "metric": [first, *others],
-            "margin": typed.margin,
-            "warmup": typed.warmup,
-            "linger": typed.grace,
-            "fingerprint": typed.fingerprint and bool(typed.out or typed.baseline),
-            "context_switches": typed.context_switches,
-            **({"steady": True} if typed.steady else {}),
-            "seed": secrets.randbits(48) if typed.seed is None else typed.seed,
-            **given({"inputs": typed.inputs, "budget": typed.budget}),
+            "fingerprint": given.fingerprint and bool(given.out or given.baseline),
+            "seed": secrets.randbits(48) if seed is None else seed,
         },
         "workload": [
             workload(
                 line.name,
                 line.words,
-                typed.platform,
-                capture=typed.capture,
-                timeout=typed.timeout,
-                input=typed.input,
-                placeholders=typed.inputs is not None,
-                hosts=typed.network is not None,
-                options=line.options,
+                given.platform,
+                input=given.input,
+                placeholders=given.inputs is not None,
+                hosts=given.network is not None,
+                keys={**given.keys("workload"), **given.keys("command"), **line.options},
             )
             for line in measured
         ],
         **where,
     }
-    if typed.baseline is None:
-        table["experiment"] |= {
-            "compare": "workload",
-            **given({name: options[name] for name in ("trials", "min_trials", "gate", "gate_on")}),
-            **({} if typed.trials or typed.budget else {"budget": "10 s"}),
-        }
-    return Asked(table, least)
+
+
+def _seed(given: CompareOptions) -> int | None:
+    """Return the seed that was asked for, or that of the folder that is gone on with."""
+    if not given.resume:
+        return given.seed
+    if given.out is None:
+        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
+    from tare.experiment import plan_file
+    from tare.experiment.session import folder
+
+    seed = given.seed
+    if folder.has_begun(given.out):
+        if seed is None:
+            seed = plan_file.read(given.out).experiment.seed
+    elif given.out.exists():
+        folder.check_free(given.out, resume=True)
+    if given.baseline is not None:
+        raise ExperimentError(
+            "--resume and --baseline exclude each other: the new session is what is compared",
+            "leave --resume out, and choose another --out",
+        )
+    return seed
 
 
 def _check_enough(gate_on: str, trials: int) -> None:
     """Refuse fewer pairs than what the gate judges needs for an interval."""
-    from tare.experiment.file import kinds
+    from tare.options import kinds
     from tare.statistics.pair_ratios import pairs_needed
 
-    try:
-        quantile = kinds.quantile_of(kinds.GATE_ON.read(gate_on))
-    except ValueError:
-        return  # the file's own message says what is expected
+    quantile = kinds.quantile_of(gate_on)
     needed = 0 if quantile == 0.5 else pairs_needed(quantile)
     if trials < needed:
         raise ExperimentError(

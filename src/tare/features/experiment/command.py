@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
-import typer
 
-from tare.cli import console, options, quantities
+from tare.cli import console
 from tare.cli.again import again as typed_again
-from tare.cli.commands import Commands
-from tare.cli.delivery import reporting
+from tare.cli.call import Call
+from tare.cli.delivery import Delivered, reporting
 from tare.errors import IncompleteError, StoreError, TrialError, UsageError
+from tare.features.experiment.charts import check_charts
+from tare.options import kinds, shared
+from tare.options.command import Entry, Group, command
+from tare.options.option import HOW_MANY, WHAT, WHERE, Options, argument, like, option
 from tare.results.message import Message, message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry as ReportEntry
+from tare.results.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tare.experiment.findings.completeness import Failing
     from tare.experiment.pipeline import Answers, Prepared
@@ -29,38 +35,68 @@ if TYPE_CHECKING:
 #: The page of an experiment, in its folder.
 PAGE = "report.html"
 
-app = Commands(
-    no_args_is_help=True,
+GROUP = Group(
     help="""Plan, run and report experiments that are written as files.
 
         tare experiment run examples/demo.toml --out demo-results
     """,
+    commands={
+        name: Entry(f"tare.features.experiment.command:{name}")
+        for name in ("new", "plan", "run", "report")
+    },
 )
 
-File = Annotated[Path, typer.Argument(help="Experiment file (TOML).", metavar="FILE")]
-SkipMissing = Annotated[
-    bool, typer.Option("--skip-missing", help="Leave out platforms and loads that are missing.")
-]
+
+def _applications() -> tuple[str, ...]:
+    from tare.experiment.file.application import built_in
+
+    return tuple(built_in())
 
 
-@app.command()
-def new(
-    file: Annotated[Path, typer.Argument(help="File to write.", metavar="[FILE]")] = Path(
-        "experiment.toml"
-    ),
-    application: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Of an application: tare describe applications."),
-    ] = None,
-    json: options.Json = None,
-) -> Report:
+def _limits(text: str) -> tuple[Limit, ...]:
+    from tare.experiment.file import file_kinds
+
+    of, _, value = text.rpartition("=")
+    try:
+        found: tuple[Limit, ...] = file_kinds.LIMIT.read({of: value} if of else value)
+    except ValueError:
+        # Of which kind it was meant to be is not known.
+        raise ValueError from None
+    return found
+
+
+FILE: Any = argument(kinds.PATH, "FILE", "Experiment file (TOML).", is_required=True)
+SKIP_MISSING: Any = like(
+    shared.SKIP_MISSING, help="Leave out platforms and loads that are missing."
+)
+LIMIT = kinds.Kind(
+    'a time or a size, such as "1 s" or memory=64MiB', _limits, metavar="[KIND=]LIMIT"
+)
+
+
+class NewOptions(Options):
+    """Options of ``tare experiment new``."""
+
+    file: Path = argument(
+        kinds.PATH, "[FILE]", "File to write.", default=Path("experiment.toml"),
+    )  # fmt: skip
+    application: str | None = option(
+        kinds.WORD.offering(_applications), "Of an application: tare describe applications.",
+        group=WHAT, metavar="NAME",
+    )  # fmt: skip
+    json: str | None = shared.JSON
+
+
+@command(NewOptions, is_small=True)
+def new(given: NewOptions, call: Call) -> Report:
     """Write an experiment file to start from.
 
     tare experiment new mine.toml --application mpi-prime
     """
     from tare.experiment.file import template
 
-    text = template(application)
+    file = given.file
+    text = template(given.application)
     try:
         with file.open("x") as target:
             target.write(text)
@@ -77,23 +113,22 @@ def new(
         name="experiment new",
         question=message("Which file was written?"),
         figures={"written": [str(file)]},
-        entries=(Entry("Wrote", message("{file}", file=str(file))),),
+        entries=(ReportEntry("Wrote", message("{file}", file=str(file))),),
         next=(message("tare experiment plan {file}", file=str(file)),),
     )
 
 
-@app.command()
-def plan(
-    file: File,
-    skip_missing: SkipMissing = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder of its results: how long the rest takes."
-        ),
-    ] = None,
-    json: options.Json = None,
-) -> Report:
+class PlanOptions(Options):
+    """Options of ``tare experiment plan``."""
+
+    file: Path = FILE
+    skip_missing: bool = SKIP_MISSING
+    out: Path | None = like(shared.OUT, help="Folder of its results: how long the rest takes.")
+    json: str | None = shared.JSON
+
+
+@command(PlanOptions)
+def plan(given: PlanOptions, call: Call) -> Report:
     """Show the cells and how long their trials take.
 
     Estimated from a trial or two of some of them, or from those in DIR.
@@ -106,81 +141,85 @@ def plan(
     from tare.features.experiment import plan_report
     from tare.render.words import sentences
 
-    prepared = pipeline.prepare(file, skip_missing=skip_missing)
-    forecast = None if out is None else pipeline.remaining(prepared, out)
+    prepared = pipeline.prepare(given.file, skip_missing=given.skip_missing)
+    forecast = None if given.out is None else pipeline.remaining(prepared, given.out)
     goes_on = forecast is not None
     if forecast is None:
         for line in sentences(plan_report.announcement(prepared.experiment, prepared.cells)):
             console.err.print(line)
-        with folder_in_memory() as folder, Bar(file=file) as bar:
+        with folder_in_memory() as folder, Bar(file=given.file) as bar:
             forecast = pipeline.forecast(prepared, folder, bar)
-    words = ["tare", "experiment", "run", str(file)]
-    words += ["--skip-missing"] * skip_missing
-    words += [] if out is None else ["--out", str(out)]
+    words = ["tare", "experiment", "run", str(given.file)]
+    words += ["--skip-missing"] * given.skip_missing
+    words += [] if given.out is None else ["--out", str(given.out)]
     again = shlex.join([*words, *["--resume"] * goes_on])
     return plan_report.make(prepared, forecast, again)
 
 
-@app.command()
-def run(
-    ctx: typer.Context,
-    file: File,
-    skip_missing: SkipMissing = False,
-    as_root: options.AsRoot = False,
-    strict: options.Strict = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder for the results. [default: FILE less .toml]"
-        ),
-    ] = None,
-    resume: options.Resume = False,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Measure for at most this time, whatever FILE says."),
-    ] = None,
-    network_fingerprint: options.NetworkFingerprint = None,
-    fleet: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="On many hosts: ssh:HOST,HOST, local:N, or a Dask scheduler."
-        ),
-    ] = None,
-    json: options.Json = None,
-) -> Report:
+class RunOptions(Options):
+    """Options of ``tare experiment run``."""
+
+    file: Path = FILE
+    budget: float | None = option(
+        kinds.DURATION, "Measure for at most this time, whatever FILE says.", group=HOW_MANY,
+    )  # fmt: skip
+    fleet: str | None = option(
+        kinds.WORD, "On many hosts: ssh:HOST,HOST, local:N, or a Dask scheduler.", group=WHERE,
+        metavar="ADDRESS",
+    )  # fmt: skip
+    as_root: bool = shared.AS_ROOT
+    skip_missing: bool = SKIP_MISSING
+    out: Path | None = like(shared.OUT, help="Folder for the results.", shown="FILE less .toml")
+    resume: bool = shared.RESUME
+    strict: bool = shared.STRICT
+    network_fingerprint: Path | None = option(
+        kinds.PATH, "Store this result of `tare net fingerprint --json` with the results.",
+        rare=True,
+    )  # fmt: skip
+    json: str | None = shared.JSON
+
+
+@command(RunOptions)
+def run(given: RunOptions, call: Call) -> Delivered:
     """Run an experiment and write its report.
 
     tare experiment run examples/demo.toml --out demo-results
     """
-    supplies: Supplies = ctx.obj
     from tare.cli.command_line import interrupted
     from tare.cli.progress import Bar
     from tare.experiment import pipeline, plan_file
 
-    folder = out or file.with_suffix("")
-    ctx.params["report"] = folder / PAGE
-    if fleet is not None:
-        if budget is not None:
+    file, supplies = given.file, call.supplies
+    folder = given.out or file.with_suffix("")
+    with_page = partial(Delivered, page=folder / PAGE)
+    if given.fleet is not None:
+        if given.budget is not None:
             raise UsageError("--budget is for one machine", f"the key budget in {file}")
-        return supplies.on_fleet(
-            file, fleet, folder, skip_missing=skip_missing, as_root=as_root, resume=resume
-        )
+        return with_page(
+            supplies.on_fleet(
+                file, given.fleet, folder,
+                skip_missing=given.skip_missing, as_root=given.as_root, resume=given.resume,
+            )
+        )  # fmt: skip
     plan_file.check_no_fleet(folder)
     again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
-    prepared = pipeline.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
-    if budget is not None:
-        prepared = prepared.within(quantities.wait("--budget", budget))
+    prepared = pipeline.prepare(
+        file, skip_missing=given.skip_missing, network=given.network_fingerprint
+    )
+    if given.budget is not None:
+        prepared = prepared.within(given.budget)
     for note in prepared.notes:
         console.err.print(f"Note: {note.message}")
     try:
         try:
             with Bar(file=file) as bar:
                 pipeline.execute(
-                    prepared, folder, bar, resume=resume, as_root=as_root, supplies=supplies
-                )
+                    prepared, folder, bar,
+                    resume=given.resume, as_root=given.as_root, supplies=supplies,
+                )  # fmt: skip
         except TrialError as error:
             _raise_explained(error, folder, prepared, supplies)
-        return _report(folder, supplies, resumed=(str(file), again), strict=strict)
+        return _report(folder, supplies, with_page, resumed=(str(file), again), strict=given.strict)
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "experiment", "report", str(folder)])
         raise interrupted(folder, again, shows) from error
@@ -219,35 +258,29 @@ def _repaired(failing: Sequence[Failing], again: str) -> str:
     )
 
 
-@app.command()
-def report(
-    ctx: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
-    session: Annotated[
-        list[int] | None,
-        typer.Option(metavar="N", min=1, help="Only what this session measured; repeatable."),
-    ] = None,
-    charts: options.Charts = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder for --charts. [default: DIR/charts]"
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
-    ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[KIND=]LIMIT",
-            help="How often a limit of a judge misjudges: 1s, memory=64MiB; repeatable.",
-        ),
-    ] = None,
-    strict: options.Strict = False,
-    json: options.Json = None,
-) -> Report:
+class ReportOptions(Options):
+    """Options of ``tare experiment report``."""
+
+    folder: Path = argument(kinds.FOLDER, "DIR", "Folder of the experiment.", is_required=True)
+    session: list[int] = option(
+        kinds.whole(1), "Only what this session measured; repeatable.", group=WHAT,
+        repeatable=True,
+    )  # fmt: skip
+    limit: list[tuple[Limit, ...]] = option(
+        LIMIT, "How often a limit of a judge misjudges: 1s, memory=64MiB; repeatable.",
+        group=WHAT, repeatable=True,
+    )  # fmt: skip
+    out: Path | None = like(shared.OUT, help="Folder for --charts.", shown="DIR/charts")
+    charts: str | None = shared.CHARTS
+    report: Path | None = like(
+        shared.REPORT, help="Page: .html, .md, or .json.", shown="DIR/report.html"
+    )
+    strict: bool = shared.STRICT
+    json: str | None = shared.JSON
+
+
+@command(ReportOptions)
+def report(given: ReportOptions, call: Call) -> Delivered:
     """Print the answers of an experiment and write its report.
 
     Also while it still runs.
@@ -257,31 +290,18 @@ def report(
     """
     from tare.render import files
 
-    options.check_charts(charts, out, report)
-    if charts is not None:
-        ctx.params["out"] = out or folder / "charts"
-    else:
-        ctx.params["report"] = report or folder / PAGE
-        files.format_of(ctx.params["report"])
-    return _report(
-        folder, ctx.obj, sessions=session or (), limits=_limits(limit or ()), strict=strict
+    check_charts(given.charts, given.out, given.report)
+    if given.report is not None:
+        files.format_of(given.report)
+    delivered = (
+        partial(Delivered, page=given.folder / PAGE)
+        if given.charts is None
+        else partial(Delivered, charts=given.out or given.folder / "charts")
     )
-
-
-def _limits(typed: Sequence[str]) -> tuple[Limit, ...]:
-    """Return the limits that were typed."""
-    from tare.experiment.file import kinds
-
-    found: list[Limit] = []
-    for text in typed:
-        of, _, value = text.rpartition("=")
-        try:
-            found += kinds.LIMIT.read({of: value} if of else value)
-        except ValueError:
-            raise UsageError(
-                f"--limit {text!r} is neither a time nor a size", "--limit '1 s', or memory=64MiB"
-            ) from None
-    return tuple(found)
+    return _report(
+        given.folder, call.supplies, delivered, sessions=given.session,
+        limits=tuple(itertools.chain.from_iterable(given.limit)), strict=given.strict,
+    )  # fmt: skip
 
 
 def _resumed(results: Results, folder: Path) -> tuple[str, str]:
@@ -322,23 +342,26 @@ def _raise_explained(
     if set(results.trial_table["status"]) != {"failed"}:
         raise error
     told = explained(error, failures(results), prepared)
-    with reporting(pages.document(folder, supplies, results=results)):
+    made = pages.document(folder, supplies, results=results)
+    with reporting(Delivered(made, page=folder / PAGE)):
         raise TrialError(told.message, told.hint or error.hint) from error
 
 
 def _report(
     folder: Path,
     supplies: Supplies,
+    delivered: Callable[[Report], Delivered],
     *,
     sessions: Sequence[int] = (),
     resumed: tuple[str, str] | None = None,
     limits: tuple[Limit, ...] = (),
     strict: bool = False,
-) -> Report:
+) -> Delivered:
     """Return the report of an experiment; raise with it where it is incomplete.
 
-    ``resumed``: the experiment's file, and what goes on with it. ``limits``: asked about in place
-    of those of the experiment. ``strict``: a machine that changed is an error.
+    ``delivered``: says where its page or charts go. ``resumed``: the experiment's file, and what
+    goes on with it. ``limits``: asked about in place of those of the experiment. ``strict``: a
+    machine that changed is an error.
     """
     from tare.experiment import pipeline
     from tare.experiment.report import page as pages
@@ -365,7 +388,7 @@ def _report(
         },
         next=(_longer(file, again),) if _needs_more(made, answers, results) else (),
     )
-    with reporting(made):
+    with reporting(delivered(made)):
         if not results.counted:
             raise TrialError(
                 f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
@@ -373,7 +396,7 @@ def _report(
             )
         pipeline.check_same(answers.caveats, results.levels_of, folder, strict=strict)
         _check_complete(answers, results, file, again)
-    return made
+    return delivered(made)
 
 
 def _needs_more(made: Report, answers: Answers, results: Results) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from tare.cli import console, options
+from tare.cli import console
+from tare.cli.call import Call
 from tare.errors import TrialError, UsageError
+from tare.options import kinds, shared
+from tare.options.command import command
+from tare.options.option import OUTPUT, WHAT, Options, argument, option
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
@@ -18,28 +20,33 @@ if TYPE_CHECKING:
 _MEASURED = ("samples", "trials")
 
 
-def export(
-    ctx: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(help="Folder of the experiment, or of a fleet.", metavar="DIR")
-    ],
-    table: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="samples (default), trials, requests, tasks, facts, sessions, faults, stops, "
-            "notes, findings, estimates.",
-        ),
-    ] = None,
-    file: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE|-",
-            help="Write .csv, .json; .parquet, or all as .duckdb (extra tables); -: CSV to stdout.",
-        ),
-    ] = "-",
-    json: options.Json = None,
-) -> None:
+def _tables() -> list[str]:
+    from tare.experiment.tables import TABLES
+
+    return [*TABLES]
+
+
+class ExportOptions(Options):
+    """Options of ``tare export``."""
+
+    folder: Path = argument(
+        kinds.FOLDER, "DIR", "Folder of the experiment, or of a fleet.", is_required=True,
+    )  # fmt: skip
+    table: str | None = option(
+        kinds.WORD.offering(_tables),
+        "samples (default), trials, requests, tasks, facts, sessions, faults, stops, notes, "
+        "findings, estimates.", group=WHAT, metavar="NAME",
+    )  # fmt: skip
+    file: str = option(
+        kinds.STREAM,
+        "Write .csv, .json; .parquet, or all as .duckdb (extra tables); -: CSV to stdout.",
+        group=OUTPUT, default="-",
+    )  # fmt: skip
+    json: str | None = shared.JSON
+
+
+@command(ExportOptions)
+def export(given: ExportOptions, call: Call) -> None:
     """Export a table of an experiment.
 
     tare export demo-results --file samples.csv
@@ -48,15 +55,16 @@ def export(
     from tare.experiment.store import export as exporting
 
     def conclude(results: Results) -> tuple[Finding, ...]:
-        return pipeline.answers(results, ctx.obj.findings()).findings
+        return pipeline.answers(results, call.supplies.findings()).findings
 
+    folder, file, json = given.folder, given.file, given.json
     if file.endswith(".duckdb"):
-        if table is not None or json is not None:
+        if given.table is not None or json is not None:
             raise UsageError(f"{file} gets all tables", "no --table, and no --json beside it")
         exporting.database(folder, Path(file), conclude)
         console.err.print(f"Wrote {file}.")
         return
-    table = table or "samples"
+    table = given.table or "samples"
     rows = 0
     if json is not None:
         rows = exporting.export(folder, table, "json", json, conclude)

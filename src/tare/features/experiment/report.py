@@ -7,13 +7,16 @@ import multiprocessing
 import resource
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from tare.cli import console, options
+from tare.cli import console
+from tare.cli.call import Call
 from tare.cli.delivery import deliver_saved
 from tare.errors import InputError, StoreError
+from tare.features.experiment.charts import check_charts
+from tare.options import kinds, shared
+from tare.options.command import command
+from tare.options.option import Options, argument, like
 
 if TYPE_CHECKING:
     from tare.cli.delivery import Write
@@ -23,42 +26,43 @@ if TYPE_CHECKING:
 _DRAWN_WITHIN_S = 60.0
 
 
-def report(
-    file: Annotated[
-        Path, typer.Argument(help="Saved by --report FILE.json of any command.", metavar="FILE")
-    ],
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Page: .html, .md, or .json.")
-    ] = None,
-    charts: options.Charts = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder for --charts. [default: charts]"),
-    ] = None,
-    junit: options.JUnit = None,
-    markdown: options.Markdown = None,
-) -> None:
+class ReportOptions(Options):
+    """Options of ``tare report``."""
+
+    file: Path = argument(
+        kinds.PATH, "FILE", "Saved by --report FILE.json of any command.", is_required=True,
+    )  # fmt: skip
+    out: Path | None = like(shared.OUT, help="Folder for --charts.", shown="charts")
+    charts: str | None = shared.CHARTS
+    report: Path | None = like(shared.REPORT, help="Page: .html, .md, or .json.")
+    markdown: str | None = shared.MARKDOWN
+    junit: Path | None = shared.JUNIT
+
+
+@command(ReportOptions)
+def report(given: ReportOptions, call: Call) -> None:
     """Render a saved report, also one of another machine.
 
     tare report demo.json --report demo.html
     """
     from tare.render import files
 
-    options.check_charts(charts, out, report)
-    if report is not None:
-        files.format_of(report)
-    console.check_writable(report, junit, markdown)
+    file, page = given.file, given.report
+    check_charts(given.charts, given.out, page)
+    if page is not None:
+        files.format_of(page)
+    console.check_writable(page, given.junit, given.markdown)
     saved = _loaded(file)
     is_judged = bool(saved.comparisons or saved.lost)
-    if (junit or (markdown and not saved.cells)) and not is_judged:
+    if (given.junit or (given.markdown and not saved.cells)) and not is_judged:
         raise InputError(
             f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
         )
-    given: dict[str, Any] = {"report": report, "junit": junit, "markdown": markdown}
-    if charts is not None:
-        given |= {"charts": charts, "out": out or Path("charts")}
-    pictures = report is None or files.format_of(report) == "markdown"
-    deliver_saved(saved, file, given, lambda write: _drawn(write, file, as_pictures=pictures))
+    asked: dict[str, Any] = {"report": page, "junit": given.junit, "markdown": given.markdown}
+    if given.charts is not None:
+        asked |= {"charts": given.charts, "out": given.out or Path("charts")}
+    pictures = page is None or files.format_of(page) == "markdown"
+    deliver_saved(saved, file, asked, lambda write: _drawn(write, file, as_pictures=pictures))
 
 
 def _loaded(file: Path) -> Report:

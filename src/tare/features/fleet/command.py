@@ -6,17 +6,19 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
-import typer
 
 from tare import extras
-from tare.cli import console, options
+from tare.cli import console
 from tare.cli.again import again as typed_again
-from tare.cli.commands import Commands
-from tare.cli.delivery import reporting
+from tare.cli.call import Call
+from tare.cli.delivery import Delivered, reporting
 from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
+from tare.options import kinds, shared
+from tare.options.command import Entry, Group, command
+from tare.options.option import HOW_MANY, WHERE, Options, argument, flag, like, option
 from tare.results.report import Report
 
 if TYPE_CHECKING:
@@ -24,34 +26,39 @@ if TYPE_CHECKING:
     from tare.features.fleet.folder import Record
     from tare.features.fleet.results import Fleet
 
-app = Commands(
-    no_args_is_help=True,
+GROUP = Group(
     help="""Measure on many hosts at once, and compare these (extra fleet).
 
         tare experiment run examples/demo.toml --fleet local:2
     """,
+    commands={
+        name: Entry(f"tare.features.fleet.command:{name}", is_hidden=name == "node")
+        for name in ("report", "check", "node")
+    },
 )
 
+#: The page of one fleet, in its folder; and of several.
+PAGE, JOINED = "report.html", "hosts.html"
 #: States of a host that ended before all its trials were measured.
 _SHORT = ("lost", "refused", "failed", "interrupted")
 
 
-@app.command()
-def report(
-    ctx: typer.Context,
-    folders: Annotated[
-        list[Path],
-        typer.Argument(help="Folder of a fleet; or several, of fleets and hosts.", metavar="DIR…"),
-    ],
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Page: .html, .md, or .json. [default: DIR/report.html; of several: hosts.html]",
-        ),
-    ] = None,
-    json: options.Json = None,
-) -> Report:
+class ReportOptions(Options):
+    """Options of ``tare fleet report``."""
+
+    folders: list[Path] = argument(
+        kinds.FOLDER, "DIR…", "Folder of a fleet; or several, of fleets and hosts.",
+        repeatable=True, is_required=True,
+    )  # fmt: skip
+    report: Path | None = like(
+        shared.REPORT, help="Page: .html, .md, or .json.",
+        shown=f"DIR/{PAGE}; of several: {JOINED}",
+    )  # fmt: skip
+    json: str | None = shared.JSON
+
+
+@command(ReportOptions)
+def report(given: ReportOptions, call: Call) -> Delivered:
     """Compare the hosts of a fleet, and write the report.
 
     Several folders are joined: results of one experiment on hosts of different size show the
@@ -62,33 +69,31 @@ def report(
     """
     from tare.render import files
 
-    default = folders[0] / "report.html" if len(folders) == 1 else Path("hosts.html")
-    # Without the option, the page is written all the same.
-    ctx.params["report"] = report or default
-    files.format_of(ctx.params["report"])
-    made, fleet = _report(folders, "fleet report")
+    if given.report is not None:
+        files.format_of(given.report)
+    made, fleet = _report(given.folders, "fleet report")
     with reporting(made):
-        _check_whole(fleet, folders)
+        _check_whole(fleet, given.folders)
     return made
 
 
-@app.command()
-def check(
-    ctx: typer.Context,
-    address: Annotated[
-        str,
-        typer.Argument(help="ssh:HOST,HOST, local:N, or a scheduler of Dask.", metavar="ADDRESS"),
-    ],
-    network: Annotated[
-        bool, typer.Option("--network", help="Also measure the network between hosts.")
-    ] = False,
-    duration: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="With --network: search for a bucket for so long."),
-    ] = None,
-    report: options.Report = None,
-    json: options.Json = None,
-) -> Report:
+class CheckOptions(Options):
+    """Options of ``tare fleet check``."""
+
+    address: str = argument(
+        kinds.WORD, "ADDRESS", "ssh:HOST,HOST, local:N, or a scheduler of Dask.",
+        is_required=True,
+    )  # fmt: skip
+    duration: float | None = option(
+        kinds.DURATION, "With --network: search for a bucket for so long.", group=HOW_MANY,
+    )  # fmt: skip
+    network: bool = flag("Also measure the network between hosts.", group=WHERE)
+    report: Path | None = shared.REPORT
+    json: str | None = shared.JSON
+
+
+@command(CheckOptions)
+def check(given: CheckOptions, call: Call) -> Report:
     """Look at every host of a fleet, and name those unlike the others.
 
     What each is and what it can do; with --network, also what each way between two hosts can.
@@ -97,29 +102,35 @@ def check(
         tare fleet check local:3
     """
     extras.need("distributed")
-    from tare.cli import quantities
     from tare.features.fleet import check_page, work
     from tare.features.fleet.progress import FleetBar
     from tare.render import files
 
-    console.check_writable(json, report)
-    if duration is not None and not network:
+    console.check_writable(given.json, given.report)
+    if given.duration is not None and not given.network:
         raise UsageError("--duration is for --network", "add --network, or leave --duration out")
-    if report is not None:
-        files.format_of(report)
-    if network and address.startswith("ssh:"):
+    if given.report is not None:
+        files.format_of(given.report)
+    if given.network and given.address.startswith("ssh:"):
         raise UsageError(
             "hosts by ssh meet in tunnels, so their network cannot be measured this way",
             "leave --network out, and use tare net measure   (between two machines)",
         )
-    search_s = None if duration is None else quantities.wait("--duration", duration)
     with FleetBar() as bar:
-        found = work.look(address, bar, ctx.obj, network=network, search_s=search_s)
+        found = work.look(
+            given.address, bar, call.supplies, network=given.network, search_s=given.duration
+        )
     return check_page.make(found, shlex.join(["tare", *sys.argv[1:]]))
 
 
-@app.command(hidden=True)
-def node(role: Annotated[str, typer.Argument(help="For readers of ps.")] = "") -> None:
+class NodeOptions(Options):
+    """Options of ``tare fleet node``."""
+
+    role: str = argument(kinds.WORD, "[ROLE]", "For readers of ps.", default="")
+
+
+@command(NodeOptions)
+def node(given: NodeOptions, call: Call) -> None:
     """Run the scheduler or a worker of a fleet, by orders on standard input.
 
     --fleet local: and --fleet ssh: start these.
@@ -166,7 +177,7 @@ def run(
     with reporting(made):
         _check_complete(record, again)
         _check_whole(fleet, [folder])
-    return made
+    return made.report
 
 
 def _any_block(folder: Path) -> bool:
@@ -204,8 +215,14 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _report(folders: Sequence[Path], command: str) -> tuple[Report, Fleet]:
-    """Return what follows from all hosts, and the fleet; raise where some are damaged."""
+def _report(folders: Sequence[Path], command: str) -> tuple[Delivered, Fleet]:
+    """Return what follows from all hosts, with its page, and the fleet.
+
+    Raises
+    ------
+    StoreError
+        If some hosts are damaged; with the report.
+    """
     from tare.features.fleet import page as pages
     from tare.features.fleet.progress import FleetBar
     from tare.features.fleet.results import load
@@ -213,7 +230,8 @@ def _report(folders: Sequence[Path], command: str) -> tuple[Report, Fleet]:
     with FleetBar("working out the answers") as bar:
         fleet = load(*folders, watch=bar.count)
         again = shlex.join(["tare", "fleet", "report", *map(str, folders)])
-        made = msgspec.structs.replace(pages.make(fleet, again), command=command)
+        document = msgspec.structs.replace(pages.make(fleet, again), command=command)
+    made = Delivered(document, page=folders[0] / PAGE if len(folders) == 1 else Path(JOINED))
     if fleet.damaged:
         name, why = next(iter(fleet.damaged.items()))
         with reporting(made):

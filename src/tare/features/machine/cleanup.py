@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from tare.cli import options
+from tare.cli.call import Call
+from tare.options import shared
+from tare.options.command import command
+from tare.options.option import OUTPUT, Options, flag
 from tare.results.message import message
 from tare.results.report import Entry, Report
 
 
-def cleanup(
-    all: Annotated[
-        bool, typer.Option("--all", help="Also remove leftovers without a session record.")
-    ] = False,
-    json: options.Json = None,
-) -> Report:
+class CleanupOptions(Options):
+    """Options of ``tare cleanup``."""
+
+    json: str | None = shared.JSON
+    all: bool = flag("Also remove leftovers without a session record.", group=OUTPUT)
+
+
+@command(CleanupOptions, is_small=True, needs_numpy=False)
+def cleanup(given: CleanupOptions, call: Call) -> Report:
     """Remove what killed sessions left behind, and restore settings.
 
     That is containers, control groups, files, processes, and what doctor --fix held. Sessions that
@@ -28,7 +31,7 @@ def cleanup(
     """
     from tare.experiment import remnants
 
-    removed = remnants.cleanup(all=all)
+    removed = remnants.cleanup(all=given.all)
     is_seen = bool(removed) or os.geteuid() == 0 or not Path("/run/tare").exists()
     return Report(
         command="cleanup",

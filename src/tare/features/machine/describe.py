@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-import typer
 
 from tare import registry
-from tare.cli import console, options
+from tare.cli import console
+from tare.cli.call import Call
 from tare.errors import ExperimentError
+from tare.options import kinds, shared
+from tare.options.command import command
+from tare.options.option import Options, argument
 from tare.registry import Availability
 from tare.render.words import text
 from tare.results.finding import Column, Table
@@ -50,24 +53,27 @@ COLUMNS = {
 PARAMETER = {"name": "parameter", "default": "default", "meaning": "meaning"}
 
 
-def describe(
-    kind: Annotated[
-        str | None, typer.Argument(help=", ".join(KINDS) + ". [default: all]", metavar="[KIND]")
-    ] = None,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="After platforms: only these, such as ssh:HOST/docker; after applications: "
-            "these, with their parameters.",
-            metavar="[NAME…]",
-        ),
-    ] = None,
-    json: options.Json = None,
-) -> Report:
+class DescribeOptions(Options):
+    """Options of ``tare describe``."""
+
+    kind: str | None = argument(
+        kinds.WORD.offering(lambda: KINDS), "[KIND]", ", ".join(KINDS) + ".", shown="all"
+    )
+    names: list[str] = argument(
+        kinds.WORD, "[NAME…]",
+        "After platforms: only these, such as ssh:HOST/docker; after applications: these, with "
+        "their parameters.", repeatable=True,
+    )  # fmt: skip
+    json: str | None = shared.JSON
+
+
+@command(DescribeOptions, is_small=True)
+def describe(given: DescribeOptions, call: Call) -> Report:
     """List platforms, kernels, probes, findings and other units.
 
     tare describe platforms --json -
     """
+    kind, names = given.kind, given.names
     if kind is not None and kind not in KINDS:
         from tare.experiment.file import application
 
@@ -118,7 +124,7 @@ def _table(title: str, columns: Mapping[str, str], units: Sequence[Mapping[str, 
     )
 
 
-def _units(kind: str, names: list[str] | None) -> list[dict[str, Any]]:
+def _units(kind: str, names: Sequence[str]) -> list[dict[str, Any]]:
     from tare.experiment.catalogue import catalogue
 
     if kind in ("kernels", "metrics", "probes"):
@@ -132,12 +138,12 @@ def _units(kind: str, names: list[str] | None) -> list[dict[str, Any]]:
     return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
 
 
-def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
+def _platforms(stacks: Sequence[str]) -> list[dict[str, Any]]:
     """Try stacks, some side by side, and say on standard error which are being tried."""
     from tare import platforms
 
     asked = stacks or list(platforms.offered())
-    for stack in stacks or ():
+    for stack in stacks:
         platforms.layers(stack)  # a slip in the last is told before the first takes its time
     waiting = list(asked)
     with (
@@ -156,7 +162,7 @@ def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
     return told if stacks else [*told, *map(_untried, platforms.slow())]
 
 
-def _applications(names: list[str] | None) -> list[dict[str, Any]]:
+def _applications(names: Sequence[str]) -> list[dict[str, Any]]:
     """Return what comes with tare or is named, what it needs, and whether it is built."""
     from tare.applications import image
     from tare.experiment.file import application

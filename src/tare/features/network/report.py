@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from tare.cli import console
-from tare.cli.delivery import deliver
+from tare.cli.call import Call
+from tare.cli.delivery import Delivered
+from tare.options import kinds, shared
+from tare.options.command import command
+from tare.options.option import Options, argument, like
 
 
-def report(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR…", help="Folders of tare net measure --out.")
-    ],
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Page: .html, .md, or .json. [default: DIR/report.html]"),
-    ] = None,
-) -> int:
+class ReportOptions(Options):
+    """Options of ``tare net report``."""
+
+    folders: list[Path] = argument(
+        kinds.FOLDER, "DIR…", "Folders of tare net measure --out.", repeatable=True,
+        is_required=True,
+    )  # fmt: skip
+    report: Path | None = like(
+        shared.REPORT, help="Page: .html, .md, or .json.", shown="DIR/report.html",
+    )  # fmt: skip
+
+
+@command(ReportOptions)
+def report(given: ReportOptions, call: Call) -> Delivered:
     """Write a page of measured networks.
 
     Bandwidth, round trips, retransmissions and totals, also while it still measures.
@@ -31,12 +37,13 @@ def report(
     from tare.networks.recording.writer import REPORT, read_asked
     from tare.render import files
 
-    for folder in folders:
+    for folder in given.folders:
         # Whether it is one is worth more than whether the page could be written there.
         read_asked(folder)
-    destination = report or folders[0] / REPORT
-    files.format_of(destination)
-    console.check_writable(destination)
-    words = ["tare", "net", "report", *(str(folder) for folder in folders)]
-    command = shlex.join([*words, *(["--report", str(report)] if report else [])])
-    return deliver(network_page.make(folders, command), {"report": destination})
+    page = given.report or given.folders[0] / REPORT
+    files.format_of(page)
+    console.check_writable(page)
+    words = ["tare", "net", "report", *map(str, given.folders)]
+    if given.report is not None:
+        words += ["--report", str(given.report)]
+    return Delivered(network_page.make(given.folders, shlex.join(words)), page=page)

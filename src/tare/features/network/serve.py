@@ -5,44 +5,44 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from tare.cli import options
+from tare import units
+from tare.cli.call import Call
 from tare.errors import UsageError
+from tare.options import kinds, shared
+from tare.options.command import command
+from tare.options.option import HOW_MANY, OUTPUT, WHERE, Options, option
 from tare.results.message import message
 from tare.results.report import Entry, Report
 
 
-def serve(
-    max_duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Longest measurement. [default: 8d]")
-    ] = None,
-    max_streams: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, max=1024, help="Concurrent streams. [default: 64]"),
-    ] = None,
-    max_bytes: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Most of one measurement. [default: 1024TiB]"),
-    ] = None,
-    max_total_bytes: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Most of all measurements. [default: no limit]"),
-    ] = None,
-    bind: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS[:PORT]", help="Listen only here. [default port: 8273]"),
-    ] = None,
-    key: options.Key = None,
-    new_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Make a secret, and end.")
-    ] = None,
-    log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Append the log, also to standard error.")
-    ] = None,
-) -> Report:
+class ServeOptions(Options):
+    """Options of ``tare net serve``."""
+
+    max_bytes: int | None = option(
+        kinds.SIZE, "Most of one measurement.", group=HOW_MANY, shown="1024TiB",
+    )  # fmt: skip
+    max_duration: float | None = option(
+        kinds.quantity(lambda text: units.seconds(text, 1.0), "a time of at least 1 s", "TIME"),
+        "Longest measurement.", group=HOW_MANY, shown="8d",
+    )  # fmt: skip
+    max_streams: int | None = option(
+        kinds.whole(1, 1024), "Concurrent streams.", group=HOW_MANY, shown="64",
+    )  # fmt: skip
+    max_total_bytes: int | None = option(
+        kinds.SIZE, "Most of all measurements.", group=HOW_MANY, shown="no limit",
+    )  # fmt: skip
+    bind: str | None = option(
+        kinds.WORD, "Listen only here. [default port: 8273]", group=WHERE,
+        metavar="ADDRESS[:PORT]",
+    )  # fmt: skip
+    key: Path | None = shared.KEY
+    new_key: Path | None = option(kinds.PATH, "Make a secret, and end.", group=WHERE)
+    log: Path | None = option(kinds.PATH, "Append the log, also to standard error.", group=OUTPUT)
+
+
+@command(ServeOptions, is_small=True)
+def serve(given: ServeOptions, call: Call) -> Report:
     """Serve network measurements to clients with the key.
 
     Make a key with --new-key FILE, copy the file to the other machine, start the server and type
@@ -52,9 +52,9 @@ def serve(
         tare net serve --bind 192.0.2.1 --key lab.key
     """
     from tare.agent import client
-    from tare.cli.command_line import typed
     from tare.networks import peering
 
+    new_key, bind, key = given.new_key, given.bind, given.key
     if new_key is not None:
         if bind is not None or key is not None:
             raise UsageError(
@@ -80,29 +80,21 @@ def serve(
     peering.read_key(key, absent=f"tare net serve --new-key {key}")
     where = peering.numeric(bind)
     binary = str(client.binary())
-    with typed():
-        bounds = _bounds(max_duration, max_streams, max_bytes, max_total_bytes)
-    if log is not None:
-        bounds += ["--log", str(log)]
     # Nothing of the front is needed any more, signals included.
-    return os.execv(binary, [binary, "peer", "--bind", where, "--key-file", str(key), *bounds])
+    return os.execv(
+        binary, [binary, "peer", "--bind", where, "--key-file", str(key), *_bounds(given)]
+    )
 
 
-def _bounds(
-    duration: str | None, streams: int | None, size: str | None, total: str | None
-) -> list[str]:
+def _bounds(given: ServeOptions) -> list[str]:
     """Return the bounds that were given, as the agent takes them; its own hold otherwise."""
-    from tare import units
-    from tare.cli.quantities import read
-
-    bounds = []
-    if duration is not None:
-        seconds = math.ceil(read(lambda one: units.seconds(one, 1.0), "--max-duration", duration))
-        bounds += ["--longest", str(seconds)]
-    if streams is not None:
-        bounds += ["--streams", str(streams)]
-    if size is not None:
-        bounds += ["--bytes", str(read(units.size, "--max-bytes", size))]
-    if total is not None:
-        bounds += ["--total-bytes", str(read(units.size, "--max-total-bytes", total))]
-    return bounds
+    bounds = {
+        "--longest": None if given.max_duration is None else math.ceil(given.max_duration),
+        "--streams": given.max_streams,
+        "--bytes": given.max_bytes,
+        "--total-bytes": given.max_total_bytes,
+        "--log": given.log,
+    }
+    return [
+        word for name, value in bounds.items() if value is not None for word in (name, str(value))
+    ]

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
-import typer
 
-from tare.cli import console, lines, options
-from tare.cli.command_line import (
-    explained,
-    how_to_see,
-)
+from tare.cli import console
+from tare.cli.call import Call
+from tare.cli.command_line import explained, how_to_see
 from tare.cli.delivery import reporting
 from tare.cli.standard_input import standard_input
 from tare.errors import IncompleteError, TrialError
+from tare.options import kinds, measuring
+from tare.options.command import command
+from tare.options.measuring import SessionOptions
+from tare.options.option import OUTPUT, WHAT, WHERE, argument, flag, option
 from tare.results.message import Message, message
 from tare.results.report import Entry, Report
 
@@ -25,89 +26,56 @@ if TYPE_CHECKING:
     from tare.features.run.work import Asked
     from tare.measure.comparison.execution import Execution
 
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Continue --out DIR; if it is complete, measure -n more."),
-]
+
+def _applications() -> tuple[str, ...]:
+    from tare.experiment.file.application import built_in
+
+    return tuple(built_in())
 
 
-def run(
-    ctx: typer.Context,
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Words of a command after --, or commands in quotes.",
-            metavar="-- COMMAND… | 'COMMAND'…",
-        ),
-    ] = None,
-    application: Annotated[
-        str | None,
-        typer.Option(
-            "--application",
-            metavar="NAME",
-            help="Instead of a command: tare describe applications.",
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        options.rare(
-            "--set", metavar="NAME=VALUE", help="Parameter of the application; repeatable."
-        ),
-    ] = None,
-    name: lines.Name = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(metavar="METRIC", help="wall (default), cpu, memory …; repeatable."),
-    ] = None,
-    quantile: Annotated[
-        str,
-        options.rare(metavar="QUANTILE", help="Quantile of the precision target."),
-    ] = "median",
-    trials: options.Trials = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(metavar="PERCENT", help="Precision at which to stop. [default: 2%]"),
-    ] = None,
-    budget: options.Budget = None,
-    timeout: options.Timeout = None,
-    platform: options.Platforms = None,
-    image: options.Image = None,
-    size: options.Size = "all",
-    workers: options.Workers = 1,
-    pinning: options.Pinning = "none",
-    network: options.Network = None,
-    as_root: options.AsRoot = False,
-    out: options.Out = None,
-    resume: Resume = False,
-    capture: options.Capture = False,
-    fingerprint: options.Fingerprint = True,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Add the session to a baseline for tare compare."),
-    ] = None,
-    report: options.Report = None,
-    markdown: options.Markdown = None,
-    json: options.Json = None,
-    strict: options.Strict = False,
-    warmup: options.Warmup = 0,
-    setup: lines.Setup = None,
-    prepare: lines.Prepare = None,
-    conclude: lines.Conclude = None,
-    cleanup: lines.Cleanup = None,
-    shell: lines.Shell = None,
-    ignore_failure: lines.IgnoreFailure = None,
-    parameter_scan: lines.Scan = None,
-    parameter_step_size: lines.Step = None,
-    parameter_list: lines.Listed = None,
-    input: lines.Input = None,
-    export_json: lines.ExportJson = None,
-    hosts: options.Hosts = None,
-    serve: options.Serve = None,
-    grace: options.Grace = "1 s",
-    network_fingerprint: options.NetworkFingerprint = None,
-    context_switches: options.ContextSwitches = True,
-    steady: options.HiddenSteady = False,
-) -> Report:
+class RunOptions(SessionOptions):
+    """Options of ``tare run``."""
+
+    command: list[str] = argument(
+        kinds.WORD, "-- COMMAND… | 'COMMAND'…",
+        "Words of a command after --, or commands in quotes.", repeatable=True,
+    )  # fmt: skip
+    application: str | None = option(
+        kinds.WORD.offering(_applications), "Instead of a command: tare describe applications.",
+        group=WHAT, metavar="NAME",
+    )  # fmt: skip
+    set_: list[str] = option(
+        kinds.WORD, "Parameter of the application; repeatable.", metavar="NAME=VALUE", rare=True,
+        repeatable=True,
+    )  # fmt: skip
+    precision: float | None = measuring.PRECISION
+    quantile: float | None = measuring.QUANTILE
+    platform: list[str] = option(
+        measuring.STACK, "Stack of layers; repeatable.", group=WHERE, short="-p", shown="bare",
+        repeatable=True,
+    )  # fmt: skip
+    resume: bool = flag("Continue --out DIR; if it is complete, measure -n more.", group=OUTPUT)
+    save: Path | None = option(
+        kinds.PATH, "Add the session to a baseline for tare compare.", group=OUTPUT,
+    )  # fmt: skip
+    parameter_scan: list[tuple[str, str, str]] = option(
+        kinds.WORD, "Repeat for every {NAME} between two numbers.", metavar="NAME FROM TO",
+        rare=True, short="-P", repeatable=True, words=3,
+    )  # fmt: skip
+    parameter_step_size: str | None = option(
+        kinds.WORD, "Step of --parameter-scan.", metavar="N", rare=True, short="-D", shown="1",
+    )  # fmt: skip
+    parameter_list: list[tuple[str, str]] = option(
+        kinds.WORD, "Repeat for every {NAME} of a list; repeatable.", metavar="NAME A,B,…",
+        rare=True, short="-L", repeatable=True, words=2,
+    )  # fmt: skip
+    export_json: str | None = option(
+        kinds.STREAM, "Write what hyperfine would; -: standard output.", rare=True,
+    )  # fmt: skip
+
+
+@command(RunOptions)
+def run(given: RunOptions, call: Call) -> Report:
     """Measure how long a command takes.
 
     Several commands, values of a parameter, or platforms make one table. For hyperfine's
@@ -118,34 +86,25 @@ def run(
         tare run --parameter-scan t 1 3 'sleep 0.{t}'
         tare run --application ffmpeg -p bare -p docker
     """
-    typed = locals()  # options by name
     from tare.features.run import table as run_table
     from tare.features.run import work
     from tare.measure.comparison.execution import Execution
     from tare.measure.comparison.session import check_report
 
-    console.check_writable(json, save, markdown, export_json, report)
-    check_report(report)
-    execution = Execution(
-        ctx.obj, resume, as_root, capture, out, report, network_fingerprint, strict=strict,
-        command="run",
-    )  # fmt: skip
-    with standard_input(input) as given:
-        saves = bool(out or save)
-        asked = work.ask(
-            command or (), typed | {"input": given, "fingerprint": fingerprint and saves}
-        )
+    console.check_writable(given.json, given.save, given.markdown, given.export_json, given.report)
+    check_report(given.report)
+    execution = Execution(call.supplies, given, command="run")
+    with standard_input(given.input) as input:
+        asked = work.ask(given.replace(input=input))
         if asked.several:
-            refused = {
-                "--save": save, "--quantile": quantile != "median", "--precision": precision,
-            }  # fmt: skip
             run_table.check(
-                asked.platforms, asked.lines, {o: bool(given) for o, given in refused.items()}
-            )
+                asked.platforms, asked.lines,
+                {f"--{name}": name in given.given for name in ("save", "quantile", "precision")},
+            )  # fmt: skip
             return run_table.run_table(
-                asked.table, asked.lines, execution, export_json, named=bool(name)
+                asked.table, asked.lines, execution, given.export_json, named=bool(given.name)
             )
-        return _one(asked, execution, save, export_json, named=bool(name))
+        return _one(asked, execution, given.save, given.export_json, named=bool(given.name))
 
 
 def _one(
@@ -164,7 +123,7 @@ def _one(
     from tare.render.words import text
 
     (line,) = asked.lines
-    prepared = prepare(asked.table, execution.network)
+    prepared = prepare(asked.table, execution.given)
     experiment = prepared.experiment
     with execution.folder() as folder:
         bar = RunBar(plan.metric(experiment), experiment.stopping)
@@ -172,7 +131,9 @@ def _one(
         results, found = summary.results, summary.failed
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
-        made = report.make(summary, line.name if named else line.text, execution.out, asked.main)
+        made = report.make(
+            summary, line.name if named else line.text, execution.given.out, asked.main
+        )
         with reporting(made):
             if summary.good and export is not None:
                 from tare.features.run.exports import as_hyperfine, trials_of
@@ -184,7 +145,7 @@ def _one(
                     if summary.good
                     else explained(failure, found, prepared)
                 )
-            if execution.report is not None:
+            if execution.given.report is not None:
                 made = with_page(made, folder, results, execution)
         with reporting(made):
             if save is not None:
@@ -192,9 +153,12 @@ def _one(
                 made = msgspec.structs.replace(made, entries=(*made.entries, saved))
         with reporting(made):
             if summary.short is not None:
-                raise IncompleteError(text(summary.short), _more(summary, execution.out))
+                raise IncompleteError(text(summary.short), _more(summary, execution.given.out))
             pipeline.check_same(
-                summary.caveats, summary.levels_of, execution.out, strict=execution.strict
+                summary.caveats,
+                summary.levels_of,
+                execution.given.out,
+                strict=execution.given.strict,
             )
         return made
 

@@ -77,8 +77,7 @@ def run_table(
     """
     from tare.features.run.exports import as_hyperfine, trial_json, trials_of
 
-    table["experiment"] = {k: v for k, v in table["experiment"].items() if k != "quantile"}
-    prepared = prepare(table, execution.network)
+    prepared = prepare(table, execution.given)
     with execution.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
         results = prepared.results(folder)

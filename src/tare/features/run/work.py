@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import lines
 from tare.cli.command_line import places, workload
 from tare.errors import ExperimentError, TrialError, UsageError
+from tare.options.option import Parsed
 from tare.render.escaping import on_one_line
 
 if TYPE_CHECKING:
     from tare.cli.progress import SessionProgress
     from tare.experiment.pipeline import Prepared
+    from tare.features.run.command import RunOptions
     from tare.features.run.summary import Summary
     from tare.measure.comparison.execution import Execution
 
@@ -49,15 +50,8 @@ class Asked:
         return len(self.platforms) * len(self.lines) > 1
 
 
-def ask(command: Sequence[str], options: Mapping[str, Any]) -> Asked:
-    """Return the experiment that the options of ``tare run`` describe.
-
-    Parameters
-    ----------
-    command : sequence of str
-        What is measured; empty where an application is.
-    options : mapping
-        Options as they are typed by their names; ``input`` is a file.
+def ask(given: RunOptions) -> Asked:
+    """Return the experiment that the options of ``tare run`` describe; ``input`` is a file.
 
     Raises
     ------
@@ -67,69 +61,60 @@ def ask(command: Sequence[str], options: Mapping[str, Any]) -> Asked:
     from tare.features.run import application as applications
     from tare.platforms import own_files
 
-    typed = SimpleNamespace(**options)
-    if typed.resume and typed.out is None:
+    if given.resume and given.out is None:
         raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
-    if typed.trials and typed.resume and typed.out is not None:
-        typed.trials = total_trials(typed.trials, typed.out)
-    platforms = typed.platform or ["bare"]
-    around = lines.Around(
-        typed.setup or (), typed.prepare or (), typed.conclude or (), typed.cleanup or (),
-        typed.shell, typed.ignore_failure,
-    )  # fmt: skip
+    if given.trials and given.resume and given.out is not None:
+        given = given.replace(trials=total_trials(given.trials, given.out))
+    platforms = given.platform or ["bare"]
+    around = lines.Around.of(given)
     parameters = lines.scanned(
-        typed.parameter_scan or (), typed.parameter_step_size, typed.parameter_list or ()
+        given.parameter_scan, given.parameter_step_size, given.parameter_list
     )
-    if typed.application is None:
-        if not command:
+    if given.application is None:
+        if not given.command:
             raise UsageError("there is no command", "tare run -- COMMAND…, or --application NAME")
-        if typed.set_:
+        if given.set_:
             raise UsageError("--set is of an application", "--application NAME")
-        measured = lines.typed(command, around, typed.name or (), parameters, several=False)
+        measured = lines.typed(given.command, around, given.name, parameters, several=False)
     else:
         of_commands = {
-            "a command": bool(command), "--name": bool(typed.name),
-            "--input": typed.input is not None, "--image": typed.image is not None,
-            "--shell": typed.shell is not None,
-            "--ignore-failure": typed.ignore_failure is not None,
+            "a command": bool(given.command), "--name": bool(given.name),
+            "--input": given.input is not None, "--image": given.image is not None,
+            "--shell": given.shell is not None,
+            "--ignore-failure": given.ignore_failure is not None,
             "lines around it": any(around.lines.values()),
             applications.PARAMETERS: bool(parameters),
         }  # fmt: skip
-        measured = [applications.line(typed.application, typed.set_ or (), of_commands)]
+        measured = [applications.line(given.application, given.set_, of_commands)]
     # Words of a command are taken as for the platform that has the fewest files of this machine.
     main = next((one for one in platforms if own_files(one)), platforms[0])
-    is_networked = typed.application is not None and applications.needs_network(typed.application)
-    where = places(platforms, typed, networked=is_networked)
+    is_networked = given.application is not None and applications.needs_network(given.application)
+    where = places(platforms, given, networked=is_networked)
     several = len(platforms) * len(measured) > 1
-    compared = "platform" if len(platforms) > 1 else "workload"
     default_s = max(BUDGET_S, CELL_S * len(platforms) * len(measured))
-    table = {
+    compared = "platform" if len(platforms) > 1 else "workload"
+    # Median: the default.
+    is_early = not (given.trials or several) and given.quantile in (None, 0.5)
+    saves = given.out is not None or given.save is not None
+    table: dict[str, Any] = {
         "experiment": {
             "name": "run",
             "question": _question(measured, several=several),
-            "warmup": typed.warmup,
-            "linger": typed.grace,
-            "quantile": typed.quantile,
-            "fingerprint": typed.fingerprint,
-            "context_switches": typed.context_switches,
-            **({"steady": True} if typed.steady else {}),
-            **({"trials": typed.trials} if typed.trials else {"budget": f"{default_s} s"}),
-            **({"precision": typed.precision} if typed.precision else {}),
-            "early": not (typed.trials or several) and typed.quantile == "median",
-            **({"budget": typed.budget} if typed.budget else {}),
-            **({"metric": typed.metric} if typed.metric else {}),
+            **({} if given.trials else {"budget": Parsed(float(default_s))}),
+            **({"early": True} if is_early else {}),
+            **({"metric": given.metric} if given.metric else {}),
             **({"compare": compared} if several else {}),
+            **given.keys("stopping"),
+            **given.keys("experiment"),
+            "fingerprint": given.fingerprint and saves,
         },
         "workload": [
             workload(
-                line.name, line.words, main, capture=typed.capture, timeout=typed.timeout,
-                input=typed.input, hosts=typed.network is not None, options=line.options,
+                line.name, line.words, main, input=given.input, hosts=given.network is not None,
+                keys={**given.keys("workload"), **given.keys("command"), **line.options},
             )
-            if typed.application is None
-            else {
-                **line.options, "capture": typed.capture,
-                **({"timeout": typed.timeout} if typed.timeout else {}),
-            }
+            if given.application is None
+            else {**line.options, **given.keys("workload"), "capture": given.capture}
             for line in measured
         ],
         **where,

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tare.experiment.task_sets.outcomes import RESULTS, SESSION, Measure, Result, Scored
 from tare.features.tasks.file import FACTORS
+from tare.features.tasks.options import Metric
 from tare.features.tasks.runs import Configuration, Runs
 from tare.results.columns import Columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: The time that scores are about.
-Metric = Literal["cpu", "wall"]
 #: Titles of the metrics.
 TIMES: dict[Metric, str] = {"cpu": "CPU time", "wall": "wall time"}
 #: Results of runs that were killed at the limit of a time.
 _KILLED: dict[Metric, Result] = {"cpu": "cpu_time", "wall": "timeout"}
-METRICS: tuple[Metric, ...] = tuple(TIMES)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

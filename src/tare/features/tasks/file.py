@@ -13,20 +13,22 @@ import msgspec
 
 from tare import files
 from tare.experiment import file as experiment_file
-from tare.experiment.file import keys, kinds
-from tare.experiment.file.table import Key, Table, suggestion
+from tare.experiment.file import keys
+from tare.experiment.file.table import File, Table, suggestion
 from tare.experiment.session.files import named, needed
 from tare.experiment.specification import KNOWN_FACTORS, Cell, Experiment
 from tare.features.tasks import checker
+from tare.features.tasks.options import RunOptions
 from tare.features.tasks.specification import (
     EXPECTED,
     MOST_EXPECTED_BYTES,
-    MOST_TRIALS,
     OUTPUT,
     TASK,
     Task,
     TaskSet,
 )
+from tare.options import kinds
+from tare.options.option import Key
 from tare.registry import Catalogue
 from tare.workloads import placeholders
 from tare.workloads.specification import WorkloadSpec
@@ -100,13 +102,8 @@ KEYS = (
         "how long the checker may take",
         field="checker_timeout_s",
     ),
-    Key(
-        "trials",
-        kinds.whole(1, MOST_TRIALS),
-        "how often each task is run in each cell: with several, scores have an interval for these "
-        "very tasks, and results that differ are found",
-    ),
-    Key("parallel", kinds.whole(1, 4096), "runs at a time, each on CPUs of its own"),
+    RunOptions.records["trials"].as_key(),
+    RunOptions.records["parallel"].as_key(),
     Key("cpus", kinds.whole(1, 4096), "CPUs of each run"),
     Key(
         "timeout",
@@ -136,7 +133,7 @@ def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskS
         Names the file, the key, and what was expected.
     """
     values = experiment_file.tables(text, name)
-    file = Table(name, "", values)
+    file = Table(File(name), "", values)
     if experiment_file.TASKS not in values:
         raise file.error("tasks", "is missing: this is no task set", f"tare experiment run {name}")
     file.only(TABLES)
@@ -166,7 +163,7 @@ def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskS
             # A level that each run has another one of.
             "factors": {**chosen.values, TASK: [TASK]},
         },
-        name,
+        File(name),
         catalogue,
     )
     workloads = tuple(
@@ -258,7 +255,7 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
     ExperimentError
         If there are none, or some have no expected output.
     """
-    table = Table(name, "tasks", {})
+    table = Table(File(name), "tasks", {})
     found: dict[str, Path] = {}
     for pattern in asked.files:
         matches = [(shown, path) for shown, path in _matching(pattern) if path.is_file()]
@@ -307,7 +304,7 @@ def programs(
     ExperimentError
         If one cannot be read, or the checker is no program.
     """
-    table = Table(name, "tasks", {})
+    table = Table(File(name), "tasks", {})
     found = [*needed(cells, os.environ)]
     if asked.checker is not None:
         program = asked.checker[0]

@@ -22,9 +22,10 @@ from tare.experiment.specification import Cell
 from tare.experiment.task_sets.outcomes import AGAIN
 from tare.features.tasks.journal import Line, Run, read
 from tare.features.tasks.lanes import Work
+from tare.features.tasks.options import MOST_TRIALS
 from tare.features.tasks.runs import Configuration, Folder, Runs
 from tare.features.tasks.session import Past
-from tare.features.tasks.specification import MOST_TRIALS, TASK, VERSION, Plan
+from tare.features.tasks.specification import TASK, VERSION, Plan
 from tare.results.columns import Columns, objects
 from tare.workloads import placeholders
 

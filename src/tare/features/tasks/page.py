@@ -10,7 +10,8 @@ from tare.experiment.task_sets.charts import quantiles, scatters
 from tare.experiment.task_sets.every_task import RUNS, every_task
 from tare.experiment.task_sets.ranking import rank_by_design
 from tare.features.tasks.caveats import caveats, failed, missing
-from tare.features.tasks.configurations import Metric, ScoredRuns, scored
+from tare.features.tasks.configurations import ScoredRuns, scored
+from tare.features.tasks.options import Metric
 from tare.features.tasks.runs import Runs
 from tare.render.large_table import LargeTable
 from tare.results import phrases

@@ -17,8 +17,6 @@ TASK = "task"
 OUTPUT, EXPECTED = "output", "expected"
 #: Default time limit of a checker, in seconds.
 CHECKER_S = 10.0
-#: Most runs of a task in a cell.
-MOST_TRIALS = 10_000
 #: More than agents keep of what one run writes.
 MOST_OUTPUT_BYTES = 60 << 20
 #: Largest expected output, in bytes; twice as much, for an output with other white space, is still

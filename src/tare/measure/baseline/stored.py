@@ -130,7 +130,7 @@ def of(
     metric : str
         What is to be compared.
     workload : str, optional
-        Which of several.
+        Which of several, if there are several.
     like : dict, optional
         Settings that its cell must have; without it there must be one cell only.
 
@@ -141,11 +141,10 @@ def of(
     """
     cells = [levels for levels, _ in results.cells(STATUSES)]
     fitting = [
-        row
-        for row in cells
-        if (workload is None or row["workload"] == workload)
-        and (like is None or all(str(row[name]) == like[name] for name in LEVELS))
+        row for row in cells if like is None or all(str(row[name]) == like[name] for name in LEVELS)
     ]
+    if len(fitting) > 1 and workload is not None:
+        fitting = [row for row in fitting if row["workload"] == workload]
     if len(fitting) != 1:
         raise _choice(fitting or cells, some=bool(fitting))
     levels = {f: str(fitting[0][f]) for f in results.factors}
@@ -176,11 +175,11 @@ def _choice(cells: Sequence[Mapping[Any, Any]], *, some: bool) -> StoreError:
         n = counted(len(cells), "cell")
         return StoreError(
             f"the baseline holds {n} that this could be compared with: {names}",
-            "--baseline-name NAME says which",
+            "--name NAME of the one that is measured anew",
         )
     return StoreError(
         f"the baseline holds no cell like this one: it has {names} on {platforms}",
-        "ask for the same platform, workers and pinning, or name the workload by --baseline-name",
+        "ask for the same platform, workers and pinning, and --name NAME of one of several",
     )
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tare.cli.command_line import folder_in_memory, interrupted
 from tare.errors import InterruptError
 from tare.experiment.supplies import Supplies
+from tare.options.measuring import SessionOptions
 
 
 @dataclass(frozen=True)
@@ -20,39 +21,28 @@ class Execution:
     Attributes
     ----------
     supplies : Supplies
-    resume, as_root, capture : bool
-        Whether a folder is gone on with; whether commands run as root; whether output is kept.
-    out, report : Path or None
-        Folder of the results, where it stays; file of the page.
-    network : Path or None
-        Fingerprint of the network that it is about.
+    given : SessionOptions
+        Where the results stay, how commands are run, and whether a machine that changed is an
+        error.
+    command : str
+        That was typed, for what to type next.
     is_command : bool
         Whether this process is the command: its age counts towards the budget, its standard input
         is checked, and Ctrl-C ends the measurement with the trials so far.
     gate : float or None
         Largest relative difference that passes.
-    strict : bool
-        Whether a machine that changed is an error.
-    command : str
-        That was typed, for what to type next.
     """
 
     supplies: Supplies
-    resume: bool = False
-    as_root: bool = False
-    capture: bool = False
-    out: Path | None = None
-    report: Path | None = None
-    network: Path | None = None
+    given: SessionOptions = field(default_factory=SessionOptions)
+    command: str = "compare"
     is_command: bool = True
     gate: float | None = None
-    strict: bool = False
-    command: str = "compare"
 
     @property
     def page(self) -> bool:
         """Whether a page is drawn: where one was asked for, or the folder stays."""
-        return self.report is not None or self.out is not None
+        return self.given.report is not None or self.given.out is not None
 
     @contextlib.contextmanager
     def folder(self) -> Iterator[Path]:
@@ -63,11 +53,11 @@ class Execution:
         InterruptError
             If somebody interrupts what is done with it, and it is kept.
         """
-        if self.out is not None:
+        if (out := self.given.out) is not None:
             try:
-                yield self.out
+                yield out
             except KeyboardInterrupt as error:
-                raise kept(self.out) from error
+                raise kept(out) from error
             return
         with folder_in_memory() as folder:
             yield folder

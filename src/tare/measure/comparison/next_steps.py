@@ -68,7 +68,7 @@ def next_step(
         return by_cpu_time(command, (*FILES, "--out"))
     if waiting:
         more = sum(_missing_pairs(d, gate) * d.seconds for d in waiting)
-        resumes = execution.out is not None and paired
+        resumes = execution.given.out is not None and paired
         if not resumes:  # what was measured is not gone on with, so it begins anew
             more += sum(d.comparison.n * d.seconds for d in found)
         budget = max(1.0, 1.5 * more)

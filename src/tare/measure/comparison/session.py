@@ -12,25 +12,23 @@ import msgspec
 from tare.cli import console
 from tare.cli.again import offers
 from tare.cli.command_line import (
-    COMMAND_LINE,
     CONCLUDING_S,
     explained,
     hiding,
     how_to_see,
-    in_options,
     metric_name,
     spent_s,
 )
 from tare.cli.delivery import reporting
 from tare.errors import (
     CutShortError,
-    ExperimentError,
     IncompleteError,
     InterruptError,
     TerminatedError,
     TrialError,
 )
 from tare.measure.comparison.execution import Execution, kept
+from tare.options.measuring import SessionOptions
 from tare.render.words import sentence, text
 from tare.results import phrases
 from tare.results.message import Message, message
@@ -52,21 +50,19 @@ _OWN = (
 )  # fmt: skip
 
 
-def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
-    """Read the question, complaining of options rather than of keys."""
+def prepare(table: dict[str, Any], given: SessionOptions) -> Prepared:
+    """Read the question; errors name options."""
     from tare.experiment import file, pipeline
     from tare.experiment.catalogue import catalogue
+    from tare.experiment.file.table import CommandLine
 
     known = catalogue()
     asked = table["experiment"]
     # Where none is named, the workloads say which it is.
     if "metric" in asked:
         asked["metric"] = [metric_name(one, known.metrics) for one in asked["metric"]]
-    try:
-        question = file.from_table(table, COMMAND_LINE, known)
-        return pipeline.check(question, network=network)
-    except ExperimentError as error:
-        raise in_options(error) from error
+    question = file.from_table(table, CommandLine(type(given)), known)
+    return pipeline.check(question)
 
 
 def measure(
@@ -122,8 +118,8 @@ def conduct(
                 prepared,
                 folder,
                 bar,
-                resume=execution.resume,
-                as_root=execution.as_root,
+                resume=execution.given.resume,
+                as_root=execution.given.as_root,
                 disturbances=True,
                 charts=execution.page,
                 spent_s=spent_s() if execution.is_command else CONCLUDING_S,
@@ -224,14 +220,17 @@ def conclude(
     step = next_step(found, results, execution)
     made = report.make(
         results, found, ended=ended, gate=execution.gate, command=execution.command,
-        is_table=is_table, kept=execution.out is not None,
+        is_table=is_table, kept=execution.given.out is not None,
         next_=() if step is None else (step,), trials=trials, without=without,
     )  # fmt: skip
     with reporting(made):
         made = with_page(made, folder, results, execution)
     with reporting(made):
         pipeline.check_same(
-            sessions.caveats(results), results.levels_of, execution.out, strict=execution.strict
+            sessions.caveats(results),
+            results.levels_of,
+            execution.given.out,
+            strict=execution.given.strict,
         )
         # What a gate judges is protected by blocks.
         check(made.exit_code)
@@ -240,7 +239,7 @@ def conclude(
 
 def cut_short(folder: Path, execution: Execution) -> InterruptError:
     """Return what is said of a comparison from which nothing can be concluded yet."""
-    if execution.out is None:
+    if execution.given.out is None:
         hint = "--out DIR keeps it, and --resume goes on with it" if offers("--resume") else None
         return InterruptError("interrupted; nothing was kept", hint)
     return kept(folder)
@@ -269,7 +268,7 @@ def check_complete(
         raise IncompleteError(
             told,
             "the same command with --resume   (measures what is missing)"
-            if execution.out is not None
+            if execution.given.out is not None
             else how_to_see(failures(results))
             if (trials["status"] == "failed").any()
             else "a longer --budget",

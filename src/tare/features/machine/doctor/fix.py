@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tare.cli import console
 from tare.cli.delivery import deliver
@@ -24,6 +24,9 @@ from tare.render.words import sentence
 from tare.results.message import Duration, message
 from tare.results.report import Entry, Report
 
+if TYPE_CHECKING:
+    from tare.features.machine.doctor.options import DoctorOptions
+
 #: Seconds after which settings are restored where neither a command nor a time is given; a
 #: forgotten setting must not last until the next day.
 HOLD_S = 3600.0
@@ -31,9 +34,7 @@ HOLD_S = 3600.0
 END_S = 5.0
 
 
-def hold(
-    asked: str, command: list[str], *, duration: str | None, as_root: bool, json: str | None
-) -> int:
+def hold(asked: str, given: DoctorOptions) -> int:
     """Hold settings, report them on standard error, and return the command's exit code, or 0.
 
     Standard output is the command's own.
@@ -43,28 +44,26 @@ def hold(
     TareError
         If a setting that was named cannot be changed; of ``all`` such settings are left out.
     """
-    from tare.cli import quantities
-
-    if command and duration is not None:
+    if given.command and given.duration is not None:
         raise ExperimentError(
             "--duration and a command are two ends of one lease", "leave one of them out"
         )
-    limit_s = HOLD_S if duration is None else quantities.wait("--duration", duration)
+    limit_s = given.duration or HOLD_S
     wanted = _wanted(asked)
     with _as_typed(), held_settings(wanted, tolerant=asked == "all") as held:
         if held.left_out and not held.changes:
             first = held.left_out[0]
             kind = NeedsRootError if first.needs_root else PlatformError
             raise kind(first.why, first.hint)
-        if command:
-            deliver(_report(held, None), {"json": json}, to=console.err)
+        if given.command:
+            deliver(_report(held, None), {"json": given.json}, to=console.err)
             with inside(held.name):
-                process = _start(command, as_root=as_root)
+                process = _start(given.command, as_root=given.as_root)
             return _wait(process)
         lasts_s = limit_s if held.changes else None
         # Ctrl-C is one of the ways to end the lease.
         with contextlib.suppress(KeyboardInterrupt):
-            deliver(_report(held, lasts_s), {"json": json}, to=console.err)
+            deliver(_report(held, lasts_s), {"json": given.json}, to=console.err)
             if lasts_s is None:
                 return 0
             time.sleep(lasts_s)

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from tare.cli import console, options
-from tare.cli.commands import Commands, Group
+from tare import units
+from tare.cli import console
+from tare.cli.call import Call
 from tare.cli.delivery import reporting
 from tare.errors import ExperimentError, InterruptError, TrialError, UsageError
+from tare.options import kinds, measuring, shared
+from tare.options.command import Entry, Group, command
+from tare.options.option import (
+    HOW_MANY,
+    WHAT,
+    WHERE,
+    Options,
+    argument,
+    flag,
+    like,
+    option,
+)
 from tare.results.message import Message, message
 from tare.results.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tare.agent.record import Peer
     from tare.experiment.fingerprints.machine.document import Fingerprint
     from tare.features.machine.fingerprint.predictions import UserPrediction
@@ -29,83 +39,86 @@ if TYPE_CHECKING:
 
 #: Seconds of the whole command, without writing a page: a minute and ten, with something to spare.
 _TOTAL_S = {"quick": 57.0, "whole": 585.0}
+#: Half-width of medians, relative.
+_PRECISION = 0.02
+
+GROUP = Group(
+    help="Measure what this machine can do, or compare two results.",
+    standard="take",
+    commands={
+        name: Entry(f"tare.features.machine.fingerprint.command:{name}")
+        for name in ("take", "diff")
+    },
+)
 
 
-class _Words(Group):
-    """Takes words that are no commands as those of ``take``: ``tare fingerprint memory``."""
+def _cache_size(value: Any) -> int:
+    """Return the size of a group whose files the probe can fill."""
+    from tare.features.machine.fingerprint.file_cache import LEAST_BYTES
 
-    standard = "take"
+    size: int = kinds.SIZE.read(value)
+    if size < LEAST_BYTES:
+        raise units.QuantityError(f"is below {units.quantity(LEAST_BYTES, 'bytes')}", "'64 MiB'")
+    return size
 
 
-app = Commands(cls=_Words, help="Measure what this machine can do, or compare two results.")
+class TakeOptions(Options):
+    """Options of ``tare fingerprint``."""
+
+    words: list[str] = argument(
+        kinds.WORD, "[PROBE…]",
+        "Probes, metrics, or how their names begin: memory, syscall.getpid.", shown="all",
+        repeatable=True,
+    )  # fmt: skip
+    predictions: Path | None = option(
+        kinds.PATH, 'Your predictions, TOML: syscall.getpid = "120 ns".', group=WHAT
+    )
+    precision: float = option(
+        kinds.share(0, 1), "Precision of medians at which to stop.", group=HOW_MANY,
+        default=_PRECISION, shown="2%",
+    )  # fmt: skip
+    budget: float | None = option(
+        kinds.DURATION, "Time limit.", group=HOW_MANY, shown="1 min; --full: 10 min"
+    )
+    full: bool = flag("All figures, in ten minutes instead of one.", group=HOW_MANY)
+    max_memory: int | None = option(
+        kinds.SIZE, "Memory of a probe.", group=HOW_MANY, shown="1 GiB, or 1/4 of free"
+    )
+    max_file_size: int | None = option(
+        kinds.SIZE, "Most to write to a file.", group=HOW_MANY, shown="256 MiB"
+    )
+    file_cache: int | Literal["machine"] | None = option(
+        kinds.either(("machine",), replace(kinds.SIZE, read=_cache_size)),
+        "Group of file.cache_size, or machine.", group=HOW_MANY, shown="1 GiB",
+    )  # fmt: skip
+    seed: int = like(shared.SEED, group=HOW_MANY, rare=False, default=1)
+    platform: list[str] = option(
+        measuring.STACK, "Stack of layers; several: overhead vs. the first.", group=WHERE,
+        short="-p", shown="bare", repeatable=True,
+    )  # fmt: skip
+    directory: Path | None = option(
+        kinds.FOLDER, "Where files are made.", group=WHERE, shown="/var/tmp"
+    )
+    remote: Path | None = option(kinds.FOLDER, "Also read on this remote file system.", group=WHERE)
+    peer: str | None = option(
+        kinds.WORD, "Also measure to where tare net serve listens.", group=WHERE,
+        metavar="HOST[:PORT]",
+    )  # fmt: skip
+    key: Path | None = shared.KEY
+    report: Path | None = shared.REPORT
+    json: str | None = shared.JSON
 
 
-@app.command()
-def take(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Probes, metrics, or how their names begin: memory, syscall.getpid. "
-            "[default: all]",
-            metavar="[PROBE…]",
-        ),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="All figures, in ten minutes instead of one.")
-    ] = False,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Time limit. [default: 1 min; --full: 10 min]"),
-    ] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PERCENT", help="Precision of medians at which to stop. [default: 2%]"
-        ),
-    ] = None,
-    max_memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory of a probe. [default: 1 GiB, or 1/4 of free]"),
-    ] = None,
-    max_file_size: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Most to write to a file. [default: 256 MiB]"),
-    ] = None,
-    file_cache: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Group of file.cache_size, or machine. [default: 1 GiB]",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of random orders.")] = 1,
-    platform: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--platform",
-            "-p",
-            metavar="STACK",
-            help="Stack of layers; several: overhead vs. the first. [default: bare]",
-        ),
-    ] = None,
-    directory: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where files are made. [default: /var/tmp]")
-    ] = None,
-    remote: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also read on this remote file system.")
-    ] = None,
-    peer: Annotated[
-        str | None,
-        typer.Option(metavar="HOST[:PORT]", help="Also measure to where tare net serve listens."),
-    ] = None,
-    key: options.Key = None,
-    predictions: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help='Your predictions, TOML: syscall.getpid = "120 ns".'),
-    ] = None,
-    report: options.Report = None,
-    json: options.Json = None,
-) -> Report:
+class DiffOptions(Options):
+    """Options of ``tare fingerprint diff``."""
+
+    before: Path = argument(kinds.PATH, "A", "File of --json.", is_required=True)
+    after: Path = argument(kinds.PATH, "B", "The same, later or elsewhere.", is_required=True)
+    json: str | None = shared.JSON
+
+
+@command(TakeOptions)
+def take(given: TakeOptions, call: Call) -> Report:
     """Measure what this machine can do.
 
     Clocks, calls, system calls, memory, network, files: each figure with an interval and, where the
@@ -114,49 +127,41 @@ def take(
 
         tare fingerprint --json machine.json
     """
-    from tare import units
-    from tare.cli import quantities
     from tare.features.machine.fingerprint.request import Asked
 
-    console.check_writable(json, report)
-    if report is not None:
+    console.check_writable(given.json, given.report)
+    if given.report is not None:
         from tare.render import files
 
-        files.format_of(report)
-    stacks = platform or ["bare"]
+        files.format_of(given.report)
+    if given.file_cache is not None:
+        _check_file_cache(given)
+    stacks = given.platform or ["bare"]
     return _measure(
         stacks,
         Asked(
-            words=tuple(words or ()),
-            effort="whole" if full else "quick",
+            words=tuple(given.words),
+            effort="whole" if given.full else "quick",
             platform=stacks[0],
-            budget_s=None if budget is None else quantities.wait("--budget", budget),
-            precision=quantities.share("--precision", precision or "2%"),
-            soon=bool(words) and budget is None and precision is None,
-            memory_bytes=None
-            if max_memory is None
-            else quantities.read(units.size, "--max-memory", max_memory),
-            file_bytes=None
-            if max_file_size is None
-            else quantities.read(units.size, "--max-file-size", max_file_size),
-            file_cache=_file_cache(file_cache, words or (), full=full),
-            directory=directory,
-            remote=remote,
-            peer=_peer(peer, key),
-            seed=seed,
-            predictions=_predictions(predictions),
+            budget_s=given.budget,
+            precision=given.precision,
+            soon=bool(given.words) and not given.given & {"budget", "precision"},
+            memory_bytes=given.max_memory,
+            file_bytes=given.max_file_size,
+            file_cache=given.file_cache,
+            directory=given.directory,
+            remote=given.remote,
+            peer=_peer(given.peer, given.key),
+            seed=given.seed,
+            predictions=_predictions(given.predictions),
         ),
-        json,
-        report,
+        given.json,
+        given.report,
     )
 
 
-@app.command()
-def diff(
-    before: Annotated[Path, typer.Argument(help="File of --json.", metavar="A")],
-    after: Annotated[Path, typer.Argument(help="The same, later or elsewhere.", metavar="B")],
-    json: options.Json = None,
-) -> Report:
+@command(DiffOptions)
+def diff(given: DiffOptions, call: Call) -> Report:
     """Compare two fingerprints.
 
     Exit code 0: the same; 1: changed; 2: inconclusive.
@@ -165,8 +170,8 @@ def diff(
     """
     from tare.features.machine.fingerprint import diff_command
 
-    console.check_writable(json)
-    return diff_command.diff(before, after)
+    console.check_writable(given.json)
+    return diff_command.diff(given.before, given.after)
 
 
 def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> Report:
@@ -258,25 +263,12 @@ def _typed() -> str:
     return shlex.join(["tare", *sys.argv[1:]])
 
 
-def _file_cache(
-    typed: str | None, words: Sequence[str], *, full: bool
-) -> int | Literal["machine"] | None:
-    """Return the memory that files may fill, in bytes."""
-    from tare import units
-    from tare.cli import quantities
-    from tare.features.machine.fingerprint.file_cache import LEAST_BYTES, PROBE
+def _check_file_cache(given: TakeOptions) -> None:
+    """Refuse a size of the file cache where that is not measured."""
+    from tare.features.machine.fingerprint.file_cache import PROBE
 
-    if typed is None:
-        return None
-    if not full and not any(f"{PROBE}.".startswith(f"{word}.") for word in words):
+    if not given.full and not any(f"{PROBE}.".startswith(f"{word}.") for word in given.words):
         raise UsageError(f"--file-cache is for {PROBE}", f"tare fingerprint {PROBE}, or --full")
-    if typed == "machine":
-        return "machine"
-    size = quantities.read(units.size, "--file-cache", typed)
-    if size < LEAST_BYTES:
-        least = units.quantity(LEAST_BYTES, "bytes")
-        raise UsageError(f"--file-cache {typed!r} is below {least}", "--file-cache '64 MiB'")
-    return size
 
 
 def _predictions(path: Path | None) -> dict[str, UserPrediction]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import typer
-
-from tare.cli import console, options, quantities
+from tare.cli import console
+from tare.cli.call import Call
 from tare.cli.command_line import folder_in_memory
 from tare.errors import ExperimentError, InterruptError, StoreError
+from tare.options import kinds, measuring, shared
+from tare.options.command import command
+from tare.options.measuring import SessionOptions
+from tare.options.option import HOW_MANY, WHAT, WHERE, Options, flag, like, option
 from tare.results.report import Report
 
 if TYPE_CHECKING:
@@ -19,53 +23,42 @@ if TYPE_CHECKING:
 #: Trials of each program in each place: enough for an interval, and within the budget where
 #: there is a container engine too.
 TRIALS = 12
-#: Measuring takes no longer; starting and judging comes on top.
-BUDGET, ALARMS_BUDGET = "35 s", "2 min"
+#: Seconds: measuring takes no longer; starting and judging comes on top.
+BUDGET_S, ALARMS_BUDGET_S = 35.0, 120.0
 #: Enough to tell a rate of 5 % from one of 10 %.
 COMPARISONS = 200
+#: More at once than any machine has CPUs for.
+_MOST_WORKERS = 1024
 
 
-def selftest(
-    false_alarms: Annotated[
-        bool,
-        typer.Option("--false-alarms", help="Instead: how often a program differs from itself."),
-    ] = False,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            "--trials",
-            "-n",
-            metavar="N",
-            min=1,
-            help=f"Trials of each program. [default: {TRIALS}]",
+class SelftestOptions(Options):
+    """Options of ``tare selftest``."""
+
+    false_alarms: bool = flag("Instead: how often a program differs from itself.", group=WHAT)
+    trials: int | None = like(shared.TRIALS, help="Trials of each program.", shown=str(TRIALS))
+    budget: float | None = option(
+        kinds.DURATION, "Time limit.", group=HOW_MANY, shown="35 s; false alarms: 2 min"
+    )
+    seed: int | None = shared.SEED
+    platform: list[str] = option(
+        measuring.STACK, "Stack of layers; repeatable.", group=WHERE, short="-p",
+        shown="all that work", repeatable=True,
+    )  # fmt: skip
+    image: str | None = like(SessionOptions.records["image"])
+    workers: tuple[int, ...] | None = option(
+        kinds.by_commas(
+            kinds.whole(1, _MOST_WORKERS), f"numbers from 1 to {_MOST_WORKERS}, such as 1,2,4",
+            "N,N…",
         ),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help=f"Time limit. [default: {BUDGET}; false alarms: {ALARMS_BUDGET}]",
-        ),
-    ] = None,
-    seed: options.Seed = None,
-    platform: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--platform",
-            "-p",
-            metavar="STACK",
-            help="Stack of layers; repeatable. [default: all that work]",
-        ),
-    ] = None,
-    image: options.Image = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(metavar="N,N…", help="Concurrent runs. [default: 1, one and two per CPU]"),
-    ] = None,
-    as_root: options.AsRoot = False,
-    store: options.Store = True,
-    json: options.Json = None,
-) -> Report:
+        "Concurrent runs.", group=WHERE, shown="1, one and two per CPU",
+    )  # fmt: skip
+    as_root: bool = shared.AS_ROOT
+    store: bool = shared.STORE
+    json: str | None = shared.JSON
+
+
+@command(SelftestOptions)
+def selftest(given: SelftestOptions, call: Call) -> Report:
     """Check tare's figures against programs of known cost.
 
     On every platform that works here. Exit code 0: within the specified errors; 1: not.
@@ -74,30 +67,22 @@ def selftest(
     """
     from tare.features.machine.selftest import report
 
-    console.check_writable(json)
-    if false_alarms and (workers, trials, image, as_root) != (None, None, None, False):
+    console.check_writable(given.json)
+    if given.false_alarms and given.given & {"workers", "trials", "image", "as_root"}:
         raise ExperimentError(
             "--workers, --trials, --image and --as-root are not for --false-alarms",
             "tare selftest --false-alarms --budget '5 min'",
         )
-    seed = secrets.randbits(48) if seed is None else seed
+    seed = secrets.randbits(48) if given.seed is None else given.seed
     found: Accuracy | FalseAlarms
     try:
-        if false_alarms:
-            found = _control(platform, ALARMS_BUDGET if budget is None else budget, seed)
+        if given.false_alarms:
+            found = _control(given.platform, given.budget or ALARMS_BUDGET_S, seed)
         else:
-            found = _accuracy(
-                platform,
-                _degrees(workers),
-                TRIALS if trials is None else trials,
-                BUDGET if budget is None else budget,
-                seed,
-                image,
-                as_root,
-            )
+            found = _accuracy(given, seed)
     except KeyboardInterrupt as error:
         raise InterruptError("interrupted; nothing was kept", "tare selftest") from error
-    if store:
+    if given.store:
         try:
             report.keep(found)
         except StoreError as error:
@@ -105,15 +90,7 @@ def selftest(
     return report.make(found, seed)
 
 
-def _accuracy(
-    platforms: list[str] | None,
-    workers: tuple[int, ...] | None,
-    trials: int,
-    budget: str,
-    seed: int,
-    image: str | None,
-    as_root: bool,
-) -> Accuracy:
+def _accuracy(given: SelftestOptions, seed: int) -> Accuracy:
     import os
 
     from tare import platforms as stacks
@@ -122,47 +99,32 @@ def _accuracy(
     from tare.features.machine.selftest.progress import Progress
 
     asked = experiment(
-        platforms or stacks.offered(),
-        workers or degrees(len(os.sched_getaffinity(0))),
-        trials=trials,
-        budget_s=quantities.wait("--budget", budget),
+        given.platform or stacks.offered(),
+        tuple(sorted(set(given.workers or ()))) or degrees(len(os.sched_getaffinity(0))),
+        trials=given.trials or TRIALS,
+        budget_s=given.budget or BUDGET_S,
         seed=seed,
-        image=image,
+        image=given.image,
     )
     prepared = accuracy.prepare(asked)
     with folder_in_memory() as folder, Progress() as progress:
-        return accuracy.measure(prepared, folder, progress, as_root=as_root)
+        return accuracy.measure(prepared, folder, progress, as_root=given.as_root)
 
 
-def _control(platforms: list[str] | None, budget: str, seed: int) -> FalseAlarms:
+def _control(platforms: Sequence[str], budget_s: float, seed: int) -> FalseAlarms:
     from tare.cli.stages import Progress
     from tare.features.machine.selftest import control
 
-    if platforms is not None and len(platforms) > 1:
+    if len(platforms) > 1:
         raise ExperimentError(
             "a program is compared with itself on one platform", "--platform bare"
         )
     with Progress() as progress:
         return control.measure(
-            (platforms or ["bare"])[0],
+            (*platforms, "bare")[0],
             COMPARISONS,
-            quantities.wait("--budget", budget),
+            budget_s,
             seed,
             folder_in_memory,
             progress,
         )
-
-
-def _degrees(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        found = tuple(sorted({int(word) for word in text.split(",")}))
-    except ValueError:
-        found = ()
-    if not found or found[0] < 1 or found[-1] > 1024:
-        raise ExperimentError(
-            f"--workers: {text!r} is not possible; expected numbers from 1 to 1024",
-            "--workers 1,2,4",
-        )
-    return found

@@ -3,65 +3,73 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
-
-from tare.cli import console, delivery, options
-from tare.cli.commands import Command
-
-_COMMAND = "tare.command"
-
-
-class Divided(Command):
-    """A command line that another one follows, after ``--``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the second command line aside."""
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[_COMMAND] = tuple(args[at + 1 :])
-            args = args[:at]
-        return super().parse_args(ctx, args)
+from tare import units
+from tare.cli import console, delivery
+from tare.cli.call import Call
+from tare.options import kinds, shared
+from tare.options.command import command
+from tare.options.measuring import MOST_HOSTS
+from tare.options.option import HOW_MANY, OUTPUT, WHERE, Options, argument, flag, option
 
 
-def emulate(
-    context: typer.Context,
-    spec: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SPEC… -- COMMAND…", help="Shape of every host's egress, and what to run."
-        ),
-    ] = None,
-    duration: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="End the command, or the network, after this."),
-    ] = None,
-    hosts: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=64, help="Hosts. [default: 2]")
-    ] = None,
-    host: Annotated[
-        list[str] | None,
-        typer.Option("--host", metavar="K=SPEC", help="Shape of host K instead; repeatable."),
-    ] = None,
-    on: Annotated[str, typer.Option(metavar="K|all", help="Host of the command.")] = "1",
-    serve: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COMMAND", help="Run on the other hosts meanwhile: 'iperf3 -s'."),
-    ] = None,
-    interface: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Shape this interface of this host instead."),
-    ] = None,
-    as_root: options.AsRoot = False,
-    check: Annotated[
-        bool, typer.Option(help="Do not measure first whether it delivers what is asked.")
-    ] = True,
-    log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write tokens over time as NDJSON.")
-    ] = None,
-    json: options.Json = None,
-) -> int:
+def _is_host(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) >= 1
+
+
+def _on(text: str) -> int | str:
+    if text != "all" and not _is_host(text):
+        raise units.QuantityError("is no host from 1, nor all", "all")
+    return text if text == "all" else int(text)
+
+
+def _of_host(text: str) -> tuple[int, str]:
+    number, equals, spec = text.partition("=")
+    if not equals or not _is_host(number):
+        raise units.QuantityError("says not which host, from 1", "2='rate 200Mbit'")
+    return int(number), spec
+
+
+_HOST = kinds.Kind("a host from 1, or all", str, parse=_on, metavar="K|all")
+_SHAPE = kinds.Kind('a host and its shape, such as "2=none"', str, parse=_of_host, metavar="K=SPEC")
+
+
+class EmulateOptions(Options):
+    """Options of ``tare net emulate``."""
+
+    spec: list[str] = argument(
+        kinds.WORD, "SPEC…", "Shape of every host's egress.", repeatable=True,
+    )  # fmt: skip
+    command: list[str] = argument(
+        kinds.WORD, "-- COMMAND…", "What to run.", repeatable=True, after_dashes=True,
+    )  # fmt: skip
+    duration: float | None = option(
+        kinds.DURATION, "End the command, or the network, after this.", group=HOW_MANY,
+    )  # fmt: skip
+    hosts: int | None = option(kinds.whole(1, MOST_HOSTS), "Hosts.", group=WHERE, shown="2")
+    host: list[tuple[int, str]] = option(
+        _SHAPE, "Shape of host K instead; repeatable.", group=WHERE, repeatable=True,
+    )  # fmt: skip
+    on: int | str = option(
+        _HOST.offering(lambda: ("all", "1", "2")), "Host of the command.", group=WHERE, default=1,
+    )  # fmt: skip
+    serve: list[str] = option(
+        kinds.WORD, "Run on the other hosts meanwhile: 'iperf3 -s'.", group=WHERE,
+        metavar="COMMAND", repeatable=True,
+    )  # fmt: skip
+    interface: str | None = option(
+        kinds.WORD, "Shape this interface of this host instead.", group=WHERE, metavar="NAME",
+    )  # fmt: skip
+    as_root: bool = shared.AS_ROOT
+    check: bool = flag(
+        "Do not measure first whether it delivers what is asked.", group=WHERE, default=True,
+    )  # fmt: skip
+    log: Path | None = option(kinds.PATH, "Write tokens over time as NDJSON.", group=OUTPUT)
+    json: str | None = shared.JSON
+
+
+@command(EmulateOptions)
+def emulate(given: EmulateOptions, call: Call) -> int:
     """Run a command in an emulated network.
 
     SPEC: none · rate 200Mbit · bucket high=2Gbit low=200Mbit budget=10Gbit [refill=…]
@@ -81,15 +89,12 @@ def emulate(
     from tare.features.network.emulate.session import conduct
     from tare.platforms.users import calling_user
 
-    console.check_writable(json, log)
-    wanted = asking.Options(
-        tuple(spec or ()), context.meta.get(_COMMAND, ()), hosts, tuple(host or ()), on,
-        tuple(serve or ()), interface, duration,
-    )  # fmt: skip
+    console.check_writable(given.json, given.log)
     with typed():
-        found = asking.asked(wanted)
-    user = None if as_root else calling_user()
-    conducted = conduct(found, check=check, log=log, user=user, answers=json == "-")
+        found = asking.asked(given)
+    user = None if given.as_root else calling_user()
+    answers = given.json == "-"
+    conducted = conduct(found, check=given.check, log=given.log, user=user, answers=answers)
     made = report.make(conducted.emulation, conducted.moments, conducted.code)
     # Standard output is the command's.
-    return delivery.deliver(made, {"json": json}, to=console.err)
+    return delivery.deliver(made, {"json": given.json}, to=console.err)

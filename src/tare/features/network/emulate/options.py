@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tare import units
-from tare.cli import quantities
 from tare.cli.command_line import split
 from tare.errors import UsageError
 from tare.networks.replay import resolved
 from tare.networks.shaping.specification import Shaping, parse
+from tare.options.measuring import MOST_HOSTS
+
+if TYPE_CHECKING:
+    from tare.features.network.emulate.command import EmulateOptions
 
 _EXAMPLE = "tare net emulate bucket:c5.xlarge budget=10Gbit -- COMMAND…"
-#: As many as the agent builds.
-MOST_HOSTS = 64
-_LONGEST_S = 520 * 7 * 86_400.0
-
-
-@dataclass(frozen=True)
-class Options:
-    """What was typed."""
-
-    spec: tuple[str, ...]
-    command: tuple[str, ...]
-    hosts: int | None
-    host: tuple[str, ...]
-    on: str
-    serve: tuple[str, ...]
-    interface: str | None
-    lasts: str | None
 
 
 @dataclass(frozen=True)
@@ -58,7 +44,7 @@ class Asked:
     lasts_s: float | None
 
 
-def asked(options: Options) -> Asked:
+def asked(given: EmulateOptions) -> Asked:
     """Check what was typed, and read the traces that it names.
 
     Raises
@@ -68,69 +54,56 @@ def asked(options: Options) -> Asked:
     InputError, StoreError
         If a trace that is to be replayed cannot be read.
     """
-    shapes = _shapes(options)
-    on = _on(options.on, len(shapes))
-    if options.interface is not None:
-        _fits_an_interface(options)
-    if options.serve and not options.command:
+    shapes = _shapes(given)
+    on = _on(given.on, len(shapes))
+    if given.interface is not None:
+        _fits_an_interface(given)
+    if given.serve and not given.command:
         raise UsageError(
             "--serve is for the time of a command, and there is none", f"{_EXAMPLE} --serve …"
         )
     return Asked(
         shapes=shapes,
-        command=options.command,
+        command=tuple(given.command),
         on=on,
-        serve=tuple(tuple(split(line)) for line in options.serve),
-        interface=options.interface,
-        lasts_s=_lasts(options.lasts),
+        serve=tuple(tuple(split(line)) for line in given.serve),
+        interface=given.interface,
+        lasts_s=given.duration,
     )
 
 
-def _shapes(options: Options) -> tuple[Shaping, ...]:
-    given = dict(_of_host(one) for one in options.host)
-    text = " ".join(options.spec)
-    if not text and not given:
+def _shapes(given: EmulateOptions) -> tuple[Shaping, ...]:
+    own = dict(given.host)
+    text = " ".join(given.spec)
+    if not text and not own:
         raise UsageError("how shall the network be shaped?", _EXAMPLE)
-    count = options.hosts or max(2, *given, 2) if options.interface is None else 1
-    if beyond := [host for host in given if host > count]:
+    count = given.hosts or max(2, *own, 2) if given.interface is None else 1
+    if beyond := [host for host in own if host > count]:
         raise UsageError(
             f"--host {beyond[0]}=…: the network has {count} hosts", f"--hosts {beyond[0]}"
         )
     if count > MOST_HOSTS:
         raise UsageError(f"a network has at most {MOST_HOSTS} hosts", f"--hosts {MOST_HOSTS}")
     general = resolved(parse(text)) if text else None
-    own = {host: resolved(parse(spec)) for host, spec in given.items()}
-    return tuple(own.get(host, general) for host in range(1, count + 1))
+    shapes = {host: resolved(parse(spec)) for host, spec in own.items()}
+    return tuple(shapes.get(host, general) for host in range(1, count + 1))
 
 
-def _of_host(text: str) -> tuple[int, str]:
-    number, equals, spec = text.partition("=")
-    if not equals or not (number.isascii() and number.isdigit()) or int(number) < 1:
-        raise UsageError(f"--host {text} says not which host, from 1", "--host 2='rate 200Mbit'")
-    return int(number), spec
-
-
-def _on(text: str, count: int) -> tuple[int, ...]:
-    if text == "all":
+def _on(host: int | str, count: int) -> tuple[int, ...]:
+    if isinstance(host, str):
         return tuple(range(1, count + 1))
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= count:
-        return (int(text),)
-    raise UsageError(f"--on {text} is no host from 1 to {count}, nor all", "--on all")
+    if host <= count:
+        return (host,)
+    raise UsageError(f"--on {host} is no host from 1 to {count}, nor all", "--on all")
 
 
-def _fits_an_interface(options: Options) -> None:
-    for option, given in (("--hosts", options.hosts), ("--serve", options.serve)):
-        if given:
+def _fits_an_interface(given: EmulateOptions) -> None:
+    for option, value in (("--hosts", given.hosts), ("--serve", given.serve)):
+        if value:
             raise UsageError(
                 f"--interface shapes this host, and {option} is of a network of its own",
                 f"leave out {option}, or --interface",
             )
-
-
-def _lasts(text: str | None) -> float | None:
-    if text is None:
-        return None
-    return quantities.read(lambda one: units.seconds(one, 1e-9, _LONGEST_S), "--duration", text)
 
 
 def placed(asked: Asked) -> Sequence[int]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from tare.cli import console, options
-from tare.cli.commands import Commands, Group
-from tare.errors import IncompleteError, InterruptError, StoreError, TrialError, UsageError
+from tare.cli import console
+from tare.cli.call import Call
+from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
+from tare.options import kinds, shared
+from tare.options.command import Entry, Group, command
+from tare.options.option import HOW_MANY, WHAT, Options, argument, flag, option
 from tare.results.message import Message, message
 from tare.results.report import Report
 
@@ -20,50 +21,58 @@ if TYPE_CHECKING:
     from tare.features.network.fingerprint.session import Wanted
 
 #: Longest search for a bucket by default; a c5.xlarge's takes ten minutes to empty (CLOUDNET).
-LONGEST = "15min"
+LONGEST_S = 900.0
 _BRIEF = {"idle_s": 1.0, "fresh_s": 3.0, "write_s": 0.8, "rest_s": 30.0}
 
 
-class _Hosts(Group):
-    """Takes what is no command as the host of ``take``: ``tare net fingerprint 192.0.2.1``."""
+_PLACE = "tare.features.network.fingerprint.command"
 
-    standard = "take"
+GROUP = Group(
+    help="Measure a network's reference figures, or compare two results.",
+    commands={"take": Entry(f"{_PLACE}:take"), "diff": Entry(f"{_PLACE}:diff")},
+    # What is no command is its host: tare net fingerprint 192.0.2.1
+    standard="take",
+)
 
 
-app = Commands(cls=_Hosts, help="Measure a network's reference figures, or compare two results.")
+class TakeOptions(Options):
+    """Options of ``tare net fingerprint``."""
+
+    host: str = argument(
+        kinds.WORD, "HOST[:PORT]", "Where tare net serve listens.", is_required=True,
+    )  # fmt: skip
+    direction: Literal["out", "in"] = option(
+        kinds.choice(("out", "in"), "WAY"), "out (from here), or in.", group=WHAT, default="out",
+    )  # fmt: skip
+    streams: int = option(kinds.whole(1, 64), "Concurrent streams.", group=WHAT, default=1)
+    duration: float = option(
+        kinds.DURATION, "Longest search for a bucket.", group=HOW_MANY, default=LONGEST_S,
+        shown="15min",
+    )  # fmt: skip
+    quick: bool = flag("Ten seconds; search for a bucket only with a limit.", group=HOW_MANY)
+    max_bytes: int | None = option(
+        kinds.DATA, "Most to send for a bucket: 500GB, 4Tbit.", group=HOW_MANY,
+    )  # fmt: skip
+    key: Path | None = shared.KEY
+    store: bool = shared.STORE
+    report: Path | None = shared.REPORT
+    json: str | None = shared.JSON
+    congestion: str = option(
+        kinds.WORD, "Congestion control; kernel: its own choice.", metavar="NAME", rare=True,
+        default="cubic",
+    )  # fmt: skip
 
 
-@app.command()
-def take(
-    host: Annotated[
-        str, typer.Argument(metavar="HOST[:PORT]", help="Where tare net serve listens.")
-    ],
-    direction: Annotated[str, typer.Option(metavar="WAY", help="out (from here), or in.")] = "out",
-    streams: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Concurrent streams.")
-    ] = 1,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Ten seconds; search for a bucket only with a limit.")
-    ] = False,
-    duration: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help=f"Longest search for a bucket. [default: {LONGEST}]"),
-    ] = None,
-    max_bytes: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Most to send for a bucket: 500GB, 4Tbit."),
-    ] = None,
-    key: options.Key = None,
-    store: options.Store = True,
-    report: options.Report = None,
-    json: options.Json = None,
-    congestion: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", hidden=True, help="Congestion control; kernel: its own choice."
-        ),
-    ] = "cubic",
-) -> int:
+class DiffOptions(Options):
+    """Options of ``tare net fingerprint diff``."""
+
+    before: Path = argument(kinds.PATH, "A", "File of --json.", is_required=True)
+    after: Path = argument(kinds.PATH, "B", "The same, later or elsewhere.", is_required=True)
+    json: str | None = shared.JSON
+
+
+@command(TakeOptions)
+def take(given: TakeOptions, call: Call) -> int:
     """Measure a network's reference figures.
 
     Unpaced latency, base bandwidth, loaded latency, the effect of write sizes, and the token bucket
@@ -72,25 +81,16 @@ def take(
 
         tare net fingerprint 192.0.2.1 --key lab.key --json network.json
     """
-    console.check_writable(json, report)
-    if report is not None:
+    console.check_writable(given.json, given.report)
+    if given.report is not None:
         from tare.render import files
 
-        files.format_of(report)
-    wanted = _wanted(
-        host, key, quick=quick, search=not quick or bool(duration or max_bytes),
-        duration=duration, max_bytes=max_bytes,
-        streams=streams, direction=direction, congestion=congestion,
-    )  # fmt: skip
-    return _take(wanted, json, report, remember=store)
+        files.format_of(given.report)
+    return _take(_wanted(given), given.json, given.report, remember=given.store)
 
 
-@app.command()
-def diff(
-    before: Annotated[Path, typer.Argument(help="File of --json.", metavar="A")],
-    after: Annotated[Path, typer.Argument(help="The same, later or elsewhere.", metavar="B")],
-    json: options.Json = None,
-) -> Report:
+@command(DiffOptions)
+def diff(given: DiffOptions, call: Call) -> Report:
     """Compare two fingerprints of networks.
 
     Exit code 0: the same; 1: different; 2: inconclusive.
@@ -99,55 +99,31 @@ def diff(
     """
     from tare.features.network.fingerprint import diff_command
 
-    console.check_writable(json)
-    return diff_command.diff(before, after)
+    console.check_writable(given.json)
+    return diff_command.diff(given.before, given.after)
 
 
-def _wanted(
-    host: str,
-    key: Path | None,
-    *,
-    quick: bool,
-    search: bool,
-    duration: str | None,
-    max_bytes: str | None,
-    streams: int,
-    direction: str,
-    congestion: str,
-) -> Wanted:
-    from tare.cli import quantities
+def _wanted(given: TakeOptions) -> Wanted:
     from tare.features.network.fingerprint.search import Bounds
     from tare.features.network.fingerprint.session import FEW_SIZES, SIZES, Wanted
     from tare.features.network.measure.options import KERNEL, read_key
 
-    secret = read_key("tare net fingerprint", host, key)
-    if direction not in ("out", "in"):
-        raise UsageError(f"--direction {direction!r} is neither out nor in", "--direction out")
     bounds = Bounds(
-        seconds=quantities.wait("--duration", duration or LONGEST),
-        bits=None if max_bytes is None else _bits(max_bytes),
+        seconds=given.duration,
+        bits=None if given.max_bytes is None else float(given.max_bytes),
     )
+    searches = not given.quick or not given.given.isdisjoint({"duration", "max_bytes"})
     return Wanted(
-        end=host,
-        key=secret,
-        effort="brief" if quick else "full",
-        bucket=bounds if search else None,
-        sizes=FEW_SIZES if quick else SIZES,
-        direction="in" if direction == "in" else "out",
-        streams=streams,
-        congestion=None if congestion == KERNEL else congestion,
-        **(_BRIEF if quick else {}),
+        end=given.host,
+        key=read_key("tare net fingerprint", given.host, given.key),
+        effort="brief" if given.quick else "full",
+        bucket=bounds if searches else None,
+        sizes=FEW_SIZES if given.quick else SIZES,
+        direction=given.direction,
+        streams=given.streams,
+        congestion=None if given.congestion == KERNEL else given.congestion,
+        **(_BRIEF if given.quick else {}),
     )
-
-
-def _bits(text: str) -> float:
-    from tare import units
-    from tare.cli import quantities
-
-    bits = float(quantities.read(units.bits, "--max-bytes", text))
-    if bits <= 0:
-        raise UsageError("--max-bytes: nothing may be sent", "--quick   (searches for none)")
-    return bits
 
 
 def _take(wanted: Wanted, json: str | None, page: Path | None, *, remember: bool) -> int:

@@ -19,17 +19,15 @@ from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.features.network.fingerprint.search import Bounds, Found
+    from tare.features.network.measure.command import MeasureOptions
     from tare.networks.recording.writer import Asked
 
-_LONGEST = "15min"
+_LONGEST_S = 900.0
+#: Options that say what is sent and when.
+_DECIDED = ("pattern", "interval", "write_size", "sweep")
 
 
-def identify(
-    options: asking.Options,
-    most: str | None,
-    precision: str | None,
-    out: Path | None,
-) -> Report:
+def identify(given: MeasureOptions) -> Report:
     """Measure what it takes to say what shapes a network, say it, and what is left in its bucket.
 
     Raises
@@ -47,14 +45,14 @@ def identify(
     from tare.features.network.measure.client import Ends
     from tare.features.network.measure.ended import EndedError
 
-    bounds = _bounds(options, most, precision)
-    asked = asking.request(options, (), round(1e9 * INTERVAL_S))
+    bounds = _bounds(given)
+    asked = asking.request(given, (), round(1e9 * INTERVAL_S))
     connect = replace(
         asking.connection(asked),
         lasts_ns=round(1e9 * bounds.seconds),
         most_bytes=None if bounds.bits is None else round(bounds.bits / 8),
     )
-    with _kept(out, asked) as writer, Bar() as bar, Ends(connect) as ends:
+    with _kept(given.out, asked) as writer, Bar() as bar, Ends(connect) as ends:
         if writer is not None:
             writer.stretch()
             writer.write(ends.connected)
@@ -67,7 +65,7 @@ def identify(
             streams=asked.streams,
             keeper=writer,
         )
-    made = _report(found, out)
+    made = _report(found, given.out)
     if found.cut_short:
         with reporting(made):
             failure = found.failure
@@ -79,27 +77,22 @@ def identify(
     return made
 
 
-def _bounds(options: asking.Options, most: str | None, precision: str | None) -> Bounds:
-    from tare import units
-    from tare.cli import quantities
+def _bounds(given: MeasureOptions) -> Bounds:
     from tare.features.network.fingerprint.search import PRECISION, Bounds
 
-    decided = {
-        "--pattern": options.pattern, "--interval": options.interval,
-        "--write-size": options.write_size, "--sweep": options.sweep,
-    }  # fmt: skip
-    for name, value in decided.items():
-        if value:
+    for name in _DECIDED:
+        if name in given.given:
+            option = given.records[name].long
             raise UsageError(
-                f"--identify decides itself what to send and when, so {name} says nothing",
-                f"leave {name} out",
+                f"--identify decides itself what to send and when, so {option} says nothing",
+                f"leave {option} out",
             )
-    if options.direction == "both":
+    if given.direction == "both":
         raise UsageError("--identify looks at one direction", "--direction out")
     return Bounds(
-        seconds=quantities.wait("--duration", options.lasts or _LONGEST),
-        bits=None if most is None else float(quantities.read(units.bits, "--max-bytes", most)),
-        precision=PRECISION if precision is None else quantities.share("--precision", precision),
+        seconds=given.duration or _LONGEST_S,
+        bits=None if given.max_bytes is None else float(given.max_bytes),
+        precision=given.precision or PRECISION,
     )
 
 

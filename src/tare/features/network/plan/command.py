@@ -5,14 +5,17 @@ from __future__ import annotations
 import shlex
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, TypeAlias
 
-import typer
 from msgspec import structs
 
 from tare import files, units
-from tare.cli import console, options, quantities
+from tare.cli import console
+from tare.cli.call import Call
 from tare.errors import ExperimentError
+from tare.options import kinds, shared
+from tare.options.command import command
+from tare.options.option import WHAT, Options, argument, option
 from tare.render.words import text
 from tare.results.finding import Cell, Table
 from tare.results.message import Amount, Chosen, Duration, Message, message
@@ -41,28 +44,46 @@ _PLAN_TEXTS_OF_REST = {
 #: Factor on an experiment's traffic up to which a bucket is searched, so a bucket of that size is
 #: found.
 _FURTHER = 1.1
+#: Of ``--spend``: that it is to be measured.
+MEASURED = "measured"
 _SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit)"
 
 
-def plan(
-    fingerprint: Annotated[
-        Path,
-        typer.Argument(metavar="FINGERPRINT", help="File of tare net fingerprint --json."),
-    ],
-    experiment: Annotated[
-        Path, typer.Argument(metavar="EXPERIMENT", help="Experiment file (TOML).")
-    ],
-    spend: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="AMOUNT",
-            help="What a trial sends: 12Gbit, or WORKLOAD=12Gbit; measured[:IFACE]; or a session's "
-            "folder.",
+#: What a trial sends: ``measured[:IFACE]``, the folder of a session, or bits of a workload.
+Spend: TypeAlias = str | Path | tuple[str, int]
+
+
+def _spend(text: str) -> Spend:
+    if text.partition(":")[0] == MEASURED:
+        return text
+    if files.is_folder(text):
+        return Path(text)
+    name, _, amount = text.rpartition("=")
+    return name, units.bits(amount)
+
+
+class PlanOptions(Options):
+    """Options of ``tare net plan``."""
+
+    fingerprint: Path = argument(
+        kinds.PATH, "FINGERPRINT", "File of tare net fingerprint --json.", is_required=True,
+    )  # fmt: skip
+    experiment: Path = argument(
+        kinds.PATH, "EXPERIMENT", "Experiment file (TOML).", is_required=True,
+    )  # fmt: skip
+    spend: list[Spend] = option(
+        kinds.quantity(_spend, 'an amount of data, such as "12Gbit"', "AMOUNT").offering(
+            lambda: (MEASURED,)
         ),
-    ] = None,
-    trials: options.Trials = None,
-    json: options.Json = None,
-) -> Report:
+        "What a trial sends: 12Gbit, or WORKLOAD=12Gbit; measured[:IFACE]; or a session's folder.",
+        group=WHAT, repeatable=True,
+    )  # fmt: skip
+    trials: int | None = shared.TRIALS
+    json: str | None = shared.JSON
+
+
+@command(PlanOptions)
+def plan(given: PlanOptions, call: Call) -> Report:
     """Plan the idle periods that a token bucket needs between trials.
 
     Trials that deplete a token bucket slow those after them. --spend measured counts the traffic of
@@ -74,11 +95,11 @@ def plan(
     from tare.experiment.fingerprints.network import file
     from tare.features.network.plan import rests
 
-    console.check_writable(json)
-    found = file.read(fingerprint)
-    prepared = pipeline.prepare(experiment, skip_missing=True)
-    spendings, doubts = _spendings(prepared, spend or [])
-    asked = prepared.experiment.stopping.trials if trials is None else trials
+    console.check_writable(given.json)
+    found = file.read(given.fingerprint)
+    prepared = pipeline.prepare(given.experiment, skip_missing=True)
+    spendings, doubts = _spendings(prepared, given.spend)
+    asked = prepared.experiment.stopping.trials if given.trials is None else given.trials
     searched = found.searched
     made = rests.plan(
         rests.bucket_of(found), spendings, asked, None if searched is None else searched.bits
@@ -101,44 +122,43 @@ def plan(
             *(Entry.of("Note", doubt) for doubt in (*made.doubts, *_doubts(prepared))),
             *_lines(made, prepared),
         ),
-        next=(_settle(made, fingerprint, found),) if made.verdict == "beyond" else (),
+        next=(_settle(made, given.fingerprint, found),) if made.verdict == "beyond" else (),
         further=(_table(made),),
     )
 
 
-def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[TrialTraffic], list[Message]]:
+def _spendings(prepared: Prepared, some: list[Spend]) -> tuple[list[TrialTraffic], list[Message]]:
     """Return what each cell spends, and what makes that less certain."""
     from tare.experiment import store
-    from tare.features.network.plan import measured as measuring
     from tare.features.network.plan import spending
 
-    if not words:
+    if not some:
         raise ExperimentError("--spend is needed: how much does one trial send?", _SPEND)
-    if any(word.partition(":")[0] == measuring.WORD for word in words):
-        if len(words) > 1:
+    words = [one for one in some if isinstance(one, str)]
+    if words:
+        if len(some) > 1:
             raise ExperimentError(
-                f"--spend {measuring.WORD} counts every workload, and takes no amounts",
-                f"--spend {measuring.WORD}   (by itself)",
+                f"--spend {MEASURED} counts every workload, and takes no amounts",
+                f"--spend {MEASURED}   (by itself)",
             )
-        counts = measuring.measured(prepared, words[0])
+        from tare.features.network.plan.measured import measured
+
+        counts = measured(prepared, words[0].removeprefix(MEASURED).removeprefix(":"))
         return spending.counted(prepared.cells, counts), spending.doubts(counts.values())
-    folders = [Path(word) for word in words if files.is_folder(word)]
-    if folders and len(words) > 1:
+    folders = [one for one in some if isinstance(one, Path)]
+    if folders and len(some) > 1:
         raise ExperimentError(
             "--spend takes one folder, or amounts", f"--spend {folders[0]}   (by itself)"
         )
     if folders:
         return spending.measured(prepared.cells, store.load(folders[0]), folders[0].name), []
-    amounts: dict[str, float] = {}
-    for word in words:
-        name, _, amount = word.rpartition("=")
-        amounts[name] = float(quantities.read(units.bits, "--spend", amount))
+    amounts = {one[0]: float(one[1]) for one in some if isinstance(one, tuple)}
     return spending.given(prepared.cells, amounts), []
 
 
 def _settle(made: RestPlan, fingerprint: Path, found: NetworkFingerprint) -> Message:
     """Say how to search for a bucket as far as the experiment sends."""
-    from tare.features.network.fingerprint.command import LONGEST
+    from tare.features.network.fingerprint.command import LONGEST_S
 
     file = shlex.quote(str(fingerprint))
     if made.experiment_bits is None:
@@ -157,7 +177,7 @@ def _settle(made: RestPlan, fingerprint: Path, found: NetworkFingerprint) -> Mes
         end=shlex.quote(found.end),
         file=file,
         bits=units.typed_bits(int(float(f"{bits:.3g}"))),
-        time=Duration(time_s) if time_s > units.seconds(LONGEST) else None,
+        time=Duration(time_s) if time_s > LONGEST_S else None,
     )
 
 

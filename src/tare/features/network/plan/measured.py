@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from tare.experiment.session import Outcome
     from tare.experiment.specification import Cell
 
-#: Value of ``--spend`` that requests a measurement.
-WORD = "measured"
 #: For which the background is watched, before the trials and after them.
 _BACKGROUND_S = 2.0
 #: After a trial: the kernel still sends what a program wrote before it ended, and some devices
@@ -70,14 +68,14 @@ def _away(platform: str) -> bool:
     return isinstance(outermost, Ground) and outermost.foreign
 
 
-def measured(prepared: Prepared, word: str) -> dict[int, Count]:
+def measured(prepared: Prepared, name: str) -> dict[int, Count]:
     """Execute one trial of each cell, and return what each sent by an interface.
 
     Parameters
     ----------
     prepared : Prepared
-    word : str
-        ``measured``, or ``measured:IFACE``.
+    name : str
+        Of the interface; empty: the one of the default route.
 
     Raises
     ------
@@ -98,7 +96,7 @@ def measured(prepared: Prepared, word: str) -> dict[int, Count]:
             f"trials on {away[0]} send from another machine, whose interfaces are not read here",
             "the same command there; or --spend 10Gbit",
         )
-    name = word.removeprefix(WORD).removeprefix(":") or interface.default()
+    name = name or interface.default()
     interface.counted(name)
     begins = message(
         "counting what leaves by {interface} in one trial of each of {cells | counted('cell')}",

@@ -1,0 +1,53 @@
+"""Installs completion for the shell from which tare is called."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tare import files
+from tare.errors import UsageError
+from tare.options.completion import SCRIPTS
+
+#: Where a shell looks for it: a variable, the folder below home where it is not set, and the file.
+_PLACES = {
+    "bash": ("XDG_DATA_HOME", ".local/share", "bash-completion/completions/tare"),
+    "zsh": ("ZDOTDIR", "", ".zfunc/_tare"),
+    "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/tare.fish"),
+}
+
+
+def show() -> int:
+    """Print the script of the current shell."""
+    print(SCRIPTS[_shell()], end="")
+    return 0
+
+
+def install() -> int:
+    """Write the script of the current shell to where that looks for it."""
+    shell = _shell()
+    variable, folder, name = _PLACES[shell]
+    place = Path(os.environ.get(variable) or Path.home() / folder) / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    files.write(files.target(place), SCRIPTS[shell].encode(), "")
+    print(f"Completion is in {place}, and begins with the next {shell}.")
+    if shell == "zsh":
+        print(f"Next: echo 'fpath+=({place.parent}); autoload -Uz compinit; compinit' >> ~/.zshrc")
+    return 0
+
+
+def _shell() -> str:
+    """Return the shell from which tare is called, as the environment names it.
+
+    Raises
+    ------
+    UsageError
+        If there is no completion for it.
+    """
+    shell = Path(os.environ.get("SHELL", "")).name
+    if shell not in SCRIPTS:
+        raise UsageError(
+            f"there is no completion for {shell or 'a shell without a name'}",
+            f"SHELL=bash tare --show-completion   (or one of: {', '.join(SCRIPTS)})",
+        )
+    return shell

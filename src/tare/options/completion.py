@@ -1,0 +1,147 @@
+"""What a shell may complete a command line with: commands, options, and values of options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from tare.errors import UsageError
+from tare.options.command import Command, Entry, Group, find
+from tare.options.help import summary
+from tare.options.option import Option, named
+from tare.options.parsing import Piece, divided
+
+#: How each shell asks; it offers names of files by itself where there is no answer.
+SCRIPTS = {
+    "bash": """_tare() {
+    local IFS=$'\\n'
+    COMPREPLY=($(TARE_COMPLETE=bash "${COMP_WORDS[0]}" "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+    if declare -F __ltrim_colon_completions >/dev/null; then
+        __ltrim_colon_completions "${COMP_WORDS[COMP_CWORD]}"
+    fi
+}
+complete -o default -F _tare tare tare-bench
+""",
+    "zsh": """#compdef tare tare-bench
+_tare() {
+    local -a found
+    found=("${(@f)$(TARE_COMPLETE=zsh ${words[1]} "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "${found[1]}" ]]; then _describe tare found; else _files; fi
+}
+compdef _tare tare tare-bench
+""",
+    "fish": """function __tare
+    env TARE_COMPLETE=fish tare (commandline -opc)[2..] (commandline -ct) 2>/dev/null
+end
+complete -c tare -a '(__tare)'
+complete -c tare-bench -a '(__tare)'
+""",
+}
+#: What may be typed, and what it means: of a command, where its summary is.
+Candidate: TypeAlias = tuple[str, str | Entry]
+#: Between a candidate and what it means.
+_SEPARATORS = {"bash": "", "zsh": ":", "fish": "\t"}
+
+
+def answer(root: Group, shell: str, words: Sequence[str]) -> str:
+    """Return the lines that a shell's script reads; the last of ``words`` is to be completed."""
+    separator = _SEPARATORS.get(shell, "")
+    lines = []
+    whole = _joined(words)
+    # bash puts what it is given in the place of its own last word.
+    known = whole[-1].removesuffix(words[-1]) if words else ""
+    for candidate, meaning in candidates(root, whole):
+        text = candidate.removeprefix(known)
+        text = text.replace(":", "\\:") if shell == "zsh" else text
+        if separator:
+            told = summary(meaning.load().help) if isinstance(meaning, Entry) else meaning
+            text = f"{text}{separator}{told}"
+        lines.append(text)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Undo what bash does: it takes ``--size=2c`` for three words."""
+    found: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "=" and found and found[-1].startswith("--"):
+            found[-1] = f"{found[-1]}={next(rest, '')}"
+        else:
+            found.append(word)
+    return found or [""]
+
+
+def candidates(root: Group, words: Sequence[str]) -> Iterator[Candidate]:
+    """Return what may stand in the place of the last word, and what each means."""
+    *before, begun = words
+    try:
+        _, found, used = find(root, before)
+    except UsageError:
+        return
+    if isinstance(found, Group):
+        yield from _of_group(found, begun)
+        return
+    pieces, rest = divided(before[used:], named(found.options))
+    if rest is not None:
+        return
+    name, is_attached, value = begun.partition("=")
+    if (waiting := _without_value(pieces)) is not None:
+        yield from _values(waiting, begun)
+    elif is_attached and (option := found.names.get(name)) is not None:
+        yield from ((f"{name}={one}", meaning) for one, meaning in _values(option, value))
+    elif begun.startswith("-"):
+        yield from _options(found, pieces, begun)
+    else:
+        yield from _others(root, before[:used], found, begun)
+        for option in found.options.records.values():
+            if option.is_argument:
+                yield from _values(option, begun)
+
+
+def _without_value(pieces: Sequence[Piece]) -> Option | None:
+    """Return the option whose value is to follow, if the last piece is one."""
+    if not pieces or pieces[-1].option is None or pieces[-1].values is None:
+        return None
+    option = pieces[-1].option
+    return option if len(pieces[-1].values) < option.words else None
+
+
+def _options(command: Command, pieces: Sequence[Piece], begun: str) -> Iterator[Candidate]:
+    given = {piece.option.name for piece in pieces if piece.option is not None}
+    for option in command.options.records.values():
+        if not option.is_argument and (option.repeatable or option.name not in given):
+            name = option.names[-1]
+            if name.startswith(begun):
+                yield name, option.help
+    if "--help".startswith(begun):
+        yield "--help", "Print what the command is for."
+
+
+def _others(root: Group, words: Sequence[str], command: Command, begun: str) -> Iterator[Candidate]:
+    """Return the other commands of a group whose standard command this is."""
+    group: Command | Group = root
+    for word in words:
+        group = group.commands[word].load() if isinstance(group, Group) else group
+    if isinstance(group, Group):
+        for name, meaning in _of_group(group, begun):
+            if group.commands[name].load() is not command:
+                yield name, meaning
+
+
+def _of_group(group: Group, begun: str) -> Iterator[Candidate]:
+    if begun.startswith("-"):
+        for option in group.options.records.values():
+            if option.long.startswith(begun):
+                yield option.long, option.help
+        return
+    for name, entry in group.commands.items():
+        if name.startswith(begun) and not entry.is_hidden:
+            yield name, entry
+
+
+def _values(option: Option, begun: str) -> Iterator[Candidate]:
+    """Return values of an option; those with blanks would have to be quoted."""
+    for value in option.kind.values():
+        if value.startswith(begun) and " " not in value:
+            yield value, ""

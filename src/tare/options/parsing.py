@@ -1,0 +1,200 @@
+"""Divides a command line into options and arguments, and reads their values."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from tare.errors import UsageError
+from tare.options.option import Option, Options, named
+from tare.units import QuantityError
+
+Given = TypeVar("Given", bound=Options)
+
+
+class Piece(NamedTuple):
+    """Words that belong together: an option with its values, or an argument."""
+
+    #: As it is named; empty: an argument.
+    name: str
+    words: tuple[str, ...]
+    #: None: an argument, or no option of the command.
+    option: Option | None
+    #: Of the option; None: it takes none, or has none where it may be left out.
+    values: tuple[str, ...] | None = None
+
+
+def pieces(words: Sequence[str], options: Mapping[str, Option]) -> Iterator[Piece]:
+    """Divide words, up to ``--``; ``options`` are the command's by each of their names."""
+    rest = iter(words)
+    before: Option | None = None
+    for word in rest:
+        if word == "--":
+            return
+        if len(word) < 2 or not word.startswith("-"):
+            if before is not None and before.more and re.fullmatch(before.more, word):
+                yield Piece(before.long, (word,), before, (word,))
+            else:
+                before = None
+                yield Piece("", (word,), None)
+            continue
+        # A value may stand in the same word: --budget=1s, -n6.
+        if word.startswith("--"):
+            name, is_attached, attached = word.partition("=")
+        else:
+            name, attached = word[:2], word[2:].removeprefix("=")
+            is_attached = word[2:]
+        option = before = options.get(name)
+        if option is None or option.is_flag or name in option.spellings:
+            yield Piece(name, (word,), option, (attached,) if is_attached else None)
+        elif is_attached:
+            more = tuple(itertools.islice(rest, option.words - 1))
+            yield Piece(name, (word, *more), option, (attached, *more))
+        elif option.bare is not None:
+            yield Piece(name, (word,), option)
+        else:
+            values = tuple(itertools.islice(rest, option.words))
+            yield Piece(name, (word, *values), option, values)
+
+
+def divided(
+    words: Sequence[str], options: Mapping[str, Option]
+) -> tuple[list[Piece], tuple[str, ...] | None]:
+    """Return the pieces of a command line, and what follows ``--``; None: there is none."""
+    found = list(pieces(words, options))
+    count = sum(len(piece.words) for piece in found)
+    return found, tuple(words[count + 1 :]) if count < len(words) else None
+
+
+def parse(path: str, options: type[Given], words: Sequence[str]) -> Given:
+    """Return the values that a command was given.
+
+    Parameters
+    ----------
+    path : str
+        What was typed up to the command, for errors.
+    options : type
+    words : sequence of str
+        What was typed after that.
+
+    Raises
+    ------
+    UsageError
+        If there is no such option, a value is missing or none of its kind, or an argument is
+        missing or too much.
+    """
+    known = named(options)
+    found, rest = divided(words, known)
+    values: dict[str, Any] = {}
+    for piece in found:
+        if not piece.name:
+            continue
+        option = piece.option
+        if option is None:
+            raise _unknown(path, piece.name, known, options.foreign)
+        value = _value(option, piece, known)
+        if option.repeatable:
+            values.setdefault(option.name, []).append(value)
+        elif option.name in values and not option.is_flag:
+            raise _too_often(option, found)
+        else:
+            values[option.name] = value
+    arguments = [piece.words[0] for piece in found if not piece.name]
+    return options(**values, **_arguments(path, options, arguments, rest))
+
+
+def _unknown(
+    path: str, name: str, known: Mapping[str, Option], foreign: Mapping[str, str]
+) -> UsageError:
+    meant = foreign.get(name) or next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    return UsageError(f"{path} has no option {name}", meant or f"{path} --help")
+
+
+def _too_often(option: Option, found: Sequence[Piece]) -> UsageError:
+    count = sum(1 for one in found if one.option is option)
+    if option.table == "factors":
+        # As if it could be repeated, as --platform can.
+        new = ["tare", "experiment", "new", "mine.toml"]
+        for one in found:
+            if one.option is not None and one.option.name == "application":
+                new += [one.option.long, *(one.values or ())]
+        hint = (
+            f"give one; or all of them: {shlex.join(new)}   "
+            f"(a list of {option.key} under [factors])"
+        )
+    elif option.name == "report":
+        hint = "--report FILE.json, then: tare report FILE.json --report FILE.html"
+    else:
+        hint = f"{option.long} {option.placeholder}"
+    return UsageError(f"{option.long} is given {count} times, and takes one value", hint)
+
+
+def _value(option: Option, piece: Piece, known: Mapping[str, Option]) -> Any:
+    values = piece.values
+    if option.is_flag:
+        if values is not None:
+            raise UsageError(f"{piece.name} takes no value", piece.name)
+        return piece.name != option.negative
+    if piece.name in option.spellings:
+        return read(option, option.spellings[piece.name])
+    if values is None:
+        return read(option, option.bare or "")
+    is_option = any(
+        value == "--" or (value in known and value.startswith("--")) for value in values
+    )
+    if len(values) < option.words or (is_option and len(piece.words) > 1):
+        raise UsageError(f"{option.long} has no value", f"{option.long} {option.placeholder}")
+    return read(option, *values)
+
+
+def read(option: Option, *texts: str) -> Any:
+    """Return the value of what was typed after an option, or as an argument.
+
+    Raises
+    ------
+    UsageError
+        If it is none of its kind.
+    """
+    found = []
+    name = option.placeholder if option.is_argument else option.long
+    for text in texts:
+        try:
+            found.append(option.kind.typed(text))
+        except QuantityError as error:
+            raise UsageError(f"{name} {text!r} {error.why}", f"{name} {error.example}") from None
+        except ValueError:
+            hint = None if option.is_argument else f"{name} {option.placeholder}"
+            expected = option.kind.expected
+            raise UsageError(
+                f"{name} {text!r} is not possible; expected {expected}", hint
+            ) from None
+    return found[0] if option.words == 1 else tuple(found)
+
+
+def _arguments(
+    path: str, options: type[Options], words: list[str], rest: tuple[str, ...] | None
+) -> dict[str, Any]:
+    """Return the values of arguments; what follows ``--`` is one of them, or is like the others."""
+    records = [one for one in options.records.values() if one.is_argument]
+    separate = next((one for one in records if one.after_dashes), None)
+    left = words if separate is not None else [*words, *(rest or ())]
+    values: dict[str, Any] = {}
+    if separate is not None and rest is not None:
+        values[separate.name] = [read(separate, word) for word in rest]
+    for record in records:
+        if record is separate:
+            continue
+        count = len(left) if record.repeatable else 1
+        taken, left = left[:count], left[count:]
+        if taken:
+            some = [read(record, word) for word in taken]
+            values[record.name] = some if record.repeatable else some[0]
+        elif record.is_required:
+            raise UsageError(f"{path} needs {record.placeholder}", f"{path} --help")
+    if left:
+        raise UsageError(f"{path} takes no {left[0]!r} there", f"{path} --help")
+    return values
