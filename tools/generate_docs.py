@@ -37,7 +37,7 @@ from tare.features.tasks import file as task_file
 from tare.features.tasks.specification import TaskSet
 from tare.options.command import leaves
 from tare.options.help import is_example, paragraphs
-from tare.options.option import Key
+from tare.options.option import GROUPS, Key, Option
 from tare.registry import Description, Metric, Parameter, Probe
 from tare.wiring import ROOT as ROOT_OF_COMMANDS
 from tare.workloads.application import (
@@ -282,10 +282,17 @@ def commands() -> Iterator[str]:
             yield f"```\n{part}\n```" if is_example(part) else one_line(part)
         rows = [
             [f"`{one_line(option.head)}`", one_line(option.explanation)]
-            for option in command.options.records.values()
+            for option in sorted(command.options.records.values(), key=place)
         ]
         if rows:
             yield table(["", ""], rows)
+
+
+def place(option: Option) -> int:
+    """Return where an option stands: arguments, groups as in the help, what that only names."""
+    if option.is_argument:
+        return -1
+    return len(GROUPS) if option.rare else GROUPS.index(option.group)
 
 
 def key_table(of_table: Sequence[Key], struct: type[msgspec.Struct]) -> str:

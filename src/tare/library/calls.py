@@ -121,7 +121,7 @@ def audit(*files: StrPath, progress: bool = False, **given: Unpack[AuditOptions]
     """Check how far results of any tool can be trusted; see `tare.audit`."""
     from tare.cli.stages import Progress
     from tare.features.audit import audit as audits
-    from tare.features.audit import command as of_command
+    from tare.features.audit import options as of_command
     from tare.features.audit.ask import ask
 
     known = AuditOptions.__annotations__

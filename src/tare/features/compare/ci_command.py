@@ -51,6 +51,7 @@ class CiOptions(DocumentOptions, MeasuringOptions):
     )  # fmt: skip
     seed: int | None = measuring.SEED
     name: Any = None
+    platform: Any = None
     bisect: bool = like(CompareOptions.records["bisect"])
     junit: Path | None = shared.JUNIT
 
