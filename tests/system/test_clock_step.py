@@ -16,7 +16,7 @@ pytestmark = pytest.mark.system
 #: it: agents and the kernel stamp with clocks that nobody sets.
 STEPPED = """
 import datetime, sys, time, types
-from tare.experiment.session import session
+from tare.experiment.session import recorded_session
 from tare.experiment.session.session_state import Tally
 step, ended, add = float(sys.argv.pop(1)), [], Tally.add
 Tally.add = lambda *given: (ended.append(1), add(*given))[1]
@@ -26,7 +26,7 @@ class Stepped(of_day):
     @classmethod
     def now(cls, tz=None): return cls.fromtimestamp(stepped(), tz)
 time.time = stepped
-session.datetime = types.SimpleNamespace(datetime=Stepped, UTC=datetime.UTC)
+recorded_session.datetime = types.SimpleNamespace(datetime=Stepped, UTC=datetime.UTC)
 from tare.wiring import main
 main()
 """

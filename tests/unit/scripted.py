@@ -19,7 +19,7 @@ from emulated import ScriptedEmulator
 import tare
 from tare.agent import client, record
 from tare.applications.image import Built, Lock
-from tare.errors import AgentError, PlatformError, TrialError
+from tare.errors import AgentError, PlatformError
 from tare.experiment import session
 from tare.experiment.placement import Machine
 from tare.experiment.session import control
@@ -242,16 +242,16 @@ class ScriptedServer:
     #: Servers that nobody has ended.
     open = 0
 
-    def __init__(self, name: str, words: Any, host: Any, levels: Any, user: Any) -> None:
-        self.host = host.host
+    def __init__(self, emulator: Any, host: int, name: str, command: Any, user: Any) -> None:
+        self.host = host
+        self.argv = command.argv
         ScriptedServer.open += 1
 
-    def waiting(self) -> set[str]:
+    def sockets(self) -> set[str]:
         return {str(i) for i in range(self.listening.get(self.host, 1))}
 
-    def check(self) -> None:
-        if self.ended:
-            raise TrialError("it has ended")
+    def ending(self) -> str | None:
+        return "by itself" if self.ended else None
 
     def close(self) -> None:
         ScriptedServer.open -= 1
@@ -314,8 +314,8 @@ def script_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have sessions make networks that are none, on whose hosts nothing is started."""
     monkeypatch.setattr(ScriptedEmulator, "made", [])
     monkeypatch.setattr("tare.experiment.session.hosts.Emulator", ScriptedEmulator)
-    monkeypatch.setattr("tare.experiment.session.servers._Server", ScriptedServer)
-    monkeypatch.setattr("tare.experiment.session.control.ProcessChannel", ScriptedAttend)
+    monkeypatch.setattr("tare.experiment.session.servers.HostServer", ScriptedServer)
+    monkeypatch.setattr("tare.experiment.session.auxiliary.ProcessChannel", ScriptedAttend)
 
 
 def script_images(
@@ -334,7 +334,7 @@ def script_images(
 def prepare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Blind sessions, keep their files in a folder; return an empty folder for results."""
     monkeypatch.setattr("tare.experiment.session.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.experiment.session.session.client.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.agent.client.digest", lambda: "0" * 64)
     monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"

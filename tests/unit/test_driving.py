@@ -19,7 +19,7 @@ from served import application
 
 from tare.agent import client, record
 from tare.errors import AgentError, TrialError
-from tare.experiment.session import control
+from tare.experiment.session import auxiliary, control
 from tare.experiment.session.drivers import DriverInstance
 from tare.experiment.session.driving import Driving
 from tare.platforms import processes
@@ -107,7 +107,7 @@ def test_attend_may_end_some_time_after_its_last_word(
     slow = tmp_path / "agent"
     slow.write_text(f'#!/bin/sh\n{client.binary()} "$@"\nexec >&-\nsleep 0.3\n')
     slow.chmod(0o755)
-    monkeypatch.setattr(control, "client", SimpleNamespace(binary=lambda: slow))
+    monkeypatch.setattr(auxiliary, "client", SimpleNamespace(binary=lambda: slow))
     with trial(of(SERVES)) as run:
         run.ended()
         assert run.driving.failure is None
@@ -188,10 +188,10 @@ def test_a_stopped_attend_is_named_and_the_services_end_in_order() -> None:
 
 
 def test_a_silent_agent_of_the_load_generator_is_named_and_not_used_again() -> None:
-    def ask(*_: object) -> list[record.Record]:
+    def receive(_: float) -> record.Record:
         raise client.SilenceError(31.0)
 
-    agent: Any = SimpleNamespace(ask=ask, next_id=lambda: 1)
+    agent: Any = SimpleNamespace(submit=lambda job: None, receive=receive, next_id=lambda: 1)
     running: Any = SimpleNamespace(agent=agent, users=True)
     instance = DriverInstance(running, None)
     with pytest.raises(AgentError, match="the load generator's agent did not answer"):

@@ -22,6 +22,7 @@ from tare.experiment import session as execute
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.observer import NoObserverError
 from tare.experiment.session.parts import RunningTrial
+from tare.experiment.session.recorded_session import RecordedSession
 from tare.experiment.session.request import SHORT_PROBING
 from tare.experiment.session.session import weigh
 from tare.experiment.session.session_state import TRIES_IN_A_ROW
@@ -597,7 +598,7 @@ def test_probes_that_fail_end_no_session(tmp_path: Path) -> None:
 
     writer = journal.Writer(tmp_path / "journal")
     request: Any = SimpleNamespace(weigh=fails, probing=SHORT_PROBING, progress=Quiet())
-    weigh(request, writer, "after")
+    weigh(request, RecordedSession("tare-000000", 1, writer, Quiet()), "after")
     writer.close()
     noted = message(
         "the machine could not be probed {moment} the trials: {why}",

@@ -14,7 +14,7 @@ import pytest
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import journal, plan, store
 from tare.experiment.session import folder as folders
-from tare.experiment.session.session import journal_path
+from tare.experiment.session.recorded_session import journal_path
 from tare.experiment.specification import Cell, Experiment
 from tare.workloads.specification import WorkloadSpec
 

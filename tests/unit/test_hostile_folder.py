@@ -77,7 +77,7 @@ def test_a_journal_is_begun_in_no_other_folder(folder: Path, tmp_path: Path) -> 
     (folder / "journal").rename(tmp_path / "journal")
     (folder / "journal").symlink_to(theirs)
     with pytest.raises(StoreError, match="it is a link"):
-        session.session.journal_path(folder)
+        session.recorded_session.journal_path(folder)
     assert list(theirs.iterdir()) == []
 
 

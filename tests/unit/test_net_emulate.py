@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from subprocess import Popen
 
 import msgspec
 import pytest
@@ -182,19 +181,20 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("exit 1", "on host 2 exited with code 1 (no output)"),
-        ("echo the port is in use >&2; exit 3", "exited with code 3: the port is in use"),
-        ("kill -9 $$", "was ended by signal 9 (no output)"),
+        ("exit 1", "on host 2 has ended: sh ended with exit code 1"),
+        ("echo the port is in use >&2; exit 3", "ended with exit code 3: the port is in use"),
+        ("echo no space; exit 3", "ended with exit code 3: no space"),
+        ("kill -9 $$", "was ended by signal 9 (SIGKILL)"),
     ],
 )
 def test_a_server_that_ended_is_told_with_its_last_words(
     commands: Commands, script: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # There is no such host.
-    monkeypatch.setattr(commands, "start", lambda words, host, **how: Popen(words, **how))
-    monkeypatch.setattr("tare.features.network.emulate.commands.waiting", lambda pid: set())
+    monkeypatch.setattr(Emulator, "enter", lambda self, host: [])
+    monkeypatch.setattr("tare.experiment.session.auxiliary.waiting", lambda pid: set())
     with pytest.raises(PlatformError, match=re.escape(said)) as caught:
-        commands.serve(["sh", "-c", script], 2)
+        commands.serve([["sh", "-c", script]], [2])
     assert caught.value.message.startswith("`sh -c ")
     assert "--serve" in (caught.value.hint or "")
 

@@ -13,19 +13,21 @@ from tare.experiment.session import servers
 from tare.results.message import Duration, Message, message
 
 COMMANDS = (("serve",), ("also",))
-HOSTS: Any = [SimpleNamespace(host=number) for number in (2, 3)]
+NETWORK: Any = SimpleNamespace(
+    hosts=[SimpleNamespace(host=number, address=f"10.77.0.{number}") for number in (1, 2, 3)]
+)
 
 
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "_Server", ScriptedServer)
+    monkeypatch.setattr(servers, "HostServer", ScriptedServer)
     monkeypatch.setattr(servers, "LISTENS_S", 0.02)
     monkeypatch.setattr(ScriptedServer, "open", 0)
 
 
 def started() -> list[Message]:
     notes: list[Message] = []
-    servers.Servers("session", COMMANDS, HOSTS, {}, None, notes.append)
+    servers.session_servers(NETWORK, "session", COMMANDS, {}, None, notes.append)
     return notes
 
 

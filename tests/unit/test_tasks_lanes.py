@@ -82,7 +82,7 @@ def received(
     """Return a run whose agent has sent these records."""
     running = Running(Work(0, 0, 1), cast("Any", None), 1, limit_bytes, judges)
     for one in records:
-        running._take(one)
+        running.take(one)
     return running
 
 
@@ -109,7 +109,7 @@ def test_an_output_may_be_as_long_as_was_asked_for_and_no_longer() -> None:
 
 def test_only_the_output_of_this_run_is_taken() -> None:
     assert received(output(b"1", stream="err")).output == b""
-    with pytest.raises(AgentError, match="another run"):
+    with pytest.raises(AgentError, match="another trial"):
         received(output(b"1", trial=2))
 
 

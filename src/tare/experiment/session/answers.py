@@ -1,4 +1,4 @@
-"""The answers of all agents of a trial, as they come."""
+"""What agents send while they do their jobs, as it comes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import selectors
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from tare.agent import record
 from tare.agent.client import Answer, SilenceError
@@ -13,12 +14,20 @@ from tare.errors import AgentError
 from tare.experiment.session.resident import Resident
 from tare.platforms import groups, processes
 
-#: How often it is looked whether those who say nothing still can.
+#: Interval between checks of agents that send nothing, in seconds.
 LOOK_S = 1.0
 #: Interval between checks of a silent agent's programs, if they have no time-out.
 STOPPED_S = 5.0
 #: Consecutive checks at which a program is stopped until its trial fails: it may be continued.
 STOPPED_LOOKS = 3
+#: Largest value that an instrument of tare can read; in nanoseconds, 31 years since the machine
+#: booted.
+MAX_ABS_VALUE = 10**18
+#: Times and amounts, which are never below 0.
+AMOUNTS = frozenset((
+    "cpu_ns", "memory_bytes", "on_cpu_ns", "system_ns", "teardown_ns", "tree_wall_ns", "user_ns",
+    "wait_ns", "wall_ns",
+))  # fmt: skip
 
 
 @dataclass
@@ -27,26 +36,69 @@ class Asked:
 
     resident: Resident
     answer: Answer
-    #: How long it may say nothing; None: for ever.
+    #: How long it may send nothing, in seconds; None: for ever.
     limit_s: float | None
-    #: When it last said something, and what is known of it since.
+    #: When it last sent something, and what is known of it since.
     heard: float = field(default_factory=time.monotonic)
     context: str = ""
+    #: Whether it is to be checked, as it has sent nothing for ``LOOK_S``.
+    silent: bool = False
     #: When its programs were last checked, and at how many checks in a row one was stopped.
     checked: float = 0.0
     stopped: int = 0
 
 
 def nothing() -> None:
-    """Look at nothing: of a command, all there is comes from its agents."""
+    """Check nothing: of a command, all there is comes from its agents."""
+
+
+class Listener:
+    """Waits for the agents of several jobs at once.
+
+    An agent whose worker waits at a barrier for one that is gone sends nothing, so none of them is
+    waited for alone.
+    """
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        #: Added since the last wait: no selector reports what has been read already.
+        self._added: list[Asked] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        self._selector.close()
+
+    @property
+    def pending(self) -> list[Asked]:
+        """Agents whose answers are waited for."""
+        return [key.data for key in self._selector.get_map().values()]
+
+    def add(self, one: Asked) -> None:
+        """Wait for an agent as well."""
+        self._selector.register(one.resident.agent.channel, selectors.EVENT_READ, one)
+        self._added.append(one)
+
+    def remove(self, one: Asked) -> None:
+        """Wait for an agent no longer."""
+        self._selector.unregister(one.resident.agent.channel)
+
+    def wait(self) -> list[Asked]:
+        """Return the agents that may have sent something; where none has for ``LOOK_S``, all."""
+        added, self._added = self._added, []
+        ready = added or [key.data for key, _ in self._selector.select(LOOK_S)]
+        if ready:
+            return ready
+        for one in self.pending:
+            one.silent = True
+        return self.pending
 
 
 def answers(
     asked: Sequence[Asked], look: Callable[[], None] = nothing
 ) -> Iterator[tuple[Resident, record.Record]]:
-    """Yield what all agents of a trial say, until the last answer is whole.
-
-    Who waits at a barrier for somebody who is gone says nothing, so all are listened to at once.
+    """Yield what all agents of a trial send, until the last answer is whole.
 
     Parameters
     ----------
@@ -57,39 +109,62 @@ def answers(
     Raises
     ------
     AgentError
-        If one of them is gone, stopped, silent for too long, or says what is no answer.
+        If one of them is gone, stopped, silent for too long, or sends what is no answer.
     """
-    with selectors.DefaultSelector() as selector:
+    with Listener() as listener:
         for one in asked:
-            selector.register(one.resident.agent.channel, selectors.EVENT_READ, one)
-        # What has been read already is not told by the selector.
-        ready = list(asked)
+            listener.add(one)
         while True:
-            for one in ready:
-                yield from heard(one)
+            for one in listener.wait():
+                for got in heard(one):
+                    yield one.resident, got
                 if one.answer.whole:
-                    selector.unregister(one.resident.agent.channel)
-            if not selector.get_map():
+                    listener.remove(one)
+            if not listener.pending:
                 return
             look()
-            ready = [key.data for key, _ in selector.select(LOOK_S)]
-            if not ready:
-                for key in list(selector.get_map().values()):
-                    check(key.data)
 
 
-def heard(one: Asked) -> Iterator[tuple[Resident, record.Record]]:
-    """Yield what an agent has said by now."""
+def heard(one: Asked) -> Iterator[record.Record]:
+    """Yield what an agent has sent by now; of one that was silent, check whether it still can.
+
+    Raises
+    ------
+    AgentError
+        If it is gone, stopped, silent for too long, or sends what is no answer.
+    """
+    silent, one.silent = one.silent, False
     try:
         while (got := one.answer.next(0.0)) is not None:
+            silent = False
             one.heard = time.monotonic()
-            yield one.resident, got
+            yield got
     except SilenceError as silence:
         one.context = silence.context
+    if silent and not one.answer.whole:
+        check(one)
+
+
+def check_record(got: record.Record, trial: int, workers: Sequence[int]) -> None:
+    """See that a record is of one's own trial and workers, and that its value is possible.
+
+    Raises
+    ------
+    AgentError
+        If it is not.
+    """
+    if not isinstance(got, record.Sample | record.Fault | record.Output):
+        return
+    if got.trial not in (trial, None) or got.worker not in (None, *workers):
+        raise AgentError("the agent sent a record of another trial or worker")
+    if isinstance(got, record.Sample) and (
+        abs(got.value) > MAX_ABS_VALUE or (got.value < 0 and got.metric in AMOUNTS)
+    ):
+        raise AgentError(f"the agent sent a {got.metric} of {got.value}, which nothing reads")
 
 
 def check(one: Asked) -> None:
-    """Look whether an agent that says nothing still can; raises AgentError."""
+    """Raise AgentError where an agent that sends nothing cannot any more."""
     pid = one.resident.instance.host_pid
     if pid is not None and processes.is_stopped(pid):
         raise AgentError("the agent was stopped by a signal")

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from tare import workloads
 from tare.agent import record
-from tare.agent.client import Answer, SilenceError
 from tare.applications.refusal import Refusal
 from tare.decoding import DecodeError
 from tare.errors import AgentError, TareError, TrialError
 from tare.experiment.metrics import OF_HOSTS
 from tare.experiment.plan import instances
-from tare.experiment.session import phrases, single_execution
+from tare.experiment.session import phrases
+from tare.experiment.session.auxiliary import AuxiliaryCommand
 from tare.experiment.session.control import Control
 from tare.experiment.session.failing import Why
 from tare.experiment.session.files import seen_inside
@@ -68,9 +68,8 @@ class Member:
         self.resident = resident
         self._services = services
         self._control = Control(hosts.emulator, number, services)
-        self._answer: Answer | None = None
-        #: What the services have written, where that is wanted.
-        self.output: list[record.Output] = []
+        #: What starts the services; None: nothing does yet.
+        self._starter: AuxiliaryCommand | None = None
 
     @property
     def address(self) -> str:
@@ -121,11 +120,8 @@ class Member:
         )  # fmt: skip
         instance = self.resident.instance
         command = seen_inside(self._control.command(base, values), shared, instance.shared)
-        agent = self.resident.agent
         own = user if instance.users else None
-        job = single_execution.job(agent.next_id(), command, own, trial=trial)
-        agent.submit(job)
-        self._answer = Answer(agent, job.id)
+        self._starter = AuxiliaryCommand(self.resident.agent, command, own, trial=trial)
 
         def look() -> None:
             if is_over():
@@ -144,6 +140,11 @@ class Member:
             raise Why(self._here(failure.reason), failure.kind).in_one_line.error
 
     @property
+    def output(self) -> list[record.Output]:
+        """What the services have written, where that is captured."""
+        return [] if self._starter is None else list(self._starter.output)
+
+    @property
     def killed(self) -> list[Service]:
         """Services that did not end in their time."""
         return [one for one in self._services if one.name in self._control.killed]
@@ -151,7 +152,7 @@ class Member:
     def close(self) -> bool:
         """End the services; return whether the agent of their instance has no job any more."""
         try:
-            if self._answer is not None:
+            if self._starter is not None:
                 with contextlib.suppress(TareError, DecodeError):
                     self._control.end()
             return self._is_idle()
@@ -159,45 +160,34 @@ class Member:
             self._control.close()
 
     def _is_idle(self) -> bool:
-        """Wait until the agent has said all of what started the services."""
-        deadline = time.monotonic() + END_S
+        """Wait until the agent has reported the end of what starts the services."""
         with contextlib.suppress(TareError):
-            while self._next(deadline - time.monotonic()) is not None:
-                pass
-            return True
+            return self._starter is None or self._starter.has_ended(END_S)
         return False
 
     def _check(self) -> None:
         """Raise where nothing starts services: its agent has said all that it says."""
-        try:
-            while (got := self._next(0.0)) is not None:
-                if isinstance(got, record.Fault) and got.kind != "warning":
-                    break
-        except SilenceError:
+        assert self._starter is not None
+        ended = self._starter.has_ended()
+        fault = self._starter.fault
+        if fault is None and not ended:
             return
-        if isinstance(got, record.Fault) and got.kind not in ("exit", "signal"):
-            raise TrialError(self._here(got.message))
+        if fault is not None and fault.kind not in ("exit", "signal"):
+            raise TrialError(self._here(fault.message))
         raise AgentError(self._here(message(phrases.GONE, who=message("what starts the services"))))
 
     def _here(self, why: Message | str) -> str:
         """Return what went wrong, with where."""
         return text(message("on host {host}: {why}", host=self.number, why=why))
 
-    def _next(self, timeout_s: float) -> record.Record | None:
-        """Return what the agent says next of what started the services; None: that was all."""
-        got = None if self._answer is None else self._answer.next(timeout_s)
-        if isinstance(got, record.Output):
-            self.output.append(got)
-        return got
-
     def _note(self) -> None:
         """Say that the kernel ended a process for want of memory, where it did."""
-        try:
-            while (got := self._next(END_S)) is not None:
-                if isinstance(got, record.Fault) and got.kind == "out_of_memory":
-                    self._control.fail(Why.of(Refusal("serving.memory", message(phrases.MEMORY))))
-        except TareError:
-            return
+        assert self._starter is not None
+        with contextlib.suppress(TareError):
+            self._starter.has_ended(END_S)
+        faults = (got for got in self._starter.records if isinstance(got, record.Fault))
+        if any(fault.kind == "out_of_memory" for fault in faults):
+            self._control.fail(Why.of(Refusal("serving.memory", message(phrases.MEMORY))))
 
 
 class Cluster:

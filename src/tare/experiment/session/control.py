@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import msgspec
 
 from tare import workloads
-from tare.agent import client, record
-from tare.agent.client import ProcessChannel, SilenceError
+from tare.agent import record
+from tare.agent.client import SilenceError
 from tare.applications.refusal import Refusal
 from tare.decoding import Decoder
 from tare.errors import AgentError
 from tare.experiment.session import phrases
 from tare.experiment.session.answers import nothing
+from tare.experiment.session.auxiliary import agent_on_host
 from tare.experiment.session.failing import Why
 from tare.platforms import processes
 from tare.results.message import Duration, Message, message
@@ -96,8 +97,7 @@ class Control:
 
     def __post_init__(self) -> None:
         own = str(self.emulator.hosts[self.host - 1].address)
-        words = [*self.emulator.enter(self.host), str(client.binary()), "attend", "--bind", own]
-        self._channel = ProcessChannel(words)
+        self._channel = agent_on_host(self.emulator, self.host, "attend", "--bind", own)
         try:
             self._channel.send(self._key.encode())
             try:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from tare import platforms, workloads
 from tare.agent import record
-from tare.agent.client import Agent, SilenceError
+from tare.agent.client import Agent
 from tare.errors import AgentError
-from tare.experiment.session import control, single_execution
+from tare.experiment.session import control
+from tare.experiment.session.auxiliary import AuxiliaryCommand
 from tare.experiment.session.resident import Cpus
 
 if TYPE_CHECKING:
@@ -94,11 +95,10 @@ class DriverInstance:
         """The agent in it."""
         return self.instance.agent
 
-    def job(self, command: record.Command, limit_s: float, trial: int) -> record.Trial:
-        """Return a trial whose only execution is a command."""
+    def start(self, command: record.Command, limit_s: float, trial: int) -> AuxiliaryCommand:
+        """Start a command of a trial, which is ended after some time."""
         user = self.user if self.instance.users else None
-        number = self.agent.next_id()
-        return single_execution.job(number, command, user, trial=trial, limit_s=limit_s)
+        return AuxiliaryCommand(self.agent, command, user, trial=trial, limit_s=limit_s)
 
     def ask(self, argv: tuple[str, ...], limit_bytes: int = 0) -> list[record.Record]:
         """Run a small command of ours to its end."""
@@ -107,8 +107,7 @@ class DriverInstance:
             capture=record.Capture(limit_bytes=limit_bytes),
         )  # fmt: skip
         limit_s = SMALL_S + LOOK_S
-        try:
-            return self.agent.ask(self.job(command, SMALL_S, 0), limit_s)
-        except SilenceError as error:
-            why = control.unanswered("driver", limit_s)
-            raise AgentError(why.reason) from error
+        started = self.start(command, SMALL_S, 0)
+        if not started.has_ended(limit_s):
+            raise AgentError(control.unanswered("driver", limit_s).reason)
+        return started.records

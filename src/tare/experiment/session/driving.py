@@ -11,18 +11,18 @@ import contextlib
 import selectors
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from tare import workloads
 from tare.agent import record
-from tare.agent.client import Answer, SilenceError
 from tare.applications.refusal import Refusal
 from tare.decoding import DecodeError
 from tare.errors import AgentError, TareError
 from tare.experiment.session import control, phrases
+from tare.experiment.session.auxiliary import AuxiliaryCommand
 from tare.experiment.session.control import Control
 from tare.experiment.session.drivers import HOST, LOOK_S, SMALL_S, DriverInstance
 from tare.experiment.session.failing import Why
@@ -60,11 +60,10 @@ class Driving:
     trial: int
     asked: serving.AskedLoad
     on_load_change: Callable[[bool], object]
-    #: What the load generator's agent said of it.
-    records: list[record.Record] = field(default_factory=list)
     #: It ended by itself, and its file is to be read.
     whole: bool = False
     _command: record.Command | None = None
+    _generator: AuxiliaryCommand | None = None
 
     def __enter__(self) -> Self:
         application = self.application
@@ -133,9 +132,9 @@ class Driving:
         self._thread.join()
 
     @property
-    def output(self) -> Iterator[record.Output]:
-        """What the load generator wrote."""
-        return (got for got in self.records if isinstance(got, record.Output))
+    def records(self) -> Sequence[record.Record]:
+        """What the load generator's agent has reported of it."""
+        return () if self._generator is None else self._generator.records
 
     @property
     def warnings(self) -> Iterator[record.Fault]:
@@ -171,16 +170,13 @@ class Driving:
         agent = self.resident.agent
         # What the trial before has left is not taken for what this one leaves.
         self.resident.ask(("sh", "-c", f"rm -rf {SCRATCH}/* {SCRATCH}/.[!.]*"))
-        job = self.resident.job(self._command, limit_s, self.trial)
-        agent.submit(job)
-        answer = Answer(agent, job.id)
+        self._generator = generator = self.resident.start(self._command, limit_s, self.trial)
         deadline = time.monotonic() + limit_s + SMALL_S
         with selectors.DefaultSelector() as selector:
             selector.register(agent.channel, selectors.EVENT_READ)
             selector.register(self._control, selectors.EVENT_READ)
             while True:
-                with contextlib.suppress(SilenceError):
-                    self.records += iter(lambda: answer.next(0.0), None)
+                if generator.has_ended():
                     break
                 for key, _ in selector.select(LOOK_S):
                     if key.fileobj is self._control:
@@ -198,20 +194,17 @@ class Driving:
                         )
                     ).error
         self.whole = True
-        for got in self.records:
-            if isinstance(got, record.Fault) and got.kind != "warning":
-                last = control.last(got.evidence or "")
-                self._control.fail(
-                    Why.of(
-                        Refusal(
-                            f"serving.driver {got.message}",
-                            message(
-                                "the load generator failed: {what}{% for line in log %}; "
-                                "{line}{% endfor %}",
-                                what=got.message,
-                                log=last,
-                            ),
-                        )
+        if (fault := generator.fault) is not None:
+            self._control.fail(
+                Why.of(
+                    Refusal(
+                        f"serving.driver {fault.message}",
+                        message(
+                            "the load generator failed: {what}{% for line in log %}; "
+                            "{line}{% endfor %}",
+                            what=fault.message,
+                            log=control.last(fault.evidence or ""),
+                        ),
                     )
                 )
-                return
+            )

@@ -10,20 +10,12 @@ import msgspec
 from tare.agent import record
 from tare.agent.client import Answer
 from tare.errors import AgentError
-from tare.experiment.session.answers import Asked, answers
+from tare.experiment.session.answers import Asked, answers, check_record
 from tare.experiment.session.files import seen_inside
 from tare.experiment.session.meeting import Meeting
 from tare.experiment.session.parts import RunningTrial, SessionResources
 from tare.experiment.session.resident import Resident
 from tare.experiment.session.window import limit_s, most_records, patience_s
-
-#: Larger values come from no instrument: in nanoseconds, 31 years since the machine booted.
-MOST = 10**18
-#: Times and amounts, which are never below 0.
-AMOUNTS = frozenset((
-    "cpu_ns", "memory_bytes", "on_cpu_ns", "system_ns", "teardown_ns", "tree_wall_ns", "user_ns",
-    "wait_ns", "wall_ns",
-))  # fmt: skip
 
 #: Returns what an instance executes.
 WorkloadOf = Callable[[Resident], record.Workload]
@@ -161,15 +153,7 @@ def _job(
 
 def _check(got: record.Record, job: record.Trial, resident: Resident) -> None:
     """Raise AgentError where a record is none that the agent may send for a job."""
-    if not isinstance(got, record.Sample | record.Fault | record.Output):
-        return
-    if got.trial not in (job.trial, None) or got.worker not in (None, *resident.workers):
-        raise AgentError("the agent sent a record of another trial or worker")
-    if isinstance(got, record.Sample) and (
-        abs(got.value) > MOST or (got.value < 0 and got.metric in AMOUNTS)
-    ):
-        said = f"a {got.metric} of {got.value}"
-        raise AgentError(f"the agent sent {said}, which nothing reads")
+    check_record(got, job.trial, resident.workers)
     if isinstance(got, record.Output):
         capture = job.workload.capture if isinstance(job.workload, record.Command) else None
         if capture is None or not capture.limit_bytes:

@@ -15,7 +15,7 @@ from tare.errors import AgentError, PlatformError, TareError
 from tare.experiment.journal import HostTokens, HostUse
 from tare.experiment.session.drivers import Drivers
 from tare.experiment.session.joining import Joining, write_hosts
-from tare.experiment.session.servers import Servers
+from tare.experiment.session.servers import session_servers
 from tare.experiment.specification import Cell, Experiment, NetworkSpec
 from tare.networks import replay
 from tare.networks.emulator import Emulator
@@ -88,10 +88,9 @@ class Hosts:
                 level: replay.resolved(specification.parse(experiment.shaped(level)))
                 for level in map(str, experiment.factors["network"])
             }
-            self._servers = Servers(
-                name, experiment.network.serve, self._emulator.hosts[1:],
-                self.placeholders, user, note,
-            )  # fmt: skip
+            self._servers = session_servers(
+                self._emulator, name, experiment.network.serve, self.placeholders, user, note
+            )
         except BaseException:
             self._emulator.close()
             raise

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 #: Time limit of an agent that measures itself, in seconds: a virtual machine takes some.
 MEASURE_S = 120.0
-#: Instances that are kept at a time: a machine of 64 CPUs has 640 quotas in steps of 0.1.
+#: Largest number of instances that are kept: a machine of 64 CPUs has 640 quotas in steps of 0.1.
 MOST_RESIDENT = 64
-#: Of the machine's memory, what machines that are kept may take together.
+#: Share of the machine's memory that virtual machines may take together while they are kept.
 MEMORY_SHARE = 0.8
-#: Of a machine whose size is not given, where it does not tell its memory.
+#: Assumed memory of a virtual machine whose size is not given, and that does not report it.
 MACHINE_BYTES = 1 << 30
 
-Told = InstanceStart | InstanceEnd | ClockCheck | MachineFact
+#: What is written down of an instance.
+InstanceLine = InstanceStart | InstanceEnd | ClockCheck | MachineFact
 
 
 def keys_of(
@@ -61,8 +62,8 @@ class Pool:
         Of this machine.
     files : tuple of str
         Files of this machine that commands need.
-    tell : callable
-        Takes what is to be known of every instance that is started or ended.
+    keep : callable
+        Takes what is written down of every instance that is started or ended.
     hosts : Hosts or None
         The network that all instances are to be in; None: the machine's own.
     user : User or None
@@ -80,7 +81,7 @@ class Pool:
         experiment: Experiment,
         memory_bytes: int,
         files: tuple[str, ...],
-        tell: Callable[[Sequence[Told]], None],
+        keep: Callable[[Sequence[InstanceLine]], None],
         hosts: Hosts | None = None,
         user: record.User | None = None,
         hidden: str | None = None,
@@ -91,7 +92,7 @@ class Pool:
         self._experiment = experiment
         self._memory_bytes = memory_bytes
         self._files = files
-        self._tell = tell
+        self._keep = keep
         self._hosts = hosts
         self._user = user
         self._hidden = hidden
@@ -99,10 +100,11 @@ class Pool:
         #: The longest unused one first.
         self._residents: dict[Key, Resident] = {}
         self._started = 0
-        #: Stacks that have told their facts, and instances that have told what is seen in them.
+        #: Stacks whose facts are written down.
         self._known: set[str] = set()
+        #: Instances whose visible resources are written down.
         self._seen: set[Key] = set()
-        #: Memory of machines whose size is not given, by stack that is one.
+        #: Memory of virtual machines whose size is not given, by stack.
         self._machines: dict[str, int] = {}
 
     def get(self, cell: Cell, cpus: tuple[Cpus, ...], root: Root | None = None) -> list[Resident]:
@@ -131,16 +133,16 @@ class Pool:
         self._make_room([*keys, *busy], missing)
         numbers = range(self._started, self._started + len(missing))
         self._started += len(missing)
-        # One machine boots at a time: side by side they would wait for each other.
-        alone = len(missing) == 1 or not platforms.shares_memory(platform)
+        # Virtual machines boot one at a time: concurrent ones would wait for each other.
+        one_at_a_time = len(missing) == 1 or not platforms.shares_memory(platform)
         try:
-            if alone:
+            if one_at_a_time:
                 for key, number in zip(missing, numbers, strict=True):
                     self._residents[key] = self._start(key, number)
             else:
                 self._start_all(missing, numbers)
         finally:
-            self._introduce_all([self._residents[key] for key in missing if key in self._residents])
+            self._check_all([self._residents[key] for key in missing if key in self._residents])
 
     def _start_all(self, missing: list[Key], numbers: range) -> None:
         with ThreadPoolExecutor(max_workers=8) as threads:
@@ -177,15 +179,16 @@ class Pool:
     def discard(self, residents: list[Resident], *, lost: bool = False) -> list[platforms.Figure]:
         """End instances, and return the figures that the platforms themselves have of them.
 
-        ``lost``: their agents may hang, or still do what nobody waits for.
+        ``lost``: their agents may hang, or still run what nobody waits for.
         """
         figures: list[platforms.Figure] = []
-        told: list[Told] = []
+        lines: list[InstanceLine] = []
         for resident in residents:
             if not lost:
                 with contextlib.suppress(AgentError):
-                    told.append(instance_facts.clock_check(resident))
+                    lines.append(instance_facts.clock_check(resident))
             weight = processes.weight(resident.place.name)
+            # What the platform itself uses, besides the agent and its programs.
             around = weight.around if weight is not None and weight.around.memory_bytes else None
             began = time.monotonic_ns()
             try:
@@ -197,7 +200,7 @@ class Pool:
                 if resident.joining is not None:
                     resident.joining.close()
                 self._residents.pop(resident.key, None)
-            told.append(
+            lines.append(
                 InstanceEnd(
                     instance=resident.place.name,
                     stop_ns=time.monotonic_ns() - began,
@@ -206,7 +209,7 @@ class Pool:
                 )
             )
         # A journal that cannot be written keeps none of them alive.
-        self._tell(told)
+        self._keep(lines)
         return figures
 
     def close(self) -> None:
@@ -257,42 +260,43 @@ class Pool:
             raise
         return Resident(key, place, instance, joining)
 
-    def _introduce_all(self, residents: list[Resident]) -> None:
-        """Introduce those that were started; where one fails, none stays that was not looked at."""
+    def _check_all(self, residents: list[Resident]) -> None:
+        """Check those that were started; where one fails, none stays that was not checked."""
         for number, resident in enumerate(residents):
             try:
-                self._introduce(resident)
+                self._check(resident)
             except BaseException:
                 self.discard(residents[number + 1 :], lost=True)
                 raise
 
-    def _introduce(self, resident: Resident) -> None:
-        """Write down what an instance is, and see that it is what was asked."""
+    def _check(self, resident: Resident) -> None:
+        """Write down what an instance is, and see that it was given what was asked."""
         key = resident.key
         first = key.platform not in self._known
-        self._tell([instance_facts.begun(resident, cold=first)])
+        self._keep([instance_facts.begun(resident, cold=first)])
         try:
-            self._tell([instance_facts.clock_check(resident)])
+            self._keep([instance_facts.clock_check(resident)])
             if resident.joining is not None:
                 resident.joining.check(resident.agent)
             if first or key not in self._seen:
-                self._look(resident, first)
+                self._measure(resident, is_first=first)
         except BaseException:
             self.discard([resident], lost=True)
             raise
 
-    def _look(self, resident: Resident, first: bool) -> None:
+    def _measure(self, resident: Resident, *, is_first: bool) -> None:
+        """Write down what its agent measures in an instance, and compare it with what was asked."""
         key, place = resident.key, resident.place
         job = record.MeasureSelf(id=resident.agent.next_id())
         own = [got for got in resident.agent.ask(job, MEASURE_S) if isinstance(got, record.Fact)]
-        if first:
-            self._tell(instance_facts.of_platform(resident, own))
+        if is_first:
+            self._keep(instance_facts.of_platform(resident, own))
             self._known.add(key.platform)
-        self._tell(instance_facts.of_instance(resident, own))
-        if resident.instance.own_machine and first:
-            known = {
+        self._keep(instance_facts.of_instance(resident, own))
+        if resident.instance.own_machine and is_first:
+            facts = {
                 name: int(v) for name, v, unit, _ in resident.instance.facts if unit == "bytes"
             }
-            self._machines[key.platform] = int(known.get("vm_memory_bytes", MACHINE_BYTES))
+            self._machines[key.platform] = int(facts.get("vm_memory_bytes", MACHINE_BYTES))
         verify_limits.check(key.platform, place, resident.instance, {f.name: f.value for f in own})
         self._seen.add(key)

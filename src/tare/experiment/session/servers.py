@@ -1,159 +1,158 @@
-"""Servers on the hosts of a network, while a session lasts: each is the child of an agent there."""
+"""Servers on the hosts of a network, from their start until the network is taken down."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tare import workloads
-from tare.agent import client, record
-from tare.decoding import DecodeError
-from tare.errors import AgentError, TrialError
-from tare.experiment.session import single_execution
-from tare.networks.listening import waiting
+from tare.agent import record
+from tare.errors import TareError, TrialError
+from tare.experiment.session.auxiliary import HostServer
 from tare.results.message import Duration, Message, message
 from tare.workloads import placeholders
 
+if TYPE_CHECKING:
+    from tare.networks.emulator import Emulator
+
 #: How long a server may take until it listens.
 LISTENS_S = 10.0
+#: Interval between looks whether servers listen.
+LOOK_S = 0.01
 #: Variables that servers get, as commands do by default.
 _INHERITED = ("PATH", "HOME", "USER", "LANG", "TZ")
 
 
 class Servers:
-    """Every command on every host.
+    """Servers on several hosts.
 
-    An agent in the host's namespace starts it and waits for it, so that all of it ends with the
-    session, however that ends, and what it said last is known.
+    Parameters
+    ----------
+    error_of : callable
+        Makes the error that is raised where one has ended, from how it ended.
+    """
+
+    def __init__(self, error_of: Callable[[HostServer, str], TareError]) -> None:
+        self._error_of = error_of
+        self._running: list[HostServer] = []
+
+    def start(
+        self,
+        emulator: Emulator,
+        host: int,
+        name: str,
+        command: record.Command,
+        user: record.User | None,
+    ) -> None:
+        """Start a command on a host, under the name of the session."""
+        number = 1 + sum(server.host == host for server in self._running)
+        own = f"{name}-serve-{host}-{number}"
+        self._running.append(HostServer(emulator, host, own, command, user))
+
+    def silent(self, limit_s: float) -> list[int]:
+        """Wait until every server listens; return the hosts where one does not after a time.
+
+        Raises TareError if one ends before that.
+        """
+        deadline = time.monotonic() + limit_s
+        while True:
+            # A host has no network but this, so that whatever waits there is one of them.
+            silent = sorted({one.host for one in self._running if not self._all_listen(one)})
+            self.check()
+            if not silent or time.monotonic() > deadline:
+                return silent
+            time.sleep(LOOK_S)
+
+    def _all_listen(self, server: HostServer) -> bool:
+        return len(server.sockets()) >= sum(one.host == server.host for one in self._running)
+
+    def check(self) -> None:
+        """Raise the error of the first server that has ended."""
+        for server in self._running:
+            if (ending := server.ending()) is not None:
+                raise self._error_of(server, ending)
+
+    def close(self, grace_s: float = 0.0) -> None:
+        """End all of them, with all that they started.
+
+        Parameters
+        ----------
+        grace_s : float
+            How long they have to end after they were asked; 0: they are not asked.
+        """
+        running, self._running = self._running, []
+        if grace_s:
+            for server in running:
+                server.terminate()
+            deadline = time.monotonic() + grace_s
+            for server in running:
+                server.wait(max(0.0, deadline - time.monotonic()))
+        for server in running:
+            server.close()
+
+
+def session_servers(
+    emulator: Emulator,
+    name: str,
+    commands: Sequence[tuple[str, ...]],
+    levels: Mapping[str, str],
+    user: record.User | None,
+    note: Callable[[Message], None],
+) -> Servers:
+    """Start every command on every host but the first, and wait until they listen.
+
+    Parameters
+    ----------
+    emulator : Emulator
+        Of the network.
+    name : str
+        Of the session.
+    commands : sequence of tuple of str
+    levels : mapping
+        Placeholders of the hosts.
+    user : User or None
+        As whom servers run.
+    note : callable
+        Takes what is to be reported with the results.
 
     Raises
     ------
     TrialError
         If one ends before it listens.
     """
-
-    def __init__(
-        self,
-        name: str,
-        commands: Sequence[tuple[str, ...]],
-        hosts: Sequence[record.BuiltHost],
-        levels: Mapping[str, str],
-        user: record.User | None,
-        note: Callable[[Message], None],
-    ) -> None:
-        self._running: list[_Server] = []
-        try:
-            for host in hosts:
-                for number, words in enumerate(commands, 1):
-                    own = f"{name}-serve-{host.host}-{number}"
-                    self._running.append(_Server(own, words, host, levels, user))
-            silent = self._silent(len(commands))
-        except BaseException:
-            self.close()
-            raise
-        if silent:
-            note(
-                message(
-                    "serve: after {limit}, some commands do not listen yet on host"
-                    "{% if hosts | length > 1 %}s{% endif %} {hosts | listing}; the trials begin",
-                    limit=Duration(LISTENS_S),
-                    hosts=silent,
-                )
+    servers = Servers(_ended)
+    try:
+        for host in emulator.hosts[1:]:
+            own = {**levels, placeholders.HOST: str(host.address)}
+            for words in commands:
+                servers.start(emulator, host.host, name, _command(words, own), user)
+        silent = servers.silent(LISTENS_S)
+    except BaseException:
+        servers.close()
+        raise
+    if silent:
+        note(
+            message(
+                "serve: after {limit}, some commands do not listen yet on host"
+                "{% if hosts | length > 1 %}s{% endif %} {hosts | listing}; the trials begin",
+                limit=Duration(LISTENS_S),
+                hosts=silent,
             )
-
-    def _silent(self, each: int) -> list[int]:
-        """Wait until every server listens; return the hosts where that is not so after a while."""
-        deadline = time.monotonic() + LISTENS_S
-        wanting = {server.host: server for server in self._running}
-        while True:
-            # A host has no network but this, so that whatever waits there is one of them.
-            wanting = {host: one for host, one in wanting.items() if len(one.waiting()) < each}
-            self.check()
-            if not wanting or time.monotonic() > deadline:
-                return sorted(wanting)
-            time.sleep(0.01)
-
-    def check(self) -> None:
-        """Raise TrialError, with its last words, where one has ended."""
-        for server in self._running:
-            server.check()
-
-    def close(self) -> None:
-        """End all of them, with all that they started."""
-        for server in self._running:
-            server.close()
-        self._running.clear()
-
-
-class _Server:
-    def __init__(
-        self,
-        name: str,
-        words: tuple[str, ...],
-        host: record.BuiltHost,
-        levels: Mapping[str, str],
-        user: record.User | None,
-    ) -> None:
-        self.host = host.host
-        self._called = f"{words[0]} on host {host.host}"
-        #: How it ended, with its last words; None: it runs.
-        self._end: str | None = None
-        argv = [str(client.binary()), "enter", "--network", str(host.namespace), "--"]
-        self._channel = client.ProcessChannel(
-            [*argv, str(client.binary()), "serve", "--name", name]
         )
-        try:
-            speaking = client.Agent(self._channel)
-            levels = {**levels, placeholders.HOST: str(host.address)}
-            speaking.submit(_job(speaking.next_id(), words, levels, user))
-        except BaseException:
-            self._channel.close()
-            raise
-
-    def check(self) -> None:
-        """Raise TrialError where it has ended: its agent speaks only then."""
-        if self._end is None:
-            self._end = self._heard()
-        if self._end is not None:
-            raise TrialError(
-                f"the server {self._called} has ended: {self._end}",
-                "[network] serve: commands that stay until they are ended",
-            )
-
-    def close(self) -> None:
-        """End its agent, which takes it along with all that it started."""
-        self._channel.close()
-
-    def _heard(self) -> str | None:
-        """Return how the server ended and its last output, as far as its agent reported them."""
-        said: list[str] = []
-        try:
-            while (line := self._channel.receive(0.0)) is not None:
-                got = record.decode(line)
-                if isinstance(got, record.Fault):
-                    said.append(": ".join(part for part in (got.message, got.evidence) if part))
-                if isinstance(got, record.Done):
-                    return "; ".join(said) or "by itself, without a fault"
-        except (AgentError, DecodeError) as error:
-            if self._channel.process.poll() is None:
-                return "; ".join(said) or None
-            said.append(str(error))
-        return "; ".join(said) or self._channel.last_words()
-
-    def waiting(self) -> set[str]:
-        """Return the sockets of its host that wait for somebody."""
-        return waiting(self._channel.process.pid)
+    return servers
 
 
-def _job(
-    number: int,
-    words: tuple[str, ...],
-    levels: Mapping[str, str],
-    user: record.User | None,
-) -> record.Trial:
-    """Return a trial without an end, whose only execution is the server."""
-    workload = record.Command(
+def _ended(server: HostServer, ending: str) -> TrialError:
+    return TrialError(
+        f"the server {server.argv[0]} on host {server.host} has ended: {ending}",
+        "[network] serve: commands that stay until they are ended",
+    )
+
+
+def _command(words: tuple[str, ...], levels: Mapping[str, str]) -> record.Command:
+    return record.Command(
         argv=tuple(placeholders.fill(word, levels) for word in words),
         environment={**workloads.inherited(_INHERITED, os.environ), **workloads.of_hosts(levels)},
         directory=None,
@@ -161,4 +160,3 @@ def _job(
         # Only its last words are wanted.
         capture=record.Capture(limit_bytes=0),
     )
-    return single_execution.job(number, workload, user)

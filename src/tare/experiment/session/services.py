@@ -102,7 +102,8 @@ class Services(TrialPart):
         outputs = self.resources.outputs
         if outputs is None or not cell.workload.capture:
             return
-        outputs.keep(driving.output, workloads.CAPTURE_LIMIT_BYTES, DRIVER)
+        written = (got for got in driving.records if isinstance(got, record.Output))
+        outputs.keep(written, workloads.CAPTURE_LIMIT_BYTES, DRIVER)
 
     def _ended(self, driving: Driving, trial: RunningTrial, failure: Why | None) -> Why | None:
         """Return why a load or its services did not come to their end, or None."""

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
-import errno
 import os
-import secrets
-import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from tare import files
-from tare.agent import client
-from tare.errors import CutShortError, StoreError, TareError, TrialError
-from tare.experiment import journal, machine_facts, plan, plan_file, remnants
+from tare.errors import TareError, TrialError
+from tare.experiment import journal, plan, plan_file
 from tare.experiment.placement import placement
 from tare.experiment.session import iteration_length
 from tare.experiment.session.budget import Budget
@@ -28,23 +19,21 @@ from tare.experiment.session.hooks import Hooks
 from tare.experiment.session.observer import Observer
 from tare.experiment.session.output import Outputs
 from tare.experiment.session.parts import SessionResources
-from tare.experiment.session.pool import Pool, Told
+from tare.experiment.session.pool import InstanceLine, Pool
+from tare.experiment.session.recorded_session import RecordedSession, recorded
 from tare.experiment.session.request import Request
 from tare.experiment.session.roots import Roots
 from tare.experiment.session.session_state import Tally
 from tare.experiment.session.trial import Conductor
 from tare.experiment.specification import Cell, Experiment
 from tare.experiment.time_limits import COUNTED
-from tare.host import lease
 from tare.platforms import session_folder
-from tare.render.words import sentence, text
+from tare.render.words import text
 from tare.results import phrases
 from tare.results.message import Duration, Message, message
-from tare.version import __version__
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts
-    from tare.experiment.store.collector import Collector
     from tare.statistics.stopping import Decision
 
 
@@ -83,67 +72,17 @@ def blocks(request: Request) -> Generator[None, None, str]:
         After everything was closed and removed.
     """
     known = (*request.facts, *request.notes)
-    with recorded(request.folder, *known, collector=request.collector) as session:
+    progress, collector = request.progress, request.collector
+    with recorded(request.folder, progress, *known, collector=collector) as session:
         began = time.monotonic()
-        weigh(request, session.writer, "before")
+        weigh(request, session, "before")
         # Those after the trials take as long again.
         request.spent_s += 2 * (time.monotonic() - began)
         with ExitStack() as used:
             ended = yield from _Session(request, session, used).conduct()
-        weigh(request, session.writer, "after")
+        weigh(request, session, "after")
         session.reason = ended
     return session.reason
-
-
-@dataclass
-class Recorded:
-    """A session that is written down."""
-
-    #: Of all that it makes on the machine.
-    name: str
-    nonce: int
-    writer: journal.Writer
-    #: Why it ended.
-    reason: str = "failed"
-
-
-@contextmanager
-def recorded(
-    results: Path, *lines: msgspec.Struct, collector: Collector | None = None
-) -> Iterator[Recorded]:
-    """Hold a lease, and write the next journal of a folder from its first line to its last.
-
-    Parameters
-    ----------
-    results : Path
-        Held by this process.
-    lines : Line
-        What is known before anything is started.
-    collector : Collector, optional
-        Of what the folder holds; it is given all lines.
-
-    Raises
-    ------
-    StoreError
-        If the journal cannot be written.
-    """
-    name = lease.new_name()
-    with ExitStack() as stack:
-        stack.enter_context(remnants.lease(name))
-        path = journal_path(results)
-        writer = journal.Writer(path, None if collector is None else collector.session(path))
-        stack.callback(writer.close)
-        session = Recorded(name, secrets.randbits(24), writer)
-        writer.write(opening(path, name, session.nonce), *lines)
-        writer.sync()
-        try:
-            yield session
-        except (KeyboardInterrupt, CutShortError, GeneratorExit):
-            session.reason = "interrupted"
-            raise
-        finally:
-            writer.write(ending(session.reason))
-            writer.sync()
 
 
 #: A block is begun where so many times what it took in the mean is left.
@@ -153,14 +92,13 @@ _PLANNING = 2
 
 
 class _Session:
-    def __init__(self, request: Request, session: Recorded, stack: ExitStack) -> None:
+    def __init__(self, request: Request, session: RecordedSession, stack: ExitStack) -> None:
         name, nonce, writer = session.name, session.nonce, session.writer
         self.request = request
         self.experiment = request.plan.experiment
+        self.session = session
         self.writer = writer
         self.number = request.past.trials
-        #: Whether the first instance's control group is still to be seen.
-        self._grouped = True
         #: How long it took to start the instances of the trial that is under way.
         self.started_s = 0.0
         self.block = request.past.blocks
@@ -183,14 +121,14 @@ class _Session:
         stack.callback(observer.close)
         writer.write(*observer.facts)
         if observer.refusal is not None:
-            self._note(
+            session.note(
                 message(
                     "the kernel does not permit observing the CPUs; each agent observes its own "
                     "process, or times it from outside: {why}",
                     why=observer.refusal,
                 )
             )
-        self.hosts = hosts = network(request, name, shared, self._note)
+        self.hosts = hosts = network(request, name, shared, session.note)
         if hosts is not None:
             stack.callback(hosts.close)
         pool = Pool(
@@ -220,7 +158,7 @@ class _Session:
             environment=environment,
             write=writer.write,
             stage=request.progress.stage,
-            note=self._note,
+            note=session.note,
             user=request.user,
             outputs=outputs,
             hosts=hosts,
@@ -229,37 +167,11 @@ class _Session:
         stack.callback(self.conductor.close)
         self.tally = Tally(request.plan.cells, request.past, request.plan.metric)
 
-    def _note(self, said: Message) -> None:
-        note = sentence(said)
-        self.writer.write(journal.Note(message=note))
-        self.request.progress.note(note)
-
-    def _instances(self, told: Sequence[Told]) -> None:
-        """Keep what instances report; note a missing control group once, and emulations."""
-        self.writer.write(*told)
-        for fact in told:
-            if isinstance(fact, journal.InstanceStart):
-                self.started_s = max(self.started_s, fact.start_ns / 1e9)
-            if not isinstance(fact, journal.MachineFact):
-                continue
-            if (fact.name, fact.platform) == ("cgroup", "bare") and self._grouped:
-                if str(fact.value).startswith("none"):
-                    self._note(
-                        message(
-                            "CPU time and memory are from rusage, which counts processes that "
-                            "have ended; no control group can be made: {why}",
-                            why=str(fact.value),
-                        )
-                    )
-                self._grouped = False
-            if fact.name == "emulated" and fact.value is True:
-                self._note(
-                    message(
-                        "{platform} is EMULATED: such times do not hold on hardware, and no "
-                        "overhead is derived from them",
-                        platform=fact.platform,
-                    )
-                )
+    def _instances(self, lines: Sequence[InstanceLine]) -> None:
+        """Keep what instances report, and how long the slowest of them took to start."""
+        self.session.keep(lines)
+        starts = [fact.start_ns / 1e9 for fact in lines if isinstance(fact, journal.InstanceStart)]
+        self.started_s = max([self.started_s, *starts])
 
     def conduct(self) -> Generator[None, None, str]:
         self._find_repetitions()
@@ -450,51 +362,6 @@ class _Session:
             self.tally.stopped.add(cell)
 
 
-def journal_path(results: Path) -> Path:
-    """Return where the next journal in a folder of results is to be written.
-
-    Raises
-    ------
-    StoreError
-        If there can be none.
-    """
-    folder = results / "journal"
-    try:
-        folder.mkdir(exist_ok=True)
-        if folder.is_symlink():
-            raise NotADirectoryError(errno.ENOTDIR, "it is a link")
-        files.sync_folder(results)
-    except OSError as error:
-        raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
-    # A session that was killed at once has left a file, though perhaps not a line.
-    number = max((int(path.stem) for path in journal.files(results)), default=0) + 1
-    return folder / f"{number}.ndjson"
-
-
-def opening(path: Path, name: str, nonce: int) -> journal.Session:
-    """Return the first line of a journal."""
-    return journal.Session(
-        version=plan.VERSION,
-        session=int(path.stem),
-        name=name,
-        nonce=nonce,
-        boot_id=machine_facts.boot_id(),
-        started=_now(),
-        tare=__version__,
-        agent_digest=client.digest(),
-        argv=tuple(sys.argv),
-    )
-
-
-def ending(reason: str) -> journal.SessionEnd:
-    """Return the journal's last line: when and why it ended."""
-    return journal.SessionEnd(ended=_now(), reason=reason)
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-
-
 def stop(
     cell: int,
     tally: Tally,
@@ -551,7 +418,7 @@ def network(
     return hosts
 
 
-def weigh(request: Request, writer: journal.Writer, moment: journal.Moment) -> None:
+def weigh(request: Request, session: RecordedSession, moment: journal.Moment) -> None:
     """Keep what probes find of the machine; that they fail loses no trial.
 
     No observer may watch meanwhile: it makes context switches dearer [1.8 → 2.8 µs].
@@ -565,15 +432,13 @@ def weigh(request: Request, writer: journal.Writer, moment: journal.Moment) -> N
     )
     request.progress.stage(text(running))
     try:
-        writer.write(*request.weigh(moment))
+        session.writer.write(*request.weigh(moment))
     except TareError as error:
-        note = sentence(
+        session.note(
             message(
                 "the machine could not be probed {moment} the trials: {why}",
                 moment=moment,
                 why=error.message,
             )
         )
-        writer.write(journal.Note(message=note))
-        request.progress.note(note)
-    writer.sync()
+    session.writer.sync()

@@ -10,18 +10,18 @@ import msgspec
 from tare.errors import AgentError, TareError
 from tare.experiment.journal import TrialEnd, TrialStart
 from tare.experiment.session.error_capture import ErrorCapture
-from tare.experiment.session.execution import MOST, execute
+from tare.experiment.session.execution import execute
 from tare.experiment.session.failing import Why
 from tare.experiment.session.observer import NoObserverError
 from tare.experiment.session.outcome import Means, Outcome, outcome_of
 from tare.experiment.session.part_list import PartList
 from tare.experiment.session.parts import RunningTrial, SessionResources, judged
 from tare.experiment.session.resident import Cpus
-from tare.experiment.session.trial_job import job_of, levels_of, limits_of, workload_of
+from tare.experiment.session.trial_job import job_of, levels_of, workload_of
 from tare.experiment.specification import TOPOLOGY, Cell
 from tare.experiment.time_limits import COUNTED
 
-__all__ = ["MOST", "Conductor", "Outcome", "limits_of"]
+__all__ = ["Conductor", "Outcome"]
 
 
 class Conductor:

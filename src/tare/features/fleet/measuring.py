@@ -15,8 +15,8 @@ from tare.errors import ExperimentError, StoreError
 from tare.experiment import journal, plan, plan_file
 from tare.experiment.plan import Plan
 from tare.experiment.session import folder as folders
+from tare.experiment.session.recorded_session import journal_path
 from tare.experiment.session.resume_state import Past
-from tare.experiment.session.session import journal_path
 from tare.experiment.specification import FleetSpec
 from tare.features.fleet import folder as own_folders
 from tare.features.fleet import laboratory

@@ -1,4 +1,4 @@
-"""A lane: CPUs on which one run follows the other, each through its program and its check."""
+"""Lanes, and what is at work in them: a program, then what checks its output."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from typing import NamedTuple
 from tare import files
 from tare.agent import record
 from tare.errors import AgentError
-from tare.experiment.session.answers import Asked, check, heard
+from tare.experiment.session.answers import Asked, check_record
 from tare.experiment.session.control import last
-from tare.experiment.session.resident import Resident
-from tare.experiment.session.trial import MOST
+from tare.experiment.session.resident import Key, Resident
 from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks import checks
 from tare.features.tasks.specification import (
@@ -64,7 +63,7 @@ class Ended(NamedTuple):
 
 
 class RefusedError(AgentError):
-    """The agent is well, and says that it could not run the program."""
+    """The agent works, and reports that it could not run the program."""
 
 
 @dataclass
@@ -103,38 +102,24 @@ class Running:
         """Where it runs."""
         return self.asked.resident
 
-    def hear(self) -> bool:
-        """Take what its agent has said; return whether that is all.
+    def take(self, got: record.Record) -> None:
+        """Take a record that its agent has sent.
 
         Raises
         ------
         AgentError
-            If it is none that an agent may say, or something survived the run.
+            If it is none that an agent may send, or something survived the run.
         """
-        for _, got in heard(self.asked):
-            self._take(got)
-        return self.asked.answer.whole
-
-    def look(self) -> None:
-        """Look whether its agent can still answer; raises AgentError."""
-        check(self.asked)
-
-    def _take(self, got: record.Record) -> None:
-        if not isinstance(got, record.Sample | record.Fault | record.Output):
-            return
-        if got.trial not in (self.run, None) or got.worker not in (None, 0):
-            raise AgentError("the agent sent a record of another run")
+        check_record(got, self.run, (0,))
         if isinstance(got, record.Sample):
-            if abs(got.value) > MOST:
-                raise AgentError(f"the agent sent a {got.metric} of {got.value}")
             if got.phase == "measured" and got.metric in KEPT:
                 self.values.setdefault(got.metric, {})[got.source] = got.value
         elif isinstance(got, record.Output):
             self._write(got)
-        elif got.kind == "survived":
+        elif isinstance(got, record.Fault) and got.kind == "survived":
             # With the instance, what is left of it may end as well.
             raise AgentError(got.message)
-        elif got.kind != "warning":
+        elif isinstance(got, record.Fault) and got.kind != "warning":
             self.fault = self.fault or got
 
     def _write(self, piece: record.Output) -> None:
@@ -180,6 +165,11 @@ class Running:
             return Ended("wrong", message("{said or 'the checker says so'}", said=said), values)
         return Ended("unchecked", message(_ENDED, what=fault.message, said=said), values)
 
+    def remove_output(self) -> None:
+        """Remove the output that was kept for a checker."""
+        if self.kept is not None:
+            self.kept.unlink(missing_ok=True)
+
     def _last_words(self) -> str | None:
         assert self.fault is not None
         lines = last(self.fault.evidence or "")
@@ -215,6 +205,27 @@ class Running:
             return Ended("wrong", longer, self.values)
         found = checks.difference(bytes(self.output), expected, asked)
         return Ended("correct" if found is None else "wrong", found, self.values)
+
+
+@dataclass
+class Lane:
+    """CPUs on which one run follows the other."""
+
+    number: int
+    cpus: tuple[int, ...]
+    #: The program or the checker that is at work in it.
+    at_work: Running | None = None
+
+    def is_asking(self, asked: Asked) -> bool:
+        """Tell whether it is this answer that its run waits for."""
+        return self.at_work is not None and self.at_work.asked is asked
+
+    @property
+    def busy(self) -> list[Key]:
+        """Instances that its run still needs."""
+        running = self.at_work
+        some = () if running is None else (running, running.judges)
+        return [one.resident.key for one in some if one is not None]
 
 
 def _changed(task: Task, expected: Path) -> Message | None:

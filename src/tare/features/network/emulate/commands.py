@@ -15,10 +15,12 @@ from typing import Any
 
 from tare.agent import record
 from tare.errors import ExperimentError, PlatformError
+from tare.experiment.session.auxiliary import HostServer
 from tare.experiment.session.joining import write_hosts
+from tare.experiment.session.servers import Servers
 from tare.networks.emulator import Emulator
-from tare.networks.listening import waiting
 from tare.platforms.programs import rights
+from tare.workloads import CAPTURE_LIMIT_BYTES
 from tare.workloads.placeholders import of_hosts
 
 #: How long a server may take until it listens; one that listens nowhere is waited for in vain.
@@ -48,17 +50,16 @@ class Commands:
     emulator : Emulator
         Of the network.
     folder : Path
-        For the file of hosts, and for what servers say.
+        For the file of hosts.
     user : record.User, optional
         Whom commands run as, where that is not this user.
     """
 
     def __init__(self, emulator: Emulator, folder: Path, user: record.User | None = None) -> None:
         self._emulator = emulator
-        self._folder = folder
         self._user = user
         self._started: list[subprocess.Popen[bytes]] = []
-        self._servers: list[tuple[subprocess.Popen[bytes], int, str, Path]] = []
+        self._servers = Servers(_server_ended)
         self.addresses = [host.address for host in emulator.hosts if host.address is not None]
         self._told = {"hosts": ",".join(self.addresses)}
         if self.addresses:
@@ -120,37 +121,29 @@ class Commands:
         self._started.append(started)
         return started
 
-    def serve(self, words: Sequence[str], host: int) -> None:
-        """Start a server on a host, and wait until it listens.
+    def serve(self, commands: Sequence[Sequence[str]], hosts: Sequence[int]) -> None:
+        """Start servers on hosts, and wait until they listen.
 
         Raises
         ------
         PlatformError
-            If it ends at once.
+            If one ends at once.
         """
-        log = self._folder / f"serve-{host}-{len(self._servers)}.log"
-        with log.open("wb") as file:
-            server = self.start(
-                words, host, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-                start_new_session=True,
-            )  # fmt: skip
-        self._servers.append((server, host, shlex.join(words), log))
-        deadline = time.monotonic() + LISTENS_S
-        while time.monotonic() < deadline and not waiting(server.pid):
-            self.check()
-            time.sleep(0.01)
-        self.check()
+        for words in commands:
+            for host in hosts:
+                command = record.Command(
+                    argv=tuple(self.fill(words, host)),
+                    environment=self.environment(host),
+                    directory=None,
+                    input=None,
+                    capture=record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES),
+                )
+                self._servers.start(self._emulator, host, self._emulator.name, command, self._user)
+        self._servers.silent(LISTENS_S)
 
     def check(self) -> None:
         """Raise PlatformError where a server has ended by itself."""
-        for server, host, words, log in self._servers:
-            if (code := server.poll()) is not None:
-                said = log.read_bytes()[-1000:].decode(errors="replace").strip()
-                how = f"exited with code {code}" if code >= 0 else f"was ended by signal {-code}"
-                raise PlatformError(
-                    f"`{words}` on host {host} {how}" + (f": {said}" if said else " (no output)"),
-                    "--serve takes commands that stay until they are ended, as 'iperf3 -s'",
-                )
+        self._servers.check()
 
     def end(self) -> None:
         """End everything that was started here."""
@@ -165,7 +158,7 @@ class Commands:
                 _signal(process, end=False)
                 process.wait()
         self._started.clear()
-        self._servers.clear()
+        self._servers.close(END_S)
 
     def environment(self, host: int) -> dict[str, str]:
         """Return the variables of a command: this process's, and ``TARE_HOSTS`` and so on.
@@ -201,6 +194,13 @@ class Commands:
         ]
         entering = self._emulator.enter(1)[:3]
         return _ENTER.format(cases="\n".join(cases), agent=shlex.join(entering))
+
+
+def _server_ended(server: HostServer, ending: str) -> PlatformError:
+    return PlatformError(
+        f"`{shlex.join(server.argv)}` on host {server.host} has ended: {ending}",
+        "--serve takes commands that stay until they are ended, as 'iperf3 -s'",
+    )
 
 
 def _signal(process: subprocess.Popen[bytes], *, end: bool) -> None:

@@ -170,9 +170,7 @@ class _Session:
 
     def conduct(self, checks: list[Check], unverified: Message | None) -> Conducted:
         self._shape()
-        for words in self._asked.serve:
-            for host in placed(self._asked):
-                self._commands.serve(words, host)
+        self._commands.serve(self._asked.serve, placed(self._asked))
         # What servers said to each other until now is nobody's business.
         self._shape()
         before = self._emulator.look()
