@@ -31,7 +31,7 @@ from tare.experiment.findings.failures import failing_often
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.findings.overview import of_metric
 from tare.experiment.specification import Cell, Stopping
-from tare.features.compare.command import CompareOptions
+from tare.features.compare.options import CompareOptions
 from tare.measure.comparison import next_steps, report
 from tare.measure.comparison.execution import Execution
 from tare.measure.comparison.picture import picture

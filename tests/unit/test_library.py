@@ -24,8 +24,8 @@ from cli import TARE
 import tare
 from tare.errors import ExperimentError, InputError, TareError, TrialError, UsageError
 from tare.features.audit.command import AuditOptions
-from tare.features.compare.command import CompareOptions
-from tare.features.run.command import RunOptions
+from tare.features.compare.options import CompareOptions
+from tare.features.run.options import RunOptions
 from tare.library import options
 
 #: Options of output, or of files that only the command line writes; ``kappa`` is another question.

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from tare import files
 from tare.cli import again
 from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, UsageError
-from tare.experiment.specification import WHOLE_SIZE
 from tare.host import lease
 from tare.options.measuring import SessionOptions
 
@@ -125,6 +124,7 @@ def places(
     ExperimentError
         If there are servers, or hosts, and no network.
     """
+    from tare.experiment.specification import WHOLE_SIZE
     from tare.workloads.placeholders import literal_but_hosts
 
     if given.serve and given.network is None:

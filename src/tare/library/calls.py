@@ -30,7 +30,7 @@ def run(
 ) -> RunResult:
     """Measure how long a command takes; see `tare.run`."""
     from tare.experiment import pipeline, plan
-    from tare.features.run import command as of_command
+    from tare.features.run import options as of_command
     from tare.features.run import report, work
     from tare.features.run.progress import RunBar
     from tare.measure.comparison import session
@@ -79,7 +79,7 @@ def compare(
     """Compare commands; see `tare.compare`."""
     from tare.experiment import pipeline
     from tare.experiment.findings import sessions
-    from tare.features.compare import command as of_command
+    from tare.features.compare import options as of_command
     from tare.features.compare import work
     from tare.measure.comparison import report, session
 

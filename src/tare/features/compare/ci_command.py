@@ -8,15 +8,12 @@ from typing import Any
 
 from tare.cli import console
 from tare.cli.call import Call
-from tare.cli.command_line import begin_budget
 from tare.errors import UsageError
-from tare.features.compare import revisions
-from tare.features.compare.command import CompareOptions, compare
+from tare.features.compare.options import CompareOptions
 from tare.options import kinds, measuring, shared
 from tare.options.command import command
 from tare.options.measuring import DocumentOptions, MeasuringOptions
 from tare.options.option import WHAT, argument, like, option
-from tare.platforms import users
 from tare.results.report import Report
 
 #: Trials of which one fails in 99 % of comparisons if a tenth of all do: 1 − 0.9⁴⁴.
@@ -65,6 +62,11 @@ def ci(given: CiOptions, call: Call) -> Report:
 
         tare ci --build 'make -j2' --gate 2% -- ./bench --size 3
     """
+    from tare.cli.command_line import begin_budget
+    from tare.features.compare import revisions
+    from tare.features.compare.command import compare
+    from tare.platforms import users
+
     if given.bisect and (given.base is None or given.base.startswith(("HEAD", "@"))):
         raise UsageError(
             "--bisect needs a good commit that stays the same while git moves HEAD",

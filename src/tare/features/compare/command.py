@@ -3,51 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tare.cli import console
 from tare.cli.call import Call
 from tare.cli.standard_input import standard_input
-from tare.measure.comparison.execution import Execution
-from tare.measure.comparison.session import (
-    check,
-    check_report,
-    conclude,
-    differences_in,
-    measure,
-    prepare,
-)
-from tare.options import kinds, measuring, shared
+from tare.features.compare.options import CompareOptions
 from tare.options.command import command
-from tare.options.measuring import SessionOptions
-from tare.options.option import WHAT, argument, flag, option
 from tare.results.report import Report
 from tare.results.verdict import GATE_CODES
 
-
-class CompareOptions(SessionOptions):
-    """Options of ``tare compare``."""
-
-    commands: list[str] = argument(
-        kinds.WORD, "'CMD A' 'CMD B'…", "Commands, each in quotes; the first is the reference.",
-        repeatable=True, is_required=True,
-    )  # fmt: skip
-    margin: float = measuring.MARGIN
-    gate: float | None = measuring.GATE
-    gate_on: str | None = measuring.GATE_ON
-    baseline: Path | None = option(
-        kinds.PATH, "Compare one command with stored sessions (of its --name, if several).",
-        group=WHAT, metavar="DIR|FILE",
-    )  # fmt: skip
-    inputs: int | None = measuring.INPUTS
-    min_trials: int | None = measuring.MIN_TRIALS
-    seed: int | None = measuring.SEED
-    bisect: bool = flag("Exit codes for git bisect run: 0 good, 1 bad, 125 skip.", rare=True)
-    junit: Path | None = shared.JUNIT
-    directory: list[str] = measuring.DIRECTORY
+if TYPE_CHECKING:
+    from tare.measure.comparison.execution import Execution
 
 
 @command(CompareOptions)
@@ -61,6 +30,8 @@ def compare(given: CompareOptions, call: Call) -> Report:
         tare compare 'sleep 0.1' 'sleep 0.103'
     """
     from tare.features.compare import work
+    from tare.measure.comparison.execution import Execution
+    from tare.measure.comparison.session import check_report
 
     console.check_writable(given.json, given.junit, given.markdown, given.report)
     check_report(given.report)
@@ -82,6 +53,14 @@ def compare(given: CompareOptions, call: Call) -> Report:
 
 
 def _interleaved(table: dict[str, Any], execution: Execution) -> Report:
+    from tare.measure.comparison.session import (
+        check,
+        conclude,
+        differences_in,
+        measure,
+        prepare,
+    )
+
     prepared = prepare(table, execution.given)
     with execution.folder() as folder:
         ended, failure = measure(prepared, folder, execution)

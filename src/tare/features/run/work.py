@@ -16,7 +16,7 @@ from tare.render.escaping import on_one_line
 if TYPE_CHECKING:
     from tare.cli.progress import SessionProgress
     from tare.experiment.pipeline import Prepared
-    from tare.features.run.command import RunOptions
+    from tare.features.run.options import RunOptions
     from tare.features.run.summary import Summary
     from tare.measure.comparison.execution import Execution
 
