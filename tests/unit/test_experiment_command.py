@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from tare.experiment import pipeline, plan, plan_file
 from tare.experiment.pilot import Forecast
 from tare.experiment.placement import Machine
 from tare.experiment.specification import Experiment, NetworkSpec, Stopping
-from tare.features.experiment import plan_report
+from tare.features.experiment import command, plan_report
+from tare.options.parsing import parse
 from tare.render import screen
 from tare.render.words import sentences, text
 from tare.results.finding import Column, Table
@@ -363,3 +365,37 @@ def test_a_budget_that_is_typed_takes_the_place_of_the_files(
     assert asked == [3600, 600]
     refused = invoke(*run, "--budget", "1s", "--fleet", "local:2")
     assert isinstance(refused.exception, UsageError)
+
+
+def test_limits_of_a_judge_are_times_and_sizes() -> None:
+    words = "out --limit '1 s' --limit 64MiB --limit wall=90s --limit memory=1kB --session 2"
+    given = parse("tare experiment report", command.ReportOptions, shlex.split(words))
+    found = [(one.of, one.value) for some in given.limit for one in some]
+    assert found == [(None, 1e9), ("memory", 64 << 20), ("wall", 90e9), ("memory", 1000)]
+    assert given.session == [2]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--limit", "1"), ("--limit", "memory=1s"), ("--limit", "disk=1MB"), ("--session", "0"),
+        ("--charts", "gif"), ("--strict=yes",), ("--report", "a.html", "--report", "b.html"),
+    ],
+)  # fmt: skip
+def test_options_of_a_report_that_are_none_are_refused(words: tuple[str, ...]) -> None:
+    refused = invoke("experiment", "report", "out", *words).exception
+    assert isinstance(refused, UsageError)
+    assert words[0].partition("=")[0] in refused.message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--out", "d"), ("--charts", "svg", "--report", "a.html"), ("--charts", "svg", "-o", "file")],
+)
+@pytest.mark.parametrize("of", [("experiment", "report"), ("report",)])
+def test_charts_and_a_page_exclude_each_other(
+    of: tuple[str, ...], words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    assert isinstance(invoke(*of, "saved", *words).exception, UsageError)
