@@ -18,10 +18,10 @@ from tare.agent import record
 from tare.cli.app import USAGE
 from tare.errors import ExperimentError, PlatformError
 from tare.experiment.session.hosts import MOST_MOMENTS, Course
-from tare.features.network.emulate.command import EmulateOptions
+from tare.features.network.emulate.checked import Asked, asked, placed
 from tare.features.network.emulate.commands import Commands
 from tare.features.network.emulate.emulation import summaries
-from tare.features.network.emulate.options import Asked, asked, placed
+from tare.features.network.emulate.options import EmulateOptions
 from tare.features.network.emulate.session import _not_delivered, introduction
 from tare.features.network.emulate.tokens import Log
 from tare.features.network.emulate.verification import Check
@@ -90,7 +90,7 @@ def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatc
         seen.append((given.spec, given.command))
         raise ExperimentError("enough")
 
-    monkeypatch.setattr("tare.features.network.emulate.options.asked", take)
+    monkeypatch.setattr("tare.features.network.emulate.checked.asked", take)
     words = ["tare", "net", "emulate", "rate", "1Gbit", "--hosts", "3", "--", "a", "--hosts", "--"]
     monkeypatch.setattr(sys, "argv", words)
     assert enter() == USAGE

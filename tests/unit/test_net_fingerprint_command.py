@@ -23,8 +23,8 @@ from tare.features.network.fingerprint import diff_command, search
 from tare.features.network.fingerprint import page as network_fingerprint_page
 from tare.features.network.fingerprint.session import Wanted, take
 from tare.features.network.measure.client import Ends
-from tare.features.network.measure.command import MeasureOptions
 from tare.features.network.measure.identified import identify
+from tare.features.network.measure.options import MeasureOptions
 from tare.features.network.plan.command import PlanOptions, plan
 from tare.options import parsing
 from tare.render.files import encode

@@ -23,11 +23,11 @@ from tare.errors import (
     TareError,
     UsageError,
 )
+from tare.features.network.measure import checked as asking
 from tare.features.network.measure import client, runner
-from tare.features.network.measure import options as asking
 from tare.features.network.measure import progress as net_measure_progress
 from tare.features.network.measure.caveats import caveats
-from tare.features.network.measure.command import MeasureOptions
+from tare.features.network.measure.options import MeasureOptions
 from tare.features.network.measure.progress import MeasureBar
 from tare.features.network.measure.summary import figures, summaries
 from tare.networks import peering

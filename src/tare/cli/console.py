@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tare import files, units
+from tare.cli import terminated
 from tare.errors import StoreError
 
 if TYPE_CHECKING:
@@ -36,20 +37,13 @@ _STYLES = {"strong": "bold", "quiet": "dim"}
 _FILE_WIDTH = 120
 
 
-def reader_gone() -> None:
-    """Go on without a reader: files are still to be written, and the exit code is the answer."""
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(devnull, sys.stdout.fileno())
-    os.close(devnull)
-
-
 def print_text(text: str) -> None:
     """Write to standard output as it is."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        reader_gone()
+        terminated.reader_gone()
 
 
 #: Where answers have been written.

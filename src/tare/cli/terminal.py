@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from tare.cli.console import reader_gone
+from tare.cli.terminated import reader_gone
 from tare.render.escaping import ORDERS, harmless, in_one_item
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -41,6 +43,13 @@ def held_off() -> Iterator[None]:
         while signal.sigtimedwait(every, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def reader_gone() -> None:
+    """Go on without a reader: files are still to be written, and the exit code is the answer."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
 
 
 def _end(signum: int, frame: FrameType | None) -> None:

@@ -1,111 +1,65 @@
-"""What ``tare net emulate`` was asked for, checked before anything is built."""
+"""Options of ``tare net emulate``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tare.cli.command_line import split
-from tare.errors import UsageError
-from tare.networks.replay import resolved
-from tare.networks.shaping.specification import Shaping, parse
+from tare import units
+from tare.options import kinds, shared
 from tare.options.measuring import MOST_HOSTS
-
-if TYPE_CHECKING:
-    from tare.features.network.emulate.command import EmulateOptions
-
-_EXAMPLE = "tare net emulate bucket:c5.xlarge budget=10Gbit -- COMMAND…"
+from tare.options.option import HOW_MANY, OUTPUT, WHERE, Options, argument, flag, option
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is meant.
-
-    Attributes
-    ----------
-    shapes : tuple of Shaping
-        Of every host, host 1 first.
-    on : tuple of int
-        Hosts on which the command runs.
-    serve : tuple of tuple of str
-        Commands for every other host.
-    interface : str or None
-        Shaped instead of a network of its own.
-    lasts_s : float or None
-        After which the command is ended; None: when it ends.
-    """
-
-    shapes: tuple[Shaping, ...]
-    command: tuple[str, ...]
-    on: tuple[int, ...]
-    serve: tuple[tuple[str, ...], ...]
-    interface: str | None
-    lasts_s: float | None
+def _is_host(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text) >= 1
 
 
-def asked(given: EmulateOptions) -> Asked:
-    """Check what was typed, and read the traces that it names.
-
-    Raises
-    ------
-    UsageError
-        If it contradicts itself or cannot be understood.
-    InputError, StoreError
-        If a trace that is to be replayed cannot be read.
-    """
-    shapes = _shapes(given)
-    on = _on(given.on, len(shapes))
-    if given.interface is not None:
-        _fits_an_interface(given)
-    if given.serve and not given.command:
-        raise UsageError(
-            "--serve is for the time of a command, and there is none", f"{_EXAMPLE} --serve …"
-        )
-    return Asked(
-        shapes=shapes,
-        command=tuple(given.command),
-        on=on,
-        serve=tuple(tuple(split(line)) for line in given.serve),
-        interface=given.interface,
-        lasts_s=given.duration,
-    )
+def _on(text: str) -> int | str:
+    if text != "all" and not _is_host(text):
+        raise units.QuantityError("is no host from 1, nor all", "all")
+    return text if text == "all" else int(text)
 
 
-def _shapes(given: EmulateOptions) -> tuple[Shaping, ...]:
-    own = dict(given.host)
-    text = " ".join(given.spec)
-    if not text and not own:
-        raise UsageError("how shall the network be shaped?", _EXAMPLE)
-    count = given.hosts or max(2, *own, 2) if given.interface is None else 1
-    if beyond := [host for host in own if host > count]:
-        raise UsageError(
-            f"--host {beyond[0]}=…: the network has {count} hosts", f"--hosts {beyond[0]}"
-        )
-    if count > MOST_HOSTS:
-        raise UsageError(f"a network has at most {MOST_HOSTS} hosts", f"--hosts {MOST_HOSTS}")
-    general = resolved(parse(text)) if text else None
-    shapes = {host: resolved(parse(spec)) for host, spec in own.items()}
-    return tuple(shapes.get(host, general) for host in range(1, count + 1))
+def _of_host(text: str) -> tuple[int, str]:
+    number, equals, spec = text.partition("=")
+    if not equals or not _is_host(number):
+        raise units.QuantityError("says not which host, from 1", "2='rate 200Mbit'")
+    return int(number), spec
 
 
-def _on(host: int | str, count: int) -> tuple[int, ...]:
-    if isinstance(host, str):
-        return tuple(range(1, count + 1))
-    if host <= count:
-        return (host,)
-    raise UsageError(f"--on {host} is no host from 1 to {count}, nor all", "--on all")
+_HOST = kinds.Kind("a host from 1, or all", str, parse=_on, metavar="K|all")
+_SHAPE = kinds.Kind('a host and its shape, such as "2=none"', str, parse=_of_host, metavar="K=SPEC")
 
 
-def _fits_an_interface(given: EmulateOptions) -> None:
-    for option, value in (("--hosts", given.hosts), ("--serve", given.serve)):
-        if value:
-            raise UsageError(
-                f"--interface shapes this host, and {option} is of a network of its own",
-                f"leave out {option}, or --interface",
-            )
+class EmulateOptions(Options):
+    """Options of ``tare net emulate``."""
 
-
-def placed(asked: Asked) -> Sequence[int]:
-    """Return the hosts on which servers run: those on which the command does not."""
-    return [host for host in range(1, len(asked.shapes) + 1) if host not in asked.on]
+    spec: list[str] = argument(
+        kinds.WORD, "SPEC…", "Shape of every host's egress.", repeatable=True,
+    )  # fmt: skip
+    command: list[str] = argument(
+        kinds.WORD, "-- COMMAND…", "What to run.", repeatable=True, after_dashes=True,
+    )  # fmt: skip
+    duration: float | None = option(
+        kinds.DURATION, "End the command, or the network, after this.", group=HOW_MANY,
+    )  # fmt: skip
+    hosts: int | None = option(kinds.whole(1, MOST_HOSTS), "Hosts.", group=WHERE, shown="2")
+    host: list[tuple[int, str]] = option(
+        _SHAPE, "Shape of host K instead; repeatable.", group=WHERE, repeatable=True,
+    )  # fmt: skip
+    on: int | str = option(
+        _HOST.offering(lambda: ("all", "1", "2")), "Host of the command.", group=WHERE, default=1,
+    )  # fmt: skip
+    serve: list[str] = option(
+        kinds.WORD, "Run on the other hosts meanwhile: 'iperf3 -s'.", group=WHERE,
+        metavar="COMMAND", repeatable=True,
+    )  # fmt: skip
+    interface: str | None = option(
+        kinds.WORD, "Shape this interface of this host instead.", group=WHERE, metavar="NAME",
+    )  # fmt: skip
+    as_root: bool = shared.AS_ROOT
+    check: bool = flag(
+        "Do not measure first whether it delivers what is asked.", group=WHERE, default=True,
+    )  # fmt: skip
+    log: Path | None = option(kinds.PATH, "Write tokens over time as NDJSON.", group=OUTPUT)
+    json: str | None = shared.JSON

@@ -20,9 +20,9 @@ from tare.errors import InterruptError, PlatformError
 from tare.experiment import remnants
 from tare.experiment.journal import HostTokens
 from tare.experiment.session.hosts import Course
+from tare.features.network.emulate.checked import Asked, placed
 from tare.features.network.emulate.commands import Commands
 from tare.features.network.emulate.emulation import Emulation, summaries
-from tare.features.network.emulate.options import Asked, placed
 from tare.features.network.emulate.report import checks as table_of
 from tare.features.network.emulate.tokens import EVERY_S, Log
 from tare.features.network.emulate.verification import TRIES, Check, carries, verify

@@ -106,7 +106,7 @@ def diff(given: DiffOptions, call: Call) -> Report:
 def _wanted(given: TakeOptions) -> Wanted:
     from tare.features.network.fingerprint.search import Bounds
     from tare.features.network.fingerprint.session import FEW_SIZES, SIZES, Wanted
-    from tare.features.network.measure.options import KERNEL, read_key
+    from tare.features.network.measure.checked import KERNEL, read_key
 
     bounds = Bounds(
         seconds=given.duration,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tare.cli.delivery import reporting
 from tare.errors import IncompleteError, InterruptError, UsageError
-from tare.features.network.measure import options as asking
+from tare.features.network.measure import checked as asking
 from tare.render.words import text
 from tare.results.finding import Table
 from tare.results.message import message
@@ -19,7 +19,7 @@ from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.features.network.fingerprint.search import Bounds, Found
-    from tare.features.network.measure.command import MeasureOptions
+    from tare.features.network.measure.options import MeasureOptions
     from tare.networks.recording.writer import Asked
 
 _LONGEST_S = 900.0

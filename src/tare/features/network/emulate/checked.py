@@ -1,0 +1,111 @@
+"""What ``tare net emulate`` was asked for, checked before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tare.cli.command_line import split
+from tare.errors import UsageError
+from tare.networks.replay import resolved
+from tare.networks.shaping.specification import Shaping, parse
+from tare.options.measuring import MOST_HOSTS
+
+if TYPE_CHECKING:
+    from tare.features.network.emulate.options import EmulateOptions
+
+_EXAMPLE = "tare net emulate bucket:c5.xlarge budget=10Gbit -- COMMAND…"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is meant.
+
+    Attributes
+    ----------
+    shapes : tuple of Shaping
+        Of every host, host 1 first.
+    on : tuple of int
+        Hosts on which the command runs.
+    serve : tuple of tuple of str
+        Commands for every other host.
+    interface : str or None
+        Shaped instead of a network of its own.
+    lasts_s : float or None
+        After which the command is ended; None: when it ends.
+    """
+
+    shapes: tuple[Shaping, ...]
+    command: tuple[str, ...]
+    on: tuple[int, ...]
+    serve: tuple[tuple[str, ...], ...]
+    interface: str | None
+    lasts_s: float | None
+
+
+def asked(given: EmulateOptions) -> Asked:
+    """Check what was typed, and read the traces that it names.
+
+    Raises
+    ------
+    UsageError
+        If it contradicts itself or cannot be understood.
+    InputError, StoreError
+        If a trace that is to be replayed cannot be read.
+    """
+    shapes = _shapes(given)
+    on = _on(given.on, len(shapes))
+    if given.interface is not None:
+        _fits_an_interface(given)
+    if given.serve and not given.command:
+        raise UsageError(
+            "--serve is for the time of a command, and there is none", f"{_EXAMPLE} --serve …"
+        )
+    return Asked(
+        shapes=shapes,
+        command=tuple(given.command),
+        on=on,
+        serve=tuple(tuple(split(line)) for line in given.serve),
+        interface=given.interface,
+        lasts_s=given.duration,
+    )
+
+
+def _shapes(given: EmulateOptions) -> tuple[Shaping, ...]:
+    own = dict(given.host)
+    text = " ".join(given.spec)
+    if not text and not own:
+        raise UsageError("how shall the network be shaped?", _EXAMPLE)
+    count = given.hosts or max(2, *own, 2) if given.interface is None else 1
+    if beyond := [host for host in own if host > count]:
+        raise UsageError(
+            f"--host {beyond[0]}=…: the network has {count} hosts", f"--hosts {beyond[0]}"
+        )
+    if count > MOST_HOSTS:
+        raise UsageError(f"a network has at most {MOST_HOSTS} hosts", f"--hosts {MOST_HOSTS}")
+    general = resolved(parse(text)) if text else None
+    shapes = {host: resolved(parse(spec)) for host, spec in own.items()}
+    return tuple(shapes.get(host, general) for host in range(1, count + 1))
+
+
+def _on(host: int | str, count: int) -> tuple[int, ...]:
+    if isinstance(host, str):
+        return tuple(range(1, count + 1))
+    if host <= count:
+        return (host,)
+    raise UsageError(f"--on {host} is no host from 1 to {count}, nor all", "--on all")
+
+
+def _fits_an_interface(given: EmulateOptions) -> None:
+    for option, value in (("--hosts", given.hosts), ("--serve", given.serve)):
+        if value:
+            raise UsageError(
+                f"--interface shapes this host, and {option} is of a network of its own",
+                f"leave out {option}, or --interface",
+            )
+
+
+def placed(asked: Asked) -> Sequence[int]:
+    """Return the hosts on which servers run: those on which the command does not."""
+    return [host for host in range(1, len(asked.shapes) + 1) if host not in asked.on]
