@@ -12,7 +12,7 @@ from test_fingerprint import at_work
 
 from tare.errors import AgentError
 from tare.experiment.session import scratch_space
-from tare.features.machine.fingerprint import file_cache, measure, resident
+from tare.features.machine.fingerprint import file_cache, measure, measured_platform
 from tare.features.machine.fingerprint.request import Asked
 from tare.platforms import Place, groups
 
@@ -80,7 +80,7 @@ def test_the_group_is_removed_when_the_agent_ends(
         assert all(path.exists() for path in made)
         raise AgentError("it ended")
 
-    monkeypatch.setattr(resident, "perform_round", perform_round)
+    monkeypatch.setattr(measured_platform, "perform_round", perform_round)
     found, _ = measure.take(asked(tmp_path))
     assert not found.metrics
     assert "it ended" in found.problems[0].why
