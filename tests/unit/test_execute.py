@@ -672,9 +672,10 @@ def test_a_machine_that_was_lost_in_a_trial_is_made_anew_for_the_next(session: A
 def test_an_impossible_value_that_a_program_prints_reaches_no_journal() -> None:
     written: list[object] = []
     cell: Any = None
+    resources: Any = SimpleNamespace(write=written.append)
     trial = RunningTrial(
-        number=1, block=0, cell=cell, cpus=(None,), seed=0, repetitions=None, rehearsal=False,
-        levels={}, parts=(), write=written.append,
+        resources=resources, number=1, block=0, cell=cell, cpus=(None,), seed=0, repetitions=None,
+        rehearsal=False, levels={}, parts=(),
     )  # fmt: skip
     samples = [
         record.Sample(

@@ -214,24 +214,19 @@ class Cluster:
 class Clusters(TrialPart):
     """The clusters of a session: started when first needed, then kept as long as there is room."""
 
+    #: That of the current trial.
+    _cluster: Cluster
+
     def __init__(self, resources: SessionResources) -> None:
         super().__init__(resources)
         self._running: dict[Key, Cluster] = {}
         #: What was reported once: service, time and on how many hosts.
         self._killed: set[tuple[str, float, int]] = set()
-        #: The cluster of the current trial.
-        self._current: Cluster | None = None
-
-    @property
-    def _cluster(self) -> Cluster:
-        assert self._current is not None
-        return self._current
 
     def prepare(self, trial: RunningTrial) -> None:
         """Start the services, unless an earlier trial has; raises TrialError."""
-        self._current = None
         root = self.resources.roots.of(trial.cell)
-        self._current = self.get(trial.number, trial.cell, trial.levels, root)
+        self._cluster = self.get(trial.number, trial.cell, trial.levels, root)
 
     def placeholders(
         self, trial: RunningTrial, resident: Resident | None, inner: Mapping[str, str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 
 import msgspec
@@ -13,30 +12,19 @@ from tare.errors import AgentError
 from tare.experiment.session.answers import Asked, answers, check_record
 from tare.experiment.session.files import seen_inside
 from tare.experiment.session.meeting import Meeting
-from tare.experiment.session.parts import RunningTrial, SessionResources
-from tare.experiment.session.resident import Resident
+from tare.experiment.session.parts import RunningTrial
+from tare.experiment.session.resident import Key, Resident
+from tare.experiment.session.trial_job import workload_of
 from tare.experiment.session.window import limit_s, most_records, patience_s
 
-#: Returns what an instance executes.
-WorkloadOf = Callable[[Resident], record.Workload]
 
+def execute(trial: RunningTrial) -> str | None:
+    """Execute a trial in its instances, and have it keep the records.
 
-def execute(
-    resources: SessionResources,
-    trial: RunningTrial,
-    workload_of: WorkloadOf,
-    longest_s: float | None,
-) -> str | None:
-    """Execute a trial in its instances; return why it failed, or None.
-
-    Parameters
-    ----------
-    resources : SessionResources
-    trial : RunningTrial
-        Takes the records.
-    workload_of : callable
-    longest_s : float or None
-        Of the good trials of its cell; None: there is none yet.
+    Returns
+    -------
+    str or None
+        Why it failed; None: it did not.
 
     Raises
     ------
@@ -50,34 +38,30 @@ def execute(
         for r in trial.residents
         if r.instance.host_pid is not None
     ]
-    resources.observer.watch(trial.number, groups)
+    trial.resources.observer.watch(trial.number, groups)
     try:
-        return _execute(resources, trial, workload_of, longest_s)
+        return _execute(trial)
     except BaseException:
         # Whatever its agents still do belongs to no trial.
-        resources.pool.discard(trial.residents, lost=True)
+        trial.resources.pool.discard(trial.residents, lost=True)
         raise
     finally:
-        trial.keep(resources.observer.collect(trial.number))
+        trial.keep(trial.resources.observer.collect(trial.number))
 
 
-def _execute(
-    resources: SessionResources,
-    trial: RunningTrial,
-    workload_of: WorkloadOf,
-    longest_s: float | None,
-) -> str | None:
+def _execute(trial: RunningTrial) -> str | None:
     limit = limit_s(trial.job)
     failure: str | None = None
     with ExitStack() as stack:
-        jobs = {r.key: job for r, job in _jobs(resources, trial, workload_of, stack)}
+        jobs = _jobs(trial, stack)
         asked = []
         for resident in trial.residents:
             job = jobs[resident.key]
             resident.agent.submit(job)
             answer = Answer(resident.agent, job.id, most_records(job))
             patient = limit is not None or resident.instance.shares_memory
-            asked.append(Asked(resident, answer, limit if patient else patience_s(longest_s)))
+            silence_s = limit if patient else patience_s(trial.longest_s)
+            asked.append(Asked(resident, answer, silence_s))
 
         def check() -> None:
             for part in trial.parts:
@@ -87,7 +71,7 @@ def _execute(
             _check(got, jobs[resident.key], resident)
             if isinstance(got, record.Fault) and got.kind == "survived":
                 # What is left of it may end together with the instance.
-                trial.write(got)
+                trial.resources.write(got)
                 raise AgentError(got.message)
             if isinstance(got, record.Sample | record.Output):
                 for part in trial.parts:
@@ -96,47 +80,27 @@ def _execute(
     return failure
 
 
-def _jobs(
-    resources: SessionResources, trial: RunningTrial, workload_of: WorkloadOf, stack: ExitStack
-) -> list[tuple[Resident, record.Trial]]:
+def _jobs(trial: RunningTrial, stack: ExitStack) -> dict[Key, record.Trial]:
     """Return the job of each instance; several instances meet in one memory."""
-    workers = trial.cell.workers
-    meet = None
-    if workers > 1:
-        # In an instance that has all workers the agent makes the memory.
-        meet = record.Rendezvous(handout=None, parties=workers)
-    meeting = Meeting(resources.shared, workers) if len(trial.residents) > 1 else None
-    jobs = [
-        (
-            resident,
-            _job(
-                resources,
-                trial,
-                workload_of(resident),
-                resident,
-                meet if meeting is None else meeting.invite(resident.instance.shared),
-            ),
-        )
-        for resident in trial.residents
-    ]
-    if meeting is not None:
-        stack.enter_context(meeting.held())
+    workers, residents = trial.cell.workers, trial.residents
+    # In an instance that has all workers the agent makes the memory.
+    meet = record.Rendezvous(handout=None, parties=workers) if workers > 1 else None
+    if len(residents) == 1:
+        return {residents[0].key: _job(trial, residents[0], meet)}
+    meeting = Meeting(trial.resources.shared, workers)
+    jobs = {r.key: _job(trial, r, meeting.invite(r.instance.shared)) for r in residents}
+    stack.enter_context(meeting.held())
     return jobs
 
 
-def _job(
-    resources: SessionResources,
-    trial: RunningTrial,
-    workload: record.Workload,
-    resident: Resident,
-    meet: record.Rendezvous | None,
-) -> record.Trial:
+def _job(trial: RunningTrial, resident: Resident, meet: record.Rendezvous | None) -> record.Trial:
     instance = resident.instance
+    workload = workload_of(trial, resident)
     for part in reversed(trial.parts):
         workload = part.workload(trial, workload, resident)
     # A sandbox that starts programs itself was given their paths in it.
     if isinstance(workload, record.Command) and instance.starter is None:
-        workload = seen_inside(workload, str(resources.shared), instance.shared)
+        workload = seen_inside(workload, str(trial.resources.shared), instance.shared)
     return msgspec.structs.replace(
         trial.job,
         id=resident.agent.next_id(),

@@ -26,4 +26,4 @@ class Instances(TrialPart):
         yield
         if self.resources.experiment.fresh == "trial":
             for figure in pool.discard(residents):
-                trial.write(figure.sample(trial.number))
+                self.resources.write(figure.sample(trial.number))

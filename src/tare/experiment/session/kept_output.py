@@ -7,34 +7,30 @@ from contextlib import ExitStack, contextmanager
 
 from tare.agent import record
 from tare.experiment.session.output import Keep
-from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
+from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.session.resident import Key, Resident
+from tare.workloads import CAPTURE_LIMIT_BYTES
 
 
 class KeptOutput(TrialPart):
     """Keeps what the command of a trial writes, next to the journal."""
 
-    def __init__(self, resources: SessionResources) -> None:
-        super().__init__(resources)
-        self._keeps: dict[Key, Keep] = {}
+    #: What keeps the output of each instance of the current trial.
+    _keeps: dict[Key, Keep]
 
     @contextmanager
     def around(self, trial: RunningTrial) -> Iterator[None]:
         """Open what keeps the output of each instance, and close it after the execution."""
-        workload, outputs = trial.job.workload, self.resources.outputs
-        capture = workload.capture if isinstance(workload, record.Command) else None
-        if capture is None or not capture.limit_bytes or outputs is None:
-            yield
-            return
+        outputs = self.resources.outputs
+        assert outputs is not None
         with ExitStack() as stack:
             self._keeps = {
-                resident.key: stack.enter_context(outputs.trial(capture.limit_bytes))
+                resident.key: stack.enter_context(outputs.trial(CAPTURE_LIMIT_BYTES))
                 for resident in trial.residents
             }
-            stack.callback(self._keeps.clear)
             yield
 
     def take(self, got: record.Sample | record.Output, resident: Resident) -> None:
         """Keep a piece of an output."""
-        if isinstance(got, record.Output) and resident.key in self._keeps:
+        if isinstance(got, record.Output):
             self._keeps[resident.key].add(got)

@@ -7,15 +7,14 @@ from contextlib import contextmanager
 
 from tare import loads
 from tare.experiment.session.failing import Why
-from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
+from tare.experiment.session.parts import RunningTrial, TrialPart
 
 
 class BackgroundLoad(TrialPart):
     """Runs the load of a cell from before the execution until after it."""
 
-    def __init__(self, resources: SessionResources) -> None:
-        super().__init__(resources)
-        self._running: loads.Running | None = None
+    #: That of the current trial.
+    _running: loads.Running
 
     @contextmanager
     def around(self, trial: RunningTrial) -> Iterator[None]:
@@ -31,6 +30,5 @@ class BackgroundLoad(TrialPart):
 
     def judge(self, trial: RunningTrial, failure: Why | None) -> Why | None:
         """Raise PlatformError where the load did not run until the end."""
-        assert self._running is not None
         self._running.check()
         return failure

@@ -32,6 +32,10 @@ def _prints_values(workload: WorkloadSpec) -> bool:
     return workload.application is not None and not workload.serves
 
 
+def _keeps_output(workload: WorkloadSpec) -> bool:
+    return workload.capture and workload.command is not None
+
+
 #: The outermost first: a part is entered after the parts above it, and left before them.
 PARTS = (
     PartEntry("clusters:Clusters", lambda _, cell: cell.workload.spans_hosts),
@@ -40,7 +44,7 @@ PARTS = (
     PartEntry("tasks:TaskFiles", lambda _, cell: _leaves_tasks(cell.workload)),
     PartEntry("printed_check:PrintedValues", lambda _, cell: _prints_values(cell.workload)),
     PartEntry("sandbox_start:SandboxStart", lambda experiment, _: experiment.fresh == "run"),
-    PartEntry("kept_output:KeptOutput", lambda _, cell: cell.workload.capture),
+    PartEntry("kept_output:KeptOutput", lambda _, cell: _keeps_output(cell.workload)),
     PartEntry("load:BackgroundLoad", lambda experiment, cell: cell.load in experiment.loads),
     PartEntry(
         "trial_network:TrialNetwork", lambda experiment, cell: experiment.joins(cell.workload)

@@ -148,6 +148,7 @@ def judged(part: TrialPart, trial: RunningTrial) -> Iterator[None]:
 class RunningTrial:
     """One trial from its beginning to its end."""
 
+    resources: SessionResources
     number: int
     block: int
     cell: Cell
@@ -163,8 +164,10 @@ class RunningTrial:
     levels: Mapping[str, str]
     #: The outermost first.
     parts: Sequence[TrialPart]
-    #: Appends a line to the journal.
-    write: Callable[..., None]
+    #: The end of standard error is read, which shows why a command failed.
+    error_captured: bool = False
+    #: Duration of the longest good trial of its cell; None: there is none yet.
+    longest_s: float | None = None
     #: By CLOCK_MONOTONIC.
     began_ns: int = 0
     #: What the trial's command is, without what parts make of it.
@@ -207,17 +210,17 @@ class RunningTrial:
         failure: str | None = None
         for got in records:
             if isinstance(got, HostUse | HostTokens):
-                self.write(got)
+                self.resources.write(got)
             elif isinstance(got, record.Sample) and not abs(got.value) <= MOST_VALUE:
                 # A program may print any number; in the journal it would read as damage.
                 failure = failure or f"{got.metric} is {got.value:g}, which no program measures"
             elif isinstance(got, record.Sample):
                 if self._is_kept(got):
-                    self.write(got)
+                    self.resources.write(got)
                     self.out_of_memory |= got.metric == "oom_killed" and got.value > 0
             elif isinstance(got, record.Fault):
                 if self._is_kept(got):
-                    self.write(got)
+                    self.resources.write(got)
                 self.wrong |= got.kind == "check"
                 if got.kind != "warning":
                     failure = failure or got.message

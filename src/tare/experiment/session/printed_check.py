@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 
 from tare import workloads
@@ -11,7 +9,7 @@ from tare.agent import record
 from tare.applications.refusal import Refusal
 from tare.experiment.session.aside import aside
 from tare.experiment.session.failing import Why
-from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
+from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Resident
 from tare.results.message import message
@@ -21,15 +19,12 @@ from tare.workloads import placeholders
 class PrintedValues(TrialPart):
     """The values that the application of a trial prints, and the check of what it did."""
 
-    def __init__(self, resources: SessionResources) -> None:
-        super().__init__(resources)
-        self._printed = self._nothing_printed()
+    #: By the executions of the current trial.
+    _printed: Printed
 
-    @contextmanager
-    def around(self, trial: RunningTrial) -> Iterator[None]:
-        """Take what the application prints during the trial."""
-        self._printed = self._nothing_printed()
-        yield
+    def prepare(self, trial: RunningTrial) -> None:
+        """Begin without anything that was printed."""
+        self._printed = Printed(workloads.CAPTURE_LIMIT_BYTES, self.resources.reading)
 
     def take(self, got: record.Sample | record.Output, resident: Resident) -> None:
         """Take what an execution printed."""
@@ -53,9 +48,6 @@ class PrintedValues(TrialPart):
         filled = tuple(map(fill, command))
         failures = (_failed(filled, trial.job, resident) for resident in trial.residents)
         return next((why for why in failures if why is not None), None)
-
-    def _nothing_printed(self) -> Printed:
-        return Printed(workloads.CAPTURE_LIMIT_BYTES, self.resources.reading)
 
 
 def _failed(argv: tuple[str, ...], job: record.Trial, resident: Resident) -> Why | None:

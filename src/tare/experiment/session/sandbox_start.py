@@ -20,7 +20,7 @@ from tare.errors import AgentError
 from tare.experiment.journal import MOST_VALUE
 from tare.experiment.session.failing import Why
 from tare.experiment.session.files import seen_inside
-from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
+from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.session.printed import Printed
 from tare.experiment.session.resident import Resident
 from tare.platforms import Starter
@@ -36,11 +36,10 @@ _OF_SANDBOX = frozenset({"exit_code", "signal"})
 class SandboxStart(TrialPart):
     """Has sandboxes start the programs of trials, where a platform does so."""
 
-    def __init__(self, resources: SessionResources) -> None:
-        super().__init__(resources)
-        #: How the sandbox of the trial starts programs; None: the agent starts them.
-        self._starter: Starter | None = None
-        self._printed = Printed(CAPTURE_LIMIT_BYTES, resources.reading)
+    #: How the sandbox of the current trial starts programs; None: the agent starts them.
+    _starter: Starter | None = None
+    #: By the executions of the current trial.
+    _printed: Printed
 
     @contextmanager
     def around(self, trial: RunningTrial) -> Iterator[None]:

@@ -15,7 +15,7 @@ from tare.experiment import placement
 from tare.experiment.session import phrases
 from tare.experiment.session.driving import Driving
 from tare.experiment.session.failing import Why
-from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
+from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.session.resident import Resident
 from tare.experiment.session.window import timeout_s
 from tare.experiment.specification import Cell
@@ -29,14 +29,8 @@ DRIVER = "driver"
 class Services(TrialPart):
     """Has the services of a trial driven, and judges what their load came to."""
 
-    def __init__(self, resources: SessionResources) -> None:
-        super().__init__(resources)
-        self._current: Driving | None = None
-
-    @property
-    def _driving(self) -> Driving:
-        assert self._current is not None
-        return self._current
+    #: The load of the current trial.
+    _driving: Driving
 
     @contextmanager
     def around(self, trial: RunningTrial) -> Iterator[None]:
@@ -55,10 +49,10 @@ class Services(TrialPart):
             # The load generator's files stay in memory.
             root = msgspec.structs.replace(root, disk_parent=None)
         resident = resources.hosts.drivers.get(root, cpus)
-        self._current = Driving(
+        self._driving = Driving(
             resources.hosts, application, resident, trial.number, asked, resources.observer.load
         )
-        with self._current:
+        with self._driving:
             yield
 
     def workload(

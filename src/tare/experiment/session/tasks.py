@@ -16,7 +16,7 @@ from tare.experiment.metrics import TASKS
 from tare.experiment.session import trial_rows
 from tare.experiment.session.aside import aside
 from tare.experiment.session.failing import Why
-from tare.experiment.session.parts import RunningTrial, SessionResources, TrialPart
+from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.session.resident import Resident
 from tare.experiment.store import row_file
 from tare.platforms import clocks
@@ -47,9 +47,8 @@ ALONE = ("127.0.0.1", "localhost", HOST_NAME)
 class TaskFiles(TrialPart):
     """Reads the tasks that the job of a trial left, and keeps them next to the journal."""
 
-    def __init__(self, resources: SessionResources) -> None:
-        super().__init__(resources)
-        self._left: LeftTasks | None = None
+    #: Those of the current trial.
+    _left: LeftTasks
 
     @contextmanager
     def around(self, trial: RunningTrial) -> Iterator[None]:
@@ -73,7 +72,6 @@ class TaskFiles(TrialPart):
 
     def judge(self, trial: RunningTrial, failure: Why | None) -> Why | None:
         """Keep the tasks; return why they make no valid trial, or None."""
-        assert self._left is not None
         return self._left.judged(trial.keep) if failure is None else failure
 
 

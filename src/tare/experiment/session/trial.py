@@ -17,7 +17,7 @@ from tare.experiment.session.outcome import Means, Outcome, outcome_of
 from tare.experiment.session.part_list import PartList
 from tare.experiment.session.parts import RunningTrial, SessionResources, judged
 from tare.experiment.session.resident import Cpus
-from tare.experiment.session.trial_job import job_of, levels_of, workload_of
+from tare.experiment.session.trial_job import job_of, levels_of
 from tare.experiment.specification import TOPOLOGY, Cell
 from tare.experiment.time_limits import COUNTED
 
@@ -101,6 +101,7 @@ class Conductor:
             If nothing can be measured any more; it is written down as failed before.
         """
         trial = RunningTrial(
+            resources=self._resources,
             number=number,
             block=block,
             cell=cell,
@@ -110,12 +111,12 @@ class Conductor:
             rehearsal=rehearsal,
             levels=levels_of(self._resources, cell, seed),
             parts=self._parts.of(cell),
-            write=self._resources.write,
+            error_captured=self._reads_errors(cell),
+            longest_s=self._longest_s.get(cell.cell),
         )
         unprepared = _prepare(trial)
         trial.began_ns = time.monotonic_ns()
-        captured = self._reads_errors(cell)
-        trial.write(
+        self._resources.write(
             TrialStart(
                 trial=number,
                 block=block,
@@ -127,14 +128,14 @@ class Conductor:
                 cpus=cpus,
                 monotonic_ns=trial.began_ns,
                 rehearsal=rehearsal,
-                error_captured=captured,
+                error_captured=trial.error_captured,
             )
         )
         last: AgentError | None = None
         try:
             if unprepared is not None:
                 raise unprepared
-            self._execute(trial, captured, iterations)
+            self._execute(trial, iterations)
         except TareError as error:
             trial.failure = Why.of_error(error)
             last = error if isinstance(error, NoObserverError) else None
@@ -148,30 +149,26 @@ class Conductor:
         outcome = outcome_of(trial, self._experiment, self._metric, self._means, seconds)
         good = outcome.status in COUNTED
         # Where its time is a value, reading standard error could change later times.
-        self._errors.ended(cell, None if good else trial.fault, good=good, captured=captured)
+        fault = None if good else trial.fault
+        self._errors.ended(cell, fault, good=good, captured=trial.error_captured)
         if trial.failure is None:
             self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
         return outcome
 
-    def _execute(self, trial: RunningTrial, captured: bool, iterations: int | None) -> None:
+    def _execute(self, trial: RunningTrial, iterations: int | None) -> None:
         """Execute a trial inside of all its parts, which judge it."""
-        trial.job = job_of(self._resources, trial, captured, iterations)
+        trial.job = job_of(trial, iterations)
         with ExitStack() as stack:
             for part in trial.parts:
                 stack.enter_context(judged(part, trial))
-            reason = execute(
-                self._resources,
-                trial,
-                lambda resident: workload_of(self._resources, trial, captured, resident),
-                self._longest_s.get(trial.cell.cell),
-            )
+            reason = execute(trial)
             trial.failure = None if reason is None else Why(reason)
 
     def _end(self, trial: RunningTrial) -> float:
         """Write down that a trial has ended; return how long it took."""
         ended_ns = time.monotonic_ns()
         reason, kind = trial.failure or (None, None)
-        trial.write(
+        self._resources.write(
             TrialEnd(
                 trial=trial.number,
                 status="ok" if trial.failure is None else "failed",

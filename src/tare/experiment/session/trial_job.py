@@ -21,24 +21,16 @@ def levels_of(resources: SessionResources, cell: Cell, seed: int) -> dict[str, s
     )
 
 
-def workload_of(
-    resources: SessionResources,
-    trial: RunningTrial,
-    captured: bool,
-    resident: Resident | None = None,
-) -> record.Workload:
+def workload_of(trial: RunningTrial, resident: Resident | None = None) -> record.Workload:
     """Return what is executed in an instance.
 
     Parameters
     ----------
-    resources : SessionResources
     trial : RunningTrial
-    captured : bool
-        Whether the end of standard error is read.
     resident : Resident, optional
         The instance; without it, host 1 of the network.
     """
-    cell = trial.cell
+    cell, resources = trial.cell, trial.resources
     job = workloads.job(
         cell.workload,
         cell.levels(),
@@ -50,28 +42,24 @@ def workload_of(
     )
     if not isinstance(job, record.Command):
         return job
-    if job.capture is None and captured:
+    if job.capture is None and trial.error_captured:
         job = msgspec.structs.replace(job, capture=record.Capture(limit_bytes=0))
     if cell.workload.application is not None:
         return job
     return placed(job, cell.platform, resources.experiment.platforms)
 
 
-def job_of(
-    resources: SessionResources, trial: RunningTrial, captured: bool, iterations: int | None
-) -> record.Trial:
+def job_of(trial: RunningTrial, iterations: int | None) -> record.Trial:
     """Return what all instances of a trial are asked to do.
 
     Parameters
     ----------
-    resources : SessionResources
     trial : RunningTrial
-    captured : bool
-        Whether the end of standard error is read.
     iterations : int or None
         None: those of the experiment.
     """
-    experiment, cell = resources.experiment, trial.cell
+    resources, cell = trial.resources, trial.cell
+    experiment = resources.experiment
     given = window(experiment, cell, len(resources.machine.spread))
     limit_s = timeout_s(cell)
     if given is not None and limit_s is not None and cell.workload.kernel:
@@ -81,7 +69,7 @@ def job_of(
         id=0,
         trial=trial.number,
         nonce=resources.nonce,
-        workload=workload_of(resources, trial, captured),
+        workload=workload_of(trial),
         workers=(),
         iterations=experiment.iterations if iterations is None else iterations,
         warmup=experiment.warmup,
