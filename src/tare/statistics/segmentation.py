@@ -215,9 +215,8 @@ class CumulativeMoments:
 
     def __init__(self, x: FloatArray, y: FloatArray, weights: FloatArray) -> None:
         parts = [np.ones(len(x)), x, x * x, y, x * y, y * y]
-        self._sums = np.array([np.concatenate([[0.0], np.cumsum(weights * p)]) for p in parts])
+        self._sums = [np.concatenate([[0.0], np.cumsum(weights * part)]) for part in parts]
 
     def between(self, first: int | NDArray[np.intp], end: int | NDArray[np.intp]) -> Moments:
-        """Return the moments of the points ``first`` to ``end`` − 1."""
-        first, end = np.broadcast_arrays(first, end)
-        return Moments(*(self._sums[:, end] - self._sums[:, first]))
+        """Return the moments of the points ``first`` to ``end`` − 1; arrays of both broadcast."""
+        return Moments(*(sums[end] - sums[first] for sums in self._sums))

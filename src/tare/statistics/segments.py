@@ -111,7 +111,7 @@ class Pieces:
         array of slopes, of intercepts, and of the squares left, infinite where it does not rise
         """
         top = np.searchsorted(self.x, at, side="right")
-        above = self._moments.between(top, np.array(self.n))
+        above = self._moments.between(top, self.n)
         moments = self._moments.between(i, top).with_all_at(at, above)
         slope, intercept = moments.line()
         with np.errstate(invalid="ignore"):
@@ -129,7 +129,7 @@ class Pieces:
     def _flats(self) -> FloatArray:
         """Squares left of one level from value i on."""
         i = np.arange(self.n + 1)
-        left = self._moments.between(i, np.array(self.n)).beside_level()
+        left = self._moments.between(i, self.n).beside_level()
         return np.where(i <= self.n - SHORTEST_TOP, left, np.inf)
 
     def _bends(self) -> tuple[FloatArray, FloatArray]:
@@ -138,11 +138,10 @@ class Pieces:
         i, k = np.indices((n + 1, n), sparse=True)
         # At a value itself, which is then the last of the line and the first of the top.
         at = (k >= i + SHORTEST - 1) & (k <= n - SHORTEST_TOP)
-        knots = np.broadcast_to(x, (n + 1, n))
-        cost = np.where(at, self.bent(i, knots)[2], np.inf)
+        cost = np.where(at, self.bent(i, x)[2], np.inf)
         # Before value k, where the line through those below meets the level of the others.
         slope, intercept = self.fit(i, k)
-        above = self._moments.between(np.arange(n), np.array(n))
+        above = self._moments.between(np.arange(n), n)
         with np.errstate(all="ignore"):
             meet = (above.y / above.w - intercept) / slope
             between = (slope > 0) & (meet > np.concatenate([[np.inf], x[:-1]])) & (meet < x)
@@ -150,7 +149,7 @@ class Pieces:
         every = np.hstack([cost, left])
         best = every.argmin(axis=1)
         rows = np.arange(n + 1)
-        return every[rows, best], np.hstack([knots, meet])[rows, best]
+        return every[rows, best], np.hstack([np.broadcast_to(x, (n + 1, n)), meet])[rows, best]
 
     @cached_property
     def _curve(self) -> tuple[FloatArray, float]:
