@@ -32,10 +32,9 @@ from pathlib import Path
 import numpy as np
 
 from tare.experiment import remnants
-from tare.host import lease
+from tare.host import lease, processes
 from tare.networks.emulator import Emulator
 from tare.networks.shaping.specification import Bucket, Replay
-from tare.platforms import processes
 
 GBIT = 1_000_000_000
 MBIT = 1_000_000

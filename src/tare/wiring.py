@@ -79,9 +79,9 @@ ROOT = Group(
         name: Entry(f"tare.features.{place}", heading)
         for heading, commands in {
             "Measure": {
-                "run": "run.command:run",
-                "compare": "compare.command:compare",
-                "ci": "compare.ci_command:ci",
+                "run": "measure.run.command:run",
+                "compare": "measure.compare.command:compare",
+                "ci": "measure.compare.ci_command:ci",
                 "experiment": "experiment.command:GROUP",
                 "tasks": "tasks.command:GROUP",
                 "net": "network.command:GROUP",

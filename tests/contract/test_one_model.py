@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "tare"
 REPLACED = (
     "experiment/store/build.py", "experiment/store/load.py", "experiment/store/journals.py",
     "features/fleet/values.py", "features/fleet/sums.py", "measure/comparison/trials.py",
-    "measure/comparison/document.py", "features/run/screen.py", "features/compare/screen.py",
+    "measure", "features/run", "features/compare",
     "experiment/report/compared.py", "features/audit/overhead.py",
     "features/audit/overhead_answers.py", "features/audit/overhead_messages.py",
     "features/audit/contract.py", "features/audit/screen.py",

@@ -352,7 +352,7 @@ def _calls() -> None:
 
 def _held() -> None:
     """Replace the walk through all processes for those that hold something for an instance."""
-    from tare.platforms import processes
+    from tare.host import processes
 
     def weight(name: str) -> processes.Weight | None:
         def make() -> Any:

@@ -19,8 +19,7 @@ from test_enforced_limits import APPLIED, EXPERIMENT, LIMITS, WORKLOAD, exceed  
 import tare
 from tare import platforms
 from tare.experiment import remnants
-from tare.host import lease
-from tare.platforms import processes
+from tare.host import lease, processes
 
 pytestmark = [
     pytest.mark.system,

@@ -19,10 +19,9 @@ from quiet import Quiet
 from tare import platforms
 from tare.errors import TareError
 from tare.experiment import pipeline, remnants, store
-from tare.host import lease
+from tare.host import lease, processes
 from tare.networks import remnants as networks
 from tare.networks.emulator import Emulator
-from tare.platforms import processes
 
 pytestmark = [pytest.mark.system]
 

@@ -16,7 +16,7 @@ from tare import platforms
 from tare.agent import record
 from tare.errors import PlatformError
 from tare.experiment import remnants
-from tare.host import lease
+from tare.host import lease, processes
 from tare.platforms import groups, quota
 
 pytestmark = pytest.mark.system
@@ -53,7 +53,7 @@ def busy(stack: str, **given: object) -> Iterator[tuple[platforms.Instance, str]
             yield instance, name
         finally:
             # Who is busy does not see the end of its input.
-            for process in platforms.processes.named():
+            for process in processes.named():
                 if process.name.startswith(name):
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(process.pid, 9)

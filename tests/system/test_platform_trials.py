@@ -19,8 +19,7 @@ from tare.agent import client as agent
 from tare.agent import record
 from tare.experiment import remnants
 from tare.experiment.session.meeting import Meeting
-from tare.host import lease
-from tare.platforms import programs
+from tare.host import lease, programs
 
 pytestmark = pytest.mark.system
 

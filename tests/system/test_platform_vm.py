@@ -20,8 +20,7 @@ from tare import platforms
 from tare.agent import record
 from tare.errors import PlatformError
 from tare.experiment import remnants
-from tare.host import lease
-from tare.platforms import processes, programs
+from tare.host import lease, processes, programs
 
 MIB = 1 << 20
 PATH = os.defpath

@@ -13,8 +13,7 @@ import pytest
 
 from tare import platforms
 from tare.experiment import remnants
-from tare.host import lease
-from tare.platforms import processes
+from tare.host import lease, processes
 
 pytestmark = pytest.mark.system
 

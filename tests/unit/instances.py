@@ -14,8 +14,7 @@ from tare import platforms
 from tare.agent import client, record
 from tare.errors import PlatformError
 from tare.experiment import remnants
-from tare.host import lease
-from tare.platforms import processes
+from tare.host import lease, processes
 
 
 @dataclass

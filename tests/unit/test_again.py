@@ -12,9 +12,9 @@ from inprocess import invoke
 from tare.cli import again as module
 from tare.cli.again import FILES, again
 from tare.errors import UsageError
-from tare.features.run import next_step as run_step
-from tare.features.run.command import run
-from tare.measure.comparison import next_steps, session
+from tare.features.measure.comparison import next_steps, session
+from tare.features.measure.run import next_step as run_step
+from tare.features.measure.run.command import run
 from tare.options.measuring import SessionOptions
 from tare.wiring import SUPPLIES
 

@@ -17,7 +17,8 @@ from tare.errors import AgentError
 from tare.experiment.session import answers as module
 from tare.experiment.session.answers import Asked, answers
 from tare.experiment.session.resident import Key, Resident
-from tare.platforms import Instance, Place, processes
+from tare.host import processes
+from tare.platforms import Instance, Place
 
 #: Says hello, answers the first job with what it is told to, and then does what else it is told.
 SPEAKER = """

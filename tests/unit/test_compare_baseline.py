@@ -16,8 +16,8 @@ from synthetic import Behaviour, make
 from tare.errors import StoreError
 from tare.experiment.fingerprints.machine.difference import Rule
 from tare.experiment.specification import Experiment, NetworkSpec, WindowSpec
-from tare.measure import baseline
-from tare.measure.baseline import agreement
+from tare.features.measure import baseline
+from tare.features.measure.baseline import agreement
 from tare.render.words import text
 from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE

@@ -22,7 +22,7 @@ from tare.experiment.session import budget
 from tare.experiment.session.resume_state import past
 from tare.experiment.specification import Experiment, Stopping
 from tare.experiment.store.collector import Collector
-from tare.measure.comparison import report
+from tare.features.measure.comparison import report
 from tare.render.words import text
 from tare.results.message import Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE

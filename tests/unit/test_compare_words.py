@@ -31,11 +31,11 @@ from tare.experiment.findings.failures import failing_often
 from tare.experiment.findings.judgement import Difference, differences
 from tare.experiment.findings.overview import of_metric
 from tare.experiment.specification import Cell, Stopping
-from tare.features.compare.options import CompareOptions
-from tare.measure.comparison import next_steps, report
-from tare.measure.comparison.execution import Execution
-from tare.measure.comparison.picture import picture
-from tare.measure.comparison.session import check_complete
+from tare.features.measure.compare.options import CompareOptions
+from tare.features.measure.comparison import next_steps, report
+from tare.features.measure.comparison.execution import Execution
+from tare.features.measure.comparison.picture import picture
+from tare.features.measure.comparison.session import check_complete
 from tare.render import comment, files, junit, screen
 from tare.render.words import text
 from tare.results.message import Amount, Change, Chosen, Message, Ratio, each, message

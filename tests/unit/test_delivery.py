@@ -18,8 +18,8 @@ from tare.cli import delivery
 from tare.errors import IncompleteError, InputError, StoreError
 from tare.experiment.findings.judgement import differences
 from tare.experiment.specification import Stopping
-from tare.measure.comparison import report as comparisons
-from tare.measure.comparison.session import merged
+from tare.features.measure.comparison import report as comparisons
+from tare.features.measure.comparison.session import merged
 from tare.options import command as commands
 from tare.options import shared
 from tare.options.command import Command, Group

@@ -22,7 +22,7 @@ from tare.errors import AgentError, TrialError
 from tare.experiment.session import auxiliary, control
 from tare.experiment.session.drivers import DriverInstance
 from tare.experiment.session.driving import Driving
-from tare.platforms import processes
+from tare.host import processes
 from tare.workloads import serving
 from tare.workloads.application import Application, Ready, Service
 

@@ -32,10 +32,11 @@ from tare.experiment.findings.sessions import caveats, changed, comparisons, jud
 from tare.experiment.results import Results
 from tare.experiment.store.export import export
 from tare.features.calibration import session as calibrate_sweep
-from tare.features.run import report as run_report
-from tare.features.run.summary import summarize
-from tare.measure.comparison.execution import Execution
-from tare.measure.comparison.session import conclude
+from tare.features.measure.comparison.execution import Execution
+from tare.features.measure.comparison.session import conclude
+from tare.features.measure.run import report as run_report
+from tare.features.measure.run.summary import summarize
+from tare.options.measuring import SessionOptions
 from tare.render import data
 from tare.render.html import render as render_page
 from tare.render.words import sentence, text
@@ -371,7 +372,7 @@ def _compared() -> Results:
 def _told(made: Results, folder: Path, gate: float | None, *, strict: bool = False) -> int:
     found = differences(made)
     assert not isinstance(found, str)
-    wanted = Execution(SUPPLIES, gate=gate, strict=strict)
+    wanted = Execution(SUPPLIES, SessionOptions(strict=strict), gate=gate)
     report = conclude(found, made, "finished", folder, wanted, lambda code: None)
     files = {"json": str(folder / "a.json"), "junit": folder / "a.xml"}
     return deliver(report, {**files, "markdown": str(folder / "a.md")})

@@ -18,9 +18,9 @@ from tare.experiment.fingerprints.network import cache
 from tare.experiment.fingerprints.network.cache import GIVEN, REMEMBERED
 from tare.experiment.fingerprints.network.document import NetworkFingerprint
 from tare.experiment.results import Results
+from tare.features.measure.baseline import Session, networked
+from tare.features.measure.baseline.stored import lasting
 from tare.features.network.fingerprint import page as network_fingerprint_page
-from tare.measure.baseline import Session, networked
-from tare.measure.baseline.stored import lasting
 from tare.render import files
 from tare.render.words import shown, text
 from tare.results.columns import Columns

@@ -26,8 +26,8 @@ from tare.experiment.report import page
 from tare.experiment.report.origin import Origin
 from tare.experiment.results import Results
 from tare.experiment.store import row_file
-from tare.features.run import report
-from tare.features.run.summary import summarize
+from tare.features.measure.run import report
+from tare.features.measure.run.summary import summarize
 from tare.readers import read, tare_folder
 from tare.readers.series import ColumnOptions
 from tare.render import data, files, html

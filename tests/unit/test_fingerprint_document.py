@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tare.features.compare.command import compare
 from tare.features.machine.fingerprint import file
 from tare.features.machine.fingerprint.command import take
-from tare.features.run.command import run
+from tare.features.measure.compare.command import compare
+from tare.features.measure.run.command import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fingerprint.md"
 

@@ -21,8 +21,8 @@ from tare.features.machine.fingerprint.measured_platform import MeasuredPlatform
 from tare.features.machine.fingerprint.request import Asked
 from tare.features.machine.fingerprint.weighing import weighed
 from tare.features.machine.fingerprint.weights import Weights
+from tare.host.processes import Share, Weight
 from tare.platforms import Place
-from tare.platforms.processes import Share, Weight
 from tare.render import files
 from tare.render.words import text
 from tare.results.message import message

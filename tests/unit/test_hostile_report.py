@@ -23,7 +23,7 @@ from tare.cli import console
 from tare.errors import InputError
 from tare.experiment.findings.judgement import differences
 from tare.experiment.specification import Stopping
-from tare.measure.comparison import report as comparisons
+from tare.features.measure.comparison import report as comparisons
 from tare.render import comment, files, junit, markdown
 from tare.results.message import Message
 from tare.wiring import SUPPLIES

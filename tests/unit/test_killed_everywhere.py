@@ -33,9 +33,9 @@ from tare.features.audit.question import Question, Sizing
 from tare.features.fleet import folder as fleet_folder
 from tare.features.fleet.folder import HostRecord, Record
 from tare.features.fleet.results import load
-from tare.features.run.summary import Summary
-from tare.measure.baseline import stored
-from tare.measure.baseline.comparison import compare as compare_with_baseline
+from tare.features.measure.baseline import stored
+from tare.features.measure.baseline.comparison import compare as compare_with_baseline
+from tare.features.measure.run.summary import Summary
 from tare.readers import ColumnOptions
 from tare.results.message import Message
 from tare.results.verdict import Direction

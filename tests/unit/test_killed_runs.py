@@ -19,10 +19,10 @@ from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.resume_state import Past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.specification import Cell, Stopping
-from tare.features.compare.command import compare
-from tare.measure.comparison import report, session
-from tare.measure.comparison.next_steps import next_step
-from tare.measure.comparison.picture import picture
+from tare.features.measure.compare.command import compare
+from tare.features.measure.comparison import report, session
+from tare.features.measure.comparison.next_steps import next_step
+from tare.features.measure.comparison.picture import picture
 from tare.render import files
 from tare.render.words import text
 from tare.results.message import Message

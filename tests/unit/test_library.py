@@ -24,8 +24,8 @@ from cli import TARE
 import tare
 from tare.errors import ExperimentError, InputError, TareError, TrialError, UsageError
 from tare.features.audit.command import AuditOptions
-from tare.features.compare.options import CompareOptions
-from tare.features.run.options import RunOptions
+from tare.features.measure.compare.options import CompareOptions
+from tare.features.measure.run.options import RunOptions
 from tare.library import options
 
 #: Options of output, or of files that only the command line writes; ``kappa`` is another question.
@@ -139,12 +139,14 @@ def test_commands_are_needed() -> None:
 def test_errors_name_keyword_arguments(
     message: str, hint: str | None, expected: tuple[str, str | None]
 ) -> None:
-    found = options.in_keywords(TareError(message, hint), options.RunOptions.__annotations__)
+    found = options.in_keywords(
+        TareError(message, hint), options.RunOptions.__annotations__, RunOptions
+    )
     assert (str(found), found.hint) == expected
 
 
 def test_a_text_that_is_no_quantity_is_refused_as_the_command_line_does() -> None:
-    with pytest.raises(ExperimentError, match=r"^budget: '2 x'"):
+    with pytest.raises(ExperimentError, match=r"^budget '2 x' has no unit"):
         tare.run("true", budget="2 x")
 
 

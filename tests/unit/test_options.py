@@ -14,7 +14,7 @@ import pytest
 from tare import decoding
 from tare.errors import UsageError
 from tare.experiment.file import template
-from tare.features.run.options import RunOptions
+from tare.features.measure.run.options import RunOptions
 from tare.options import completion, kinds
 from tare.options.command import leaves
 from tare.options.option import Options, Parsed, argument, flag, like, option

@@ -41,10 +41,10 @@ def test_lines_and_tabs_stay() -> None:
 def test_complaints_give_a_terminal_no_orders(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def complain(**_: object) -> int:
+    def complain(*_: object) -> int:
         raise InputError(HOSTILE, HOSTILE)
 
-    monkeypatch.setattr(wiring, "command_line", lambda: complain)
+    monkeypatch.setattr("tare.cli.app.run", complain)
     assert wiring.enter() == InputError.exit_code
     assert capsys.readouterr().err == f"tare: {SHOWN}\n  try: {SHOWN}\n"
 

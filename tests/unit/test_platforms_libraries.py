@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tare.errors import PlatformError
-from tare.platforms import libraries, programs
+from tare.host import libraries, programs
 
 PROGRAMS = ("sh", "bash", "ls", "python3", "ssh", "qemu-system-x86_64", "git", "gcc", "tar", "ip")
 CC = shutil.which("cc")

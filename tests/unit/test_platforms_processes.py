@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.platforms import processes
+from tare.host import processes
 
 NAME = "tare-0123ab-0"
 #: Clock ticks since the boot at which this process was started.

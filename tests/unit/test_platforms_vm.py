@@ -18,7 +18,7 @@ from tare.agent.client import SilenceError
 from tare.agent.record import User
 from tare.errors import PlatformError, TareError
 from tare.host import cache as host_cache
-from tare.platforms import programs
+from tare.host import programs
 from tare.platforms.vm import accelerator, cache, kernel, modules, root
 from tare.platforms.vm.accelerator import Accelerator
 from tare.platforms.vm.cpio import Archive

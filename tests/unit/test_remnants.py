@@ -17,10 +17,10 @@ import pytest
 
 from tare.errors import PlatformError
 from tare.experiment import remnants
-from tare.host import lease
+from tare.host import lease, processes
 from tare.host.settings import restore
 from tare.networks import remnants as networks
-from tare.platforms import groups, processes, users
+from tare.platforms import groups, users
 from tare.render.words import text
 from tare.results.message import message
 

@@ -18,7 +18,7 @@ from tare.experiment.session.outcome import Outcome
 from tare.experiment.session.resume_state import Past, past
 from tare.experiment.session.session_state import Tally
 from tare.experiment.specification import Cell, Experiment, Stopping
-from tare.features.run.work import total_trials
+from tare.features.measure.run.work import total_trials
 from tare.workloads.specification import WorkloadSpec
 
 KERNEL = WorkloadSpec(name="a", kernel="null")

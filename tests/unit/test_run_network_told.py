@@ -14,7 +14,7 @@ from said import args
 from tare.experiment.findings.answers import all_findings
 from tare.experiment.results import Results
 from tare.experiment.samples import Key
-from tare.measure.comparison.network_use import as_json, of_commands, of_trials
+from tare.features.measure.comparison.network_use import as_json, of_commands, of_trials
 from tare.render.words import text
 from tare.results.columns import Columns
 from tare.results.message import Amount

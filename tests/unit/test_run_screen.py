@@ -13,9 +13,9 @@ from said import args, template, templates
 from tare.experiment import journal
 from tare.experiment.samples import Key, Samples
 from tare.experiment.specification import Stopping
-from tare.features.run import report
-from tare.features.run.next_step import next_step
-from tare.features.run.summary import Summary
+from tare.features.measure.run import report
+from tare.features.measure.run.next_step import next_step
+from tare.features.measure.run.summary import Summary
 from tare.results.columns import Columns
 from tare.results.message import Amount, Message
 from tare.statistics.intervals import more_trials_for

@@ -26,8 +26,8 @@ from tare.features.machine.selftest.bounds import bound
 from tare.features.machine.selftest.control import FalseAlarms
 from tare.features.machine.selftest.errors import WHOLE, Truth, errors, read
 from tare.features.machine.selftest.lines import Line, lines
+from tare.features.measure.baseline.stored import lasting
 from tare.host import state
-from tare.measure.baseline.stored import lasting
 from tare.render import data, files
 from tare.render.words import paragraph, text
 from tare.results.columns import Columns

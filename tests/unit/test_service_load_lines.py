@@ -16,7 +16,7 @@ from served import Served
 from tare.experiment import store
 from tare.experiment.findings import service_load
 from tare.experiment.findings.service_cells import driven
-from tare.features.run import summary
+from tare.features.measure.run import summary
 from tare.render import screen
 from tare.results.message import Amount, Message
 

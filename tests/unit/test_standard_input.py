@@ -14,8 +14,8 @@ import pytest
 from tare.cli.progress import Bar
 from tare.cli.standard_input import standard_input
 from tare.errors import CutShortError, ExperimentError, TrialError
-from tare.measure.comparison.execution import Execution
-from tare.measure.comparison.session import conduct
+from tare.features.measure.comparison.execution import Execution
+from tare.features.measure.comparison.session import conduct
 from tare.wiring import SUPPLIES
 from tare.workloads.specification import WorkloadSpec
 

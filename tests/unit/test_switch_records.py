@@ -66,7 +66,7 @@ def test_what_recording_takes_follows_from_the_number_of_switches() -> None:
     found = disturbance.switch_records(
         measured(1e9, switches_preempted=40_000.0, switches_blocked=60_000.0)
     )
-    told = args(found, "in a file")
+    told = args(found, "in an experiment file")
     assert told["switches"].value == 100_000
     assert told["least"].value == pytest.approx(0.017, rel=0.05)
     assert told["most"].value == pytest.approx(0.09, rel=0.05)
@@ -76,7 +76,7 @@ def test_switches_of_lost_records_are_those_that_the_kernel_counted() -> None:
     found = disturbance.switch_records(
         measured(1e9, lost=5.0, involuntary_switches=1e5, voluntary_switches=1e5)
     )
-    assert args(found, "in a file")["switches"].value == 200_000
+    assert args(found, "in an experiment file")["switches"].value == 200_000
 
 
 def test_at_most_one_percent_is_not_reported() -> None:

@@ -30,12 +30,12 @@ from tare.experiment.results import Results
 from tare.experiment.session.resume_state import Past
 from tare.experiment.specification import Cell, Experiment, Stopping
 from tare.experiment.store.collector import Collector
-from tare.features.run.report import _notes, missed, target_of
-from tare.features.run.report import make as report_of
-from tare.features.run.summary import Summary, summarize
-from tare.measure.comparison import report as comparison_report
-from tare.measure.comparison import session
-from tare.measure.comparison.execution import Execution
+from tare.features.measure.comparison import report as comparison_report
+from tare.features.measure.comparison import session
+from tare.features.measure.comparison.execution import Execution
+from tare.features.measure.run.report import _notes, missed, target_of
+from tare.features.measure.run.report import make as report_of
+from tare.features.measure.run.summary import Summary, summarize
 from tare.readers.series import FailedRuns
 from tare.render import comment, files, markdown
 from tare.render.words import text as text_of

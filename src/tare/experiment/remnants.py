@@ -12,10 +12,11 @@ from pathlib import Path
 from tare import registry
 from tare.errors import PlatformError
 from tare.host import lease as leases
+from tare.host import processes
 from tare.host.lease import InUseError, Lease, Remnant
 from tare.host.settings import restore
 from tare.networks import remnants as networks
-from tare.platforms import groups, processes, users
+from tare.platforms import groups, users
 from tare.render.words import text
 
 #: Directories in which sessions keep files, each in one of its own.

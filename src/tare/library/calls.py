@@ -13,11 +13,11 @@ import msgspec
 from tare.cli import again, limits
 from tare.cli.command_line import explained, folder_in_memory, how_to_see
 from tare.errors import ChangedError, IncompleteError, TareError, TrialError, UsageError
+from tare.features.measure.comparison.execution import Execution
 from tare.library import options
 from tare.library.options import AuditOptions, Command, CompareOptions, RunOptions, StrPath
 from tare.library.progress import NoteCollector
 from tare.library.results import AuditResult, ComparisonResult, Result, RunResult, compared
-from tare.measure.comparison.execution import Execution
 from tare.options.option import Options
 from tare.render.words import text
 from tare.wiring import SUPPLIES
@@ -30,10 +30,10 @@ def run(
 ) -> RunResult:
     """Measure how long a command takes; see `tare.run`."""
     from tare.experiment import pipeline, plan
-    from tare.features.run import options as of_command
-    from tare.features.run import report, work
-    from tare.features.run.progress import RunBar
-    from tare.measure.comparison import session
+    from tare.features.measure.comparison import session
+    from tare.features.measure.run import options as of_command
+    from tare.features.measure.run import report, work
+    from tare.features.measure.run.progress import RunBar
 
     with _errors(RunOptions.__annotations__, of_command.RunOptions):
         if command is None and given.get("application") is None:
@@ -79,9 +79,9 @@ def compare(
     """Compare commands; see `tare.compare`."""
     from tare.experiment import pipeline
     from tare.experiment.findings import sessions
-    from tare.features.compare import options as of_command
-    from tare.features.compare import work
-    from tare.measure.comparison import report, session
+    from tare.features.measure.compare import options as of_command
+    from tare.features.measure.compare import work
+    from tare.features.measure.comparison import report, session
 
     known = CompareOptions.__annotations__
     with _errors(known, of_command.CompareOptions):

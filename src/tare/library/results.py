@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tare.experiment.supplies import Supplies
     from tare.features.audit.audit import Audit
     from tare.features.audit.series import SeriesAudit
-    from tare.features.run.summary import Summary
+    from tare.features.measure.run.summary import Summary
     from tare.library.options import StrPath
     from tare.results.verdict import GateAnswer
     from tare.statistics.intervals import Interval
@@ -501,7 +501,7 @@ def _with_page(
 ) -> Report:
     """Add the page to the report of results whose folder may be gone."""
     from tare.experiment.report import page
-    from tare.measure.comparison.session import merged
+    from tare.features.measure.comparison.session import merged
 
     origin = Origin(commands=(call,), seed=results.experiment.seed)
     drawn = page.make(results, findings, origin, supplies.charts())

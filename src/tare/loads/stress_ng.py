@@ -15,10 +15,9 @@ from pathlib import Path
 
 from tare.agent import record
 from tare.errors import PlatformError
-from tare.host import lease
+from tare.host import lease, processes, programs
 from tare.host.lease import Remnant
 from tare.loads.load import Load, Parameters, Running
-from tare.platforms import processes, programs
 from tare.registry import Description, Parameter, words
 
 #: How long it may take to have all its workers at work.

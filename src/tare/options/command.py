@@ -57,7 +57,7 @@ class Entry:
     Attributes
     ----------
     place : str
-        Where it is: ``tare.features.run.command:run``.
+        Where it is: ``tare.features.measure.run.command:run``.
     heading : str
         Above it in the help of the group.
     is_hidden : bool

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from tare.platforms import nest, oci, programs, root, unshare, users, versions
+from tare.host import programs
+from tare.platforms import callers, nest, oci, root, unshare, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
 from tare.workloads.application import HOST_NAME
@@ -43,14 +44,14 @@ class Bubblewrap(Layer):
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Put bwrap before it."""
-        as_caller = programs.as_caller(outer, place)
+        as_caller = callers.as_caller(outer, place)
         shown = root.shown(outer, place, self.settings(place))
         # Without --die-with-parent, for which the thread that started it would do as the parent:
         # the agent ends with its standard input, and with the agent the namespace.
         kept = [] if place.network is None else ["--unshare-net"]
         own = [word for word in NAMESPACES if word not in kept]
         user = None if as_caller else users.base(outer, place.name)
-        words = [*as_caller, programs.named(PROGRAM, outer), *own]
+        words = [*as_caller, callers.named(PROGRAM, outer), *own]
         words += ["--unshare-user"] if user is None else ["--userns", f"{nest.DESCRIPTOR}"]
         # Root in it would otherwise have all rights over what it shows, and could write to it. The
         # first process of a namespace can be neither killed nor stopped from inside.

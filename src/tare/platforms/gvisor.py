@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from tare.errors import PlatformError
-from tare.platforms import nest, oci, programs, root
+from tare.host import programs
+from tare.platforms import nest, oci, root
 from tare.platforms.layer import Place, Told, View
 from tare.registry import Description, Parameter
 

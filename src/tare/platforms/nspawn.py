@@ -6,8 +6,9 @@ import os
 from pathlib import Path, PurePosixPath
 
 from tare.errors import PlatformError
+from tare.host import programs
 from tare.host.lease import Remnant, session_of
-from tare.platforms import nest, programs, root, users, versions
+from tare.platforms import callers, nest, root, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
 from tare.workloads.application import HOST_NAME
@@ -70,7 +71,7 @@ class Nspawn(Layer):
         user = users.base(outer, place.name)
         words = [
             *(
-                programs.named(PROGRAM, outer),
+                callers.named(PROGRAM, outer),
                 "--quiet",
                 "--console=pipe",
                 f"--machine={place.name}",

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from tare.platforms import nest, programs, root, users, versions
+from tare.host import programs
+from tare.platforms import callers, nest, root, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.workloads.application import HOST_NAME
 
@@ -65,7 +66,7 @@ class Container(Layer):
             binds = tuple((source, at) for (_, source), at in zip(files, seen, strict=True))
             files = [(path, at) for (path, _), at in zip(files, seen, strict=True)]
         spec = self.configured(argv, files, outer, place)
-        program = programs.named(self.program, outer)
+        program = callers.named(self.program, outer)
         runtime = [program, "--root", f"{folder}/state", *self.options(outer, place)]
         made = nest.Nest(
             folders=(folder, f"{folder}/root", *([f"{folder}/shown"] if binds else [])),

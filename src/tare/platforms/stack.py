@@ -14,8 +14,8 @@ import msgspec
 from tare import registry
 from tare.agent import client
 from tare.errors import ExperimentError, PlatformError, TareError
-from tare.host import lease
-from tare.platforms import processes, quota, session_folder, users
+from tare.host import lease, processes
+from tare.platforms import quota, session_folder, users
 from tare.platforms import root as root_files
 from tare.platforms.layer import (
     NOT_HELD,

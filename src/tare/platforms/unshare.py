@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tare.errors import PlatformError
-from tare.platforms import programs
+from tare.platforms import callers
 from tare.platforms.layer import Layer, Place, View
 from tare.registry import Description
 
@@ -75,7 +75,7 @@ class Unshare(Layer):
         if outer.machine_root:
             # With the rights that unshare needs, root of a container is root to the kernel's files.
             words = ["setpriv", *NOBODY, "--", *words]
-        return [*programs.as_caller(outer, place), *words]
+        return [*callers.as_caller(outer, place), *words]
 
     def mend(self, said: str) -> str | None:
         """Name the switch that forbids user namespaces."""

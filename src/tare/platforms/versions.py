@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from tare.errors import PlatformError
-from tare.platforms import programs
+from tare.host import programs
 from tare.platforms.layer import Told
 
 _VERSION = re.compile(r"\bv?(\d[\w.+~:-]*)")

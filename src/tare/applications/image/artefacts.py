@@ -15,8 +15,7 @@ from typing import NamedTuple
 from tare.applications.image import sdist, tree
 from tare.applications.image.running import run
 from tare.errors import ExperimentError, PlatformError
-from tare.host import python
-from tare.platforms import programs
+from tare.host import programs, python
 from tare.results.message import Said, message
 from tare.workloads.application import Application, Artefact
 

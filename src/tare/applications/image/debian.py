@@ -21,7 +21,7 @@ from tare.applications.image import keystore, sources, tree
 from tare.applications.image.lock import Package
 from tare.applications.image.running import contained, last_lines
 from tare.errors import ExperimentError, PlatformError
-from tare.platforms import programs
+from tare.host import programs
 from tare.results.message import Duration, Said, message
 
 #: What files say of their making that would say when: the beginning of 2024.

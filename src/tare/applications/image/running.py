@@ -14,7 +14,7 @@ from typing import Any
 
 from tare.agent import client, record
 from tare.errors import PlatformError
-from tare.platforms import programs
+from tare.host import programs
 
 #: Of what a program wrote, for an error.
 LAST_LINES = 6

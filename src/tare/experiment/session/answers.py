@@ -12,7 +12,8 @@ from tare.agent import record
 from tare.agent.client import Answer, SilenceError
 from tare.errors import AgentError
 from tare.experiment.session.resident import Resident
-from tare.platforms import groups, processes
+from tare.host import processes
+from tare.platforms import groups
 
 #: Interval between checks of agents that send nothing, in seconds.
 LOOK_S = 1.0

@@ -19,8 +19,8 @@ from tare.agent.client import Answer, ProcessChannel, SilenceError
 from tare.decoding import DecodeError
 from tare.errors import AgentError
 from tare.experiment.session import single_execution
+from tare.host import processes
 from tare.networks.listening import waiting
-from tare.platforms import processes
 
 if TYPE_CHECKING:
     from tare.networks.emulator import Emulator

@@ -26,7 +26,7 @@ from tare.experiment.session import phrases
 from tare.experiment.session.answers import nothing
 from tare.experiment.session.auxiliary import agent_on_host
 from tare.experiment.session.failing import Why
-from tare.platforms import processes
+from tare.host import processes
 from tare.results.message import Duration, Message, message
 from tare.workloads import serving
 from tare.workloads.application import Service

@@ -15,7 +15,7 @@ from tare.agent import record
 from tare.errors import CutShortError, TerminatedError, TrialError
 from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.specification import Cell
-from tare.platforms import processes
+from tare.host import processes
 from tare.workloads import placeholders
 
 #: Kept of what a line that fails said.

@@ -15,7 +15,8 @@ from tare.experiment.journal import ClockCheck, InstanceEnd, InstanceStart, Mach
 from tare.experiment.session import instance_facts, verify_limits
 from tare.experiment.session.resident import Cpus, Key, Resident
 from tare.experiment.specification import Cell, Experiment
-from tare.platforms import Root, groups, processes
+from tare.host import processes
+from tare.platforms import Root, groups
 
 if TYPE_CHECKING:
     from tare.experiment.session.hosts import Hosts

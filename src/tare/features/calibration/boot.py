@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from tare.errors import ExperimentError, PlatformError, TareError
 from tare.host.kernel_files import KernelFiles
 from tare.host.settings.frequency import absence
-from tare.render.words import text
 
 #: Values by name; ``hwp`` is Intel's, ``guided`` AMD's.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -47,7 +46,7 @@ def _impossible(wanted: Mapping[str, str], kernel: KernelFiles) -> str | None:
     driver, hwp = wanted.get("driver"), wanted.get("hwp")
     reasons = {
         "driver and hwp are settings of processors by Intel and AMD": vendor is None,
-        f"driver and hwp cannot be chosen here: {text(absence(kernel))}": (
+        f"driver and hwp cannot be chosen here: {absence(kernel)}": (
             "hypervisor" in flags and _driver(kernel) is None
         ),
         "driver=guided is a mode of amd_pstate, and this processor is Intel's": (

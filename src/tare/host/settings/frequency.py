@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tare.host.kernel_files import KernelFiles
-from tare.results.message import Message, message
 
 _NO_FREQUENCY_TEXTS = {
     "setting": "the driver of this processor has no such setting",
@@ -15,7 +14,7 @@ _NO_FREQUENCY_TEXTS = {
 FOLDER = "/sys/devices/system/cpu/cpu*/cpufreq"
 
 
-def absence(kernel: KernelFiles) -> Message:
+def absence(kernel: KernelFiles) -> str:
     """Return why there is nothing of the frequency to be set."""
     if kernel.glob(f"{FOLDER}/scaling_governor"):
         why = "setting"
@@ -23,4 +22,4 @@ def absence(kernel: KernelFiles) -> Message:
         why = "hypervisor"
     else:
         why = "driver" if kernel.exists("/sys/devices/system/cpu/cpu0") else "sysfs"
-    return message(_NO_FREQUENCY_TEXTS[why])
+    return _NO_FREQUENCY_TEXTS[why]

@@ -19,7 +19,6 @@ from tare.host.check import Check, Diagnosis, Purpose, Verdict, fail, ok, unknow
 from tare.host.kernel_files import KernelFiles
 from tare.host.view import View
 from tare.registry import Description
-from tare.render.words import text
 from tare.results.message import Message, message
 
 #: What is put back: the text of each file by its name.
@@ -119,7 +118,7 @@ class FileSetting(Setting):
     good: tuple[str, ...]
     bad_for: tuple[Purpose, ...]
     verdict: Verdict = "fail"
-    why_absent: Callable[[KernelFiles], Message] = lambda kernel: message(phrases.NOT_VISIBLE)
+    why_absent: Callable[[KernelFiles], str] = lambda kernel: phrases.NOT_VISIBLE
     #: Raises PlatformError where the effect of a value is not there.
     effect_of: Callable[[KernelFiles, str], None] | None = None
 
@@ -127,7 +126,7 @@ class FileSetting(Setting):
         """Judge its value."""
         now = self.read(view.kernel)
         if now is None:
-            return unknown(self.why_absent(view.kernel))
+            return unknown(message("{why}", why=self.why_absent(view.kernel)))
         value = message("{value}", value=now)
         return ok(value) if now in self.good else self.bad(view.kernel, value)
 
@@ -157,8 +156,7 @@ class FileSetting(Setting):
         """See that the value is offered and the files can be written."""
         name = self.description.name
         if not (names := self.names(kernel)):
-            why = text(self.why_absent(kernel))
-            raise PlatformError(f"{name} cannot be changed here: {why}")
+            raise PlatformError(f"{name} cannot be changed here: {self.why_absent(kernel)}")
         values = self.values(kernel)
         if values and wanted not in values:
             raise ExperimentError(

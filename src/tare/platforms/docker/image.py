@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 from tare.agent import client as agent
 from tare.errors import PlatformError
-from tare.platforms import programs
+from tare.host import programs
 from tare.platforms.layer import Root
 from tare.platforms.root import OWN
 

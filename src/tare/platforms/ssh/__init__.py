@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tare.agent import client, record
 from tare.agent.client import Channel
 from tare.errors import ExperimentError, PlatformError
-from tare.platforms import nest, programs
+from tare.platforms import callers, nest
 from tare.platforms.layer import Figure, Ground, Layer, Place, Told, View
 from tare.platforms.ssh import connection
 from tare.platforms.ssh.connection import Connection, Host
@@ -103,7 +103,7 @@ class Ssh(Ground):
             settings |= {"config": _home(place.user) + settings["config"][1:]}
         command = connection.command(self.host, place.name, settings, needs, argv)
         # ssh executes what its configuration and options name: those of who called sudo.
-        command = [*programs.as_caller(View(agent="", shared="", host_files=True), place), *command]
+        command = [*callers.as_caller(View(agent="", shared="", host_files=True), place), *command]
         channel = Connection(command, self.host, place.name)
         try:
             host = channel.meet()

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from tare.agent.client import Channel
 from tare.errors import PlatformError
-from tare.platforms import groups, processes, quota, scope
+from tare.host import processes
+from tare.platforms import groups, quota, scope
 from tare.platforms.layer import Figure, Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 

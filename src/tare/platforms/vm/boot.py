@@ -12,7 +12,8 @@ import msgspec
 
 from tare.agent import client
 from tare.errors import AgentError, PlatformError
-from tare.platforms import groups, programs, scope
+from tare.host import programs
+from tare.platforms import groups, scope
 from tare.platforms.layer import Layer, Place, Told
 from tare.platforms.root import CARRIED_DISK, DISK
 from tare.platforms.vm import accelerator, initramfs, kernel, qemu, root

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from tare.agent import client, record
+from tare.host import programs
 from tare.host.cache import stamp
-from tare.platforms import programs
 from tare.platforms.vm import cache, modules
 from tare.platforms.vm.cpio import Archive
 

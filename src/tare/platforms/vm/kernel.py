@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tare.errors import PlatformError
-from tare.platforms import programs
+from tare.host import programs
 
 BOOT = Path("/boot")
 MODULES = Path("/lib/modules")

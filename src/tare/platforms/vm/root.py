@@ -13,8 +13,8 @@ import msgspec
 
 from tare.errors import PlatformError
 from tare.host import cache as host_cache
+from tare.host import programs
 from tare.host.cache import stamp, stamp_of_tree
-from tare.platforms import programs
 from tare.platforms.layer import Root
 from tare.platforms.root import OWN
 from tare.platforms.vm import cache

@@ -14,7 +14,7 @@ from tare.experiment.session.probing import Given, Round, Turn, perform_round
 from tare.features.machine.fingerprint import trial_probe
 from tare.features.machine.fingerprint.choice import Choice
 from tare.features.machine.fingerprint.rounds import lost
-from tare.platforms import processes
+from tare.host import processes
 
 #: Number of restarts after which an agent that ends is not started again.
 _RESTARTS = 3

@@ -18,8 +18,8 @@ from tare.errors import ExperimentError, PlatformError
 from tare.experiment.session.auxiliary import HostServer
 from tare.experiment.session.joining import write_hosts
 from tare.experiment.session.servers import Servers
+from tare.host.programs import rights
 from tare.networks.emulator import Emulator
-from tare.platforms.programs import rights
 from tare.workloads import CAPTURE_LIMIT_BYTES
 from tare.workloads.placeholders import of_hosts
 

@@ -14,7 +14,7 @@ from tare.cli.command_line import places, workload
 from tare.errors import ExperimentError, UsageError
 
 if TYPE_CHECKING:
-    from tare.features.compare.options import CompareOptions
+    from tare.features.measure.compare.options import CompareOptions
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")

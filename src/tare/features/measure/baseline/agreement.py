@@ -14,7 +14,7 @@ from tare.render.words import text
 from tare.results.message import Message, message
 
 if TYPE_CHECKING:
-    from tare.measure.baseline.stored import Baseline, Session
+    from tare.features.measure.baseline.stored import Baseline, Session
 
 #: Memory that the kernel keeps for itself changes from boot to boot.
 _ABOUT = {"memory_bytes": 0.01}

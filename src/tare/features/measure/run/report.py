@@ -21,10 +21,10 @@ from tare.experiment.findings.known import (
 )
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import DRIVER, OF_HOSTS, PRINTED, SUPERVISED
-from tare.features.run.exports import trial_json, trials_of
-from tare.features.run.next_step import next_step
-from tare.features.run.summary import Summary
-from tare.measure.comparison import network_use
+from tare.features.measure.comparison import network_use
+from tare.features.measure.run.exports import trial_json, trials_of
+from tare.features.measure.run.next_step import next_step
+from tare.features.measure.run.summary import Summary
 from tare.render.words import sentences
 from tare.results import phrases
 from tare.results.finding import Column, Table, interval_columns

@@ -10,13 +10,13 @@ import msgspec
 from tare.cli import console
 from tare.cli.call import Call
 from tare.cli.standard_input import standard_input
-from tare.features.compare.options import CompareOptions
+from tare.features.measure.compare.options import CompareOptions
 from tare.options.command import command
 from tare.results.report import Report
 from tare.results.verdict import GATE_CODES
 
 if TYPE_CHECKING:
-    from tare.measure.comparison.execution import Execution
+    from tare.features.measure.comparison.execution import Execution
 
 
 @command(CompareOptions)
@@ -29,9 +29,9 @@ def compare(given: CompareOptions, call: Call) -> Report:
 
         tare compare 'sleep 0.1' 'sleep 0.103'
     """
-    from tare.features.compare import work
-    from tare.measure.comparison.execution import Execution
-    from tare.measure.comparison.session import check_report
+    from tare.features.measure.compare import work
+    from tare.features.measure.comparison.execution import Execution
+    from tare.features.measure.comparison.session import check_report
 
     console.check_writable(given.json, given.junit, given.markdown, given.report)
     check_report(given.report)
@@ -40,7 +40,7 @@ def compare(given: CompareOptions, call: Call) -> Report:
         table = work.ask(given)
         execution = Execution(call.supplies, given, command=call.command, gate=given.gate)
         if given.baseline is not None:
-            from tare.features.compare.against_baseline import against
+            from tare.features.measure.compare.against_baseline import against
 
             made = against(table, given.baseline, execution)
         else:
@@ -53,7 +53,7 @@ def compare(given: CompareOptions, call: Call) -> Report:
 
 
 def _interleaved(table: dict[str, Any], execution: Execution) -> Report:
-    from tare.measure.comparison.session import (
+    from tare.features.measure.comparison.session import (
         check,
         conclude,
         differences_in,

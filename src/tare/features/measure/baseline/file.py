@@ -11,8 +11,8 @@ from tare import files
 from tare.decoding import DecodeError, decode
 from tare.errors import StoreError
 from tare.experiment import store
-from tare.measure.baseline.agreement import disagreements, refusal, unlike_settings
-from tare.measure.baseline.stored import VERSION, Baseline, of
+from tare.features.measure.baseline.agreement import disagreements, refusal, unlike_settings
+from tare.features.measure.baseline.stored import VERSION, Baseline, of
 from tare.units import chosen
 
 #: A file larger than this is no baseline.

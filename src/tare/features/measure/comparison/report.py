@@ -27,8 +27,8 @@ from tare.experiment.findings.overview import of_metric, overview
 from tare.experiment.findings.service_cells import driven
 from tare.experiment.findings.side_failures import LostCandidate, Side
 from tare.experiment.results import Results
-from tare.measure.comparison import network_use as network
-from tare.measure.comparison.picture import picture
+from tare.features.measure.comparison import network_use as network
+from tare.features.measure.comparison.picture import picture
 from tare.render.vocabulary import SPREADS
 from tare.results import phrases
 from tare.results.finding import Table

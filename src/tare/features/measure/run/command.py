@@ -13,16 +13,16 @@ from tare.cli.command_line import explained, how_to_see
 from tare.cli.delivery import reporting
 from tare.cli.standard_input import standard_input
 from tare.errors import IncompleteError, TrialError
-from tare.features.run.options import RunOptions
+from tare.features.measure.run.options import RunOptions
 from tare.options.command import command
 from tare.results.message import Message, message
 from tare.results.report import Entry, Report
 
 if TYPE_CHECKING:
     from tare.experiment.results import Results
-    from tare.features.run.summary import Summary
-    from tare.features.run.work import Asked
-    from tare.measure.comparison.execution import Execution
+    from tare.features.measure.comparison.execution import Execution
+    from tare.features.measure.run.summary import Summary
+    from tare.features.measure.run.work import Asked
 
 
 @command(RunOptions)
@@ -37,10 +37,10 @@ def run(given: RunOptions, call: Call) -> Report:
         tare run --parameter-scan t 1 3 'sleep 0.{t}'
         tare run --application ffmpeg -p bare -p docker
     """
-    from tare.features.run import table as run_table
-    from tare.features.run import work
-    from tare.measure.comparison.execution import Execution
-    from tare.measure.comparison.session import check_report
+    from tare.features.measure.comparison.execution import Execution
+    from tare.features.measure.comparison.session import check_report
+    from tare.features.measure.run import table as run_table
+    from tare.features.measure.run import work
 
     console.check_writable(given.json, given.save, given.markdown, given.export_json, given.report)
     check_report(given.report)
@@ -68,9 +68,9 @@ def _one(
 ) -> Report:
     """Measure a single command on a single platform."""
     from tare.experiment import pipeline, plan
-    from tare.features.run import report, work
-    from tare.features.run.progress import RunBar
-    from tare.measure.comparison.session import prepare, with_page
+    from tare.features.measure.comparison.session import prepare, with_page
+    from tare.features.measure.run import report, work
+    from tare.features.measure.run.progress import RunBar
     from tare.render.words import text
 
     (line,) = asked.lines
@@ -87,7 +87,7 @@ def _one(
         )
         with reporting(made):
             if summary.good and export is not None:
-                from tare.features.run.exports import as_hyperfine, trials_of
+                from tare.features.measure.run.exports import as_hyperfine, trials_of
 
                 console.write_json(as_hyperfine(trials_of(results), [line], named=named), export)
             if failure is not None:
@@ -139,7 +139,7 @@ def _repair(summary: Summary, out: Path | None) -> str:
 def _save(results: Results, file: Path) -> Message:
     """Add what was measured to a baseline, and say how many sessions it has."""
     from tare.experiment import plan
-    from tare.measure import baseline
+    from tare.features.measure import baseline
     from tare.statistics.sessions import FEWEST_SESSIONS
 
     whole = baseline.save(file, baseline.of(results, plan.metric(results.experiment)))

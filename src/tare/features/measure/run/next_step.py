@@ -10,8 +10,8 @@ import numpy as np
 from tare.cli import console
 from tare.cli.again import FILES, again, next_command
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
-from tare.features.run.summary import Summary
-from tare.measure.next_step import by_cpu_time, with_longer_limit
+from tare.features.measure.next_step import by_cpu_time, with_longer_limit
+from tare.features.measure.run.summary import Summary
 from tare.results.message import Chosen, Message, message
 from tare.statistics.warmup import warm_up
 

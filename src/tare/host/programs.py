@@ -18,8 +18,7 @@ from pathlib import Path
 from tare import files
 from tare.agent import record
 from tare.errors import PlatformError
-from tare.platforms import libraries
-from tare.platforms.layer import Place, View
+from tare.host import libraries
 
 #: Where administrators' programs are, which an ordinary user's PATH may lack.
 MORE = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
@@ -52,23 +51,6 @@ def find(name: str, package: str | None = None) -> Path:
     if found is None:
         raise PlatformError(f"{name} is not on this machine", f"sudo apt install {package or name}")
     return Path(found).absolute()
-
-
-def named(name: str, outer: View) -> str:
-    """Return what to call a program by: users' PATH may lack where it is on this machine."""
-    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{MORE}")
-    return found if outer.host_files and found is not None else name
-
-
-def as_caller(outer: View, place: Place) -> list[str]:
-    """Return what to put before a command that is to have the rights of who called sudo.
-
-    For layers that know one user alone, in which a command would otherwise be root: on the files of
-    this machine that is root, whatever namespaces are around it.
-    """
-    if place.user is None or not outer.users:
-        return []
-    return [named("setpriv", outer), *rights(place.user)]
 
 
 def rights(user: record.User | None) -> list[str]:

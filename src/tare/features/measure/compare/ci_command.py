@@ -9,7 +9,7 @@ from typing import Any
 from tare.cli import console
 from tare.cli.call import Call
 from tare.errors import UsageError
-from tare.features.compare.options import CompareOptions
+from tare.features.measure.compare.options import CompareOptions
 from tare.options import kinds, measuring, shared
 from tare.options.command import command
 from tare.options.measuring import DocumentOptions, MeasuringOptions
@@ -63,8 +63,8 @@ def ci(given: CiOptions, call: Call) -> Report:
         tare ci --build 'make -j2' --gate 2% -- ./bench --size 3
     """
     from tare.cli.command_line import begin_budget
-    from tare.features.compare import revisions
-    from tare.features.compare.command import compare
+    from tare.features.measure.compare import revisions
+    from tare.features.measure.compare.command import compare
     from tare.platforms import users
 
     if given.bisect and (given.base is None or given.base.startswith(("HEAD", "@"))):

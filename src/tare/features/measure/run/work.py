@@ -16,9 +16,9 @@ from tare.render.escaping import on_one_line
 if TYPE_CHECKING:
     from tare.cli.progress import SessionProgress
     from tare.experiment.pipeline import Prepared
-    from tare.features.run.options import RunOptions
-    from tare.features.run.summary import Summary
-    from tare.measure.comparison.execution import Execution
+    from tare.features.measure.comparison.execution import Execution
+    from tare.features.measure.run.options import RunOptions
+    from tare.features.measure.run.summary import Summary
 
 #: Default budget of one command, and the least for each of several, in seconds.
 BUDGET_S, CELL_S = 10, 3
@@ -58,7 +58,7 @@ def ask(given: RunOptions) -> Asked:
     ExperimentError
         If an option is wrong, or excludes another.
     """
-    from tare.features.run import application as applications
+    from tare.features.measure.run import application as applications
     from tare.platforms import own_files
 
     if given.resume and given.out is None:
@@ -148,8 +148,8 @@ def measure(
         The second is what failed, or None.
     """
     from tare.experiment.fingerprints.machine.activity import Watch, others_share
-    from tare.features.run.summary import summarize
-    from tare.measure.comparison import session
+    from tare.features.measure.comparison import session
+    from tare.features.measure.run.summary import summarize
 
     watch = Watch()
     ended, failure = session.conduct(prepared, folder, execution, bar)

@@ -10,7 +10,7 @@ from tare.errors import StoreError
 from tare.experiment.findings.cells import Basis
 from tare.experiment.findings.judgement import Difference, Remedy
 from tare.experiment.metrics import ranked, tick
-from tare.measure.baseline.stored import Baseline
+from tare.features.measure.baseline.stored import Baseline
 from tare.results import phrases
 from tare.results.message import Amount, Message, message
 from tare.statistics.censored import interval_above

@@ -7,10 +7,18 @@ by a CI. It is compared only where the facts agree; see :mod:`tare.statistics.se
 
 from __future__ import annotations
 
-from tare.measure.baseline.agreement import check, disagreements
-from tare.measure.baseline.comparison import compare
-from tare.measure.baseline.file import read, save
-from tare.measure.baseline.stored import Baseline, Probed, Session, lasting, networked, of, settings
+from tare.features.measure.baseline.agreement import check, disagreements
+from tare.features.measure.baseline.comparison import compare
+from tare.features.measure.baseline.file import read, save
+from tare.features.measure.baseline.stored import (
+    Baseline,
+    Probed,
+    Session,
+    lasting,
+    networked,
+    of,
+    settings,
+)
 
 __all__ = [
     "Baseline",

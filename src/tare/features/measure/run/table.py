@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tare.cli import console
 from tare.errors import ExperimentError
 from tare.experiment.time_limits import COUNTED
-from tare.measure.comparison import session
-from tare.measure.comparison.execution import Execution
-from tare.measure.comparison.session import (
-    conclude,
-    differences_in,
-    measure,
-    prepare,
-)
+from tare.features.measure.comparison import session
+from tare.features.measure.comparison.execution import Execution
+from tare.features.measure.comparison.session import conclude, differences_in, measure, prepare
 
 if TYPE_CHECKING:
     from tare.cli.lines import Line
@@ -75,7 +70,7 @@ def run_table(
     named : bool
         Whether the commands were given names.
     """
-    from tare.features.run.exports import as_hyperfine, trial_json, trials_of
+    from tare.features.measure.run.exports import as_hyperfine, trial_json, trials_of
 
     prepared = prepare(table, execution.given)
     with execution.folder() as folder:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tare.errors import TrialError
 from tare.experiment.findings.side_failures import LostCandidate, Side, SideFailures
-from tare.measure.comparison.execution import Execution
-from tare.measure.comparison.session import (
+from tare.features.measure.comparison.execution import Execution
+from tare.features.measure.comparison.session import (
     check_complete,
     conclude,
     cut_short,
@@ -21,15 +21,15 @@ from tare.measure.comparison.session import (
 if TYPE_CHECKING:
     from tare.experiment.pipeline import Prepared
     from tare.experiment.results import Results
-    from tare.measure.baseline import Session
+    from tare.features.measure.baseline import Session
     from tare.results.report import Report
 
 
 def against(table: dict[str, Any], stored: Path, execution: Execution) -> Report:
     """Measure one command, and compare it with the baseline, with its name if that has several."""
     from tare.experiment import plan, store
-    from tare.measure import baseline
-    from tare.measure.baseline.comparison import FEWEST_TRIALS
+    from tare.features.measure import baseline
+    from tare.features.measure.baseline.comparison import FEWEST_TRIALS
 
     given = execution.given
     trials, name = given.trials, next(iter(given.name), None)
@@ -93,7 +93,7 @@ def _with_trials(table: dict[str, Any], trials: int) -> dict[str, Any]:
 def _before(prepared: Prepared) -> Session:
     """Return what is known of the session before it begins."""
     from tare.agent import client
-    from tare.measure import baseline
+    from tare.features.measure import baseline
     from tare.version import __version__
 
     told = [(f.name, f.platform, f.value) for f in prepared.facts]

@@ -9,8 +9,8 @@ from tare.cli.again import FILES, again, next_command, offers
 from tare.experiment.findings import causes
 from tare.experiment.findings.judgement import Difference
 from tare.experiment.results import Results
-from tare.measure.comparison.execution import Execution
-from tare.measure.next_step import by_cpu_time, with_longer_limit
+from tare.features.measure.comparison.execution import Execution
+from tare.features.measure.next_step import by_cpu_time, with_longer_limit
 from tare.results.message import Message, message
 from tare.statistics.sequential import FIRST_LOOK
 

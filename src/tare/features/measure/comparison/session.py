@@ -27,7 +27,7 @@ from tare.errors import (
     TerminatedError,
     TrialError,
 )
-from tare.measure.comparison.execution import Execution, kept
+from tare.features.measure.comparison.execution import Execution, kept
 from tare.options.measuring import SessionOptions
 from tare.render.words import sentence, text
 from tare.results import phrases
@@ -166,7 +166,7 @@ def differences_in(
     from tare.experiment.findings.cells import values_of
     from tare.experiment.findings.failures import by_level, failures
     from tare.experiment.findings.judgement import differences, emulated_apart, failing, lost
-    from tare.measure.comparison import report
+    from tare.features.measure.comparison import report
 
     found = differences(results)
     if not isinstance(found, Message):
@@ -214,8 +214,8 @@ def conclude(
     """
     from tare.experiment import pipeline
     from tare.experiment.findings import sessions
-    from tare.measure.comparison import report
-    from tare.measure.comparison.next_steps import next_step
+    from tare.features.measure.comparison import report
+    from tare.features.measure.comparison.next_steps import next_step
 
     step = next_step(found, results, execution)
     made = report.make(

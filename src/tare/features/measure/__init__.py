@@ -1,0 +1,1 @@
+"""``tare run``, ``tare compare`` and what both share: commands compared in turns."""

@@ -1,1 +1,0 @@
-"""What several features use to measure."""
