@@ -98,9 +98,8 @@ def test_a_virtual_machine_hides_its_frequency(tmp_path: Path) -> None:
     found = told("cloud_vm", tmp_path)
     for name in ("governor", "turbo", "energy_preference"):
         assert found[name].verdict == "unknown"
-        assert found[name].value == message(
-            "no cpufreq directory: the hypervisor controls the frequency"
-        )
+        why = "no cpufreq directory: the hypervisor controls the frequency"
+        assert found[name].value == message("{why}", why=why)
     assert found["virtualization"].value == message("virtual machine")
     cpus, memory = found["limits"].value.args["limits"]
     assert cpus == message("{cpus} CPUs", cpus="1.5")
