@@ -192,7 +192,8 @@ def targets(kind: str, front: int, tried: killing.Killed, sessions: set[str]) ->
     elif isinstance(tried, Built):
         found = [(p, a) for p, a in processes() if given(p, str(tried.cache))]
     elif kind in SERVED:
-        word = {"service": "/application/web", "driver": "/application/drive"}[kind]
+        # The script of the service becomes its server.
+        word = {"service": "httpd", "driver": "/application/drive"}[kind]
         found = [(p, a) for p, a in processes() if word in a and descends(p, sessions)]
     elif kind == "observer":
         found = [(p, a) for p, a in processes() if parent(p) == front and "observe" in a[1:2]]
