@@ -15,7 +15,7 @@ from tare.agent import record
 from tare.agent.client import Agent, Answer, ProcessChannel, SilenceError
 from tare.errors import AgentError
 from tare.experiment.session import answers as module
-from tare.experiment.session.answers import Asked, answers
+from tare.experiment.session.answers import Listener, PendingAnswer, answers, check_record, received
 from tare.experiment.session.resident import Key, Resident
 from tare.host import processes
 from tare.platforms import Instance, Place
@@ -44,7 +44,9 @@ def ask() -> Iterator[Any]:
     """Start an agent that says something, and ask it."""
     channels: list[ProcessChannel] = []
 
-    def asked(said: str, then: str = "", limit_s: float | None = None, most: int = 9) -> Asked:
+    def asked(
+        said: str, then: str = "", limit_s: float | None = None, most: int = 9
+    ) -> PendingAnswer:
         script = SPEAKER.format(then=then)
         channel = ProcessChannel(["python3", "-c", script, HELLO, said])
         channels.append(channel)
@@ -56,7 +58,7 @@ def ask() -> Iterator[Any]:
         resident = Resident(key, Place(name="tare-000000-0", shared="/x"), instance)
         job = record.MeasureSelf(id=agent.next_id())
         agent.submit(job)
-        return Asked(resident, Answer(agent, job.id, most), limit_s)
+        return PendingAnswer(resident, Answer(agent, job.id, most), limit_s)
 
     yield asked
     for channel in channels:
@@ -151,3 +153,35 @@ def test_what_answers_no_job_of_this_time_is_not_believed(ask: Any, said: str) -
 def test_an_answer_without_end_is_refused(ask: Any) -> None:
     with pytest.raises(AgentError, match="more than the 3 records"):
         list(answers([ask("|".join([FACT] * 9), "time.sleep(600)", most=3)]))
+
+
+def test_agents_that_are_given_jobs_later_are_waited_for_as_well(ask: Any) -> None:
+    with Listener() as listener:
+        waits = ask(FACT, "time.sleep(600)")
+        listener.add(waits)
+        heard = []
+        for _ in range(2):
+            one = ask(f"{FACT}|{DONE}")
+            listener.add(one)
+            while not one.answer.whole:
+                heard += [got for ready in listener.wait() for got in received(ready)]
+            listener.remove(one)
+        assert listener.pending == [waits]
+    assert [type(got) for got in heard] == [record.Fact] * 3
+
+
+def sample(value: float, *, trial: int = 1, worker: int = 0, metric: str = "wall_ns") -> Any:
+    return record.Sample(
+        id=1, metric=metric, phase="measured", source="switch", trial=trial, value=value,
+        worker=worker,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong", [sample(1, trial=2), sample(1, worker=1), sample(-1), sample(2 * 10**18)]
+)
+def test_values_of_others_and_values_that_nothing_reads_are_refused(wrong: record.Record) -> None:
+    check_record(sample(-1, metric="clock_offset_ns"), 1, (0,))
+    check_record(sample(10**18), 1, (0,))
+    with pytest.raises(AgentError):
+        check_record(wrong, 1, (0,))

@@ -32,8 +32,8 @@ AMOUNTS = frozenset((
 
 
 @dataclass
-class Asked:
-    """An agent that does its part of a trial."""
+class PendingAnswer:
+    """The answer of an agent to a job that it was given, as far as it has come."""
 
     resident: Resident
     answer: Answer
@@ -49,7 +49,30 @@ class Asked:
     stopped: int = 0
 
 
-def nothing() -> None:
+def ask(
+    resident: Resident, job: record.Trial, limit_s: float | None, max_records: int | None = None
+) -> PendingAnswer:
+    """Give a job to the agent of an instance.
+
+    Parameters
+    ----------
+    resident : Resident
+    job : Trial
+    limit_s : float or None
+        How long the agent may send nothing; None: for ever.
+    max_records : int, optional
+        More records than this are no answer.
+
+    Raises
+    ------
+    AgentError
+        If the agent is gone.
+    """
+    resident.agent.submit(job)
+    return PendingAnswer(resident, Answer(resident.agent, job.id, max_records), limit_s)
+
+
+def no_check() -> None:
     """Check nothing: of a command, all there is comes from its agents."""
 
 
@@ -63,7 +86,7 @@ class Listener:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         #: Added since the last wait: no selector reports what has been read already.
-        self._added: list[Asked] = []
+        self._added: list[PendingAnswer] = []
 
     def __enter__(self) -> Self:
         return self
@@ -72,20 +95,20 @@ class Listener:
         self._selector.close()
 
     @property
-    def pending(self) -> list[Asked]:
+    def pending(self) -> list[PendingAnswer]:
         """Agents whose answers are waited for."""
         return [key.data for key in self._selector.get_map().values()]
 
-    def add(self, one: Asked) -> None:
+    def add(self, one: PendingAnswer) -> None:
         """Wait for an agent as well."""
         self._selector.register(one.resident.agent.channel, selectors.EVENT_READ, one)
         self._added.append(one)
 
-    def remove(self, one: Asked) -> None:
+    def remove(self, one: PendingAnswer) -> None:
         """Wait for an agent no longer."""
         self._selector.unregister(one.resident.agent.channel)
 
-    def wait(self) -> list[Asked]:
+    def wait(self) -> list[PendingAnswer]:
         """Return the agents that may have sent something; where none has for ``LOOK_S``, all."""
         added, self._added = self._added, []
         ready = added or [key.data for key, _ in self._selector.select(LOOK_S)]
@@ -97,13 +120,13 @@ class Listener:
 
 
 def answers(
-    asked: Sequence[Asked], look: Callable[[], None] = nothing
+    asked: Sequence[PendingAnswer], look: Callable[[], None] = no_check
 ) -> Iterator[tuple[Resident, record.Record]]:
     """Yield what all agents of a trial send, until the last answer is whole.
 
     Parameters
     ----------
-    asked : sequence of Asked
+    asked : sequence of PendingAnswer
     look : callable
         Called again and again meanwhile; raises where there is nothing to wait for any more.
 
@@ -117,7 +140,7 @@ def answers(
             listener.add(one)
         while True:
             for one in listener.wait():
-                for got in heard(one):
+                for got in received(one):
                     yield one.resident, got
                 if one.answer.whole:
                     listener.remove(one)
@@ -126,7 +149,7 @@ def answers(
             look()
 
 
-def heard(one: Asked) -> Iterator[record.Record]:
+def received(one: PendingAnswer) -> Iterator[record.Record]:
     """Yield what an agent has sent by now; of one that was silent, check whether it still can.
 
     Raises
@@ -164,7 +187,7 @@ def check_record(got: record.Record, trial: int, workers: Sequence[int]) -> None
         raise AgentError(f"the agent sent a {got.metric} of {got.value}, which nothing reads")
 
 
-def check(one: Asked) -> None:
+def check(one: PendingAnswer) -> None:
     """Raise AgentError where an agent that sends nothing cannot any more."""
     pid = one.resident.instance.host_pid
     if pid is not None and processes.is_stopped(pid):

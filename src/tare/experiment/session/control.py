@@ -23,7 +23,7 @@ from tare.applications.refusal import Refusal
 from tare.decoding import Decoder
 from tare.errors import AgentError
 from tare.experiment.session import phrases
-from tare.experiment.session.answers import nothing
+from tare.experiment.session.answers import no_check
 from tare.experiment.session.auxiliary import agent_on_host
 from tare.experiment.session.failing import Why
 from tare.host import processes
@@ -139,7 +139,7 @@ class Control:
             },
         )
 
-    def ready(self, meanwhile: Callable[[], None] = nothing) -> bool:
+    def ready(self, meanwhile: Callable[[], None] = no_check) -> bool:
         """Wait until all services are ready; False: they have failed.
 
         Parameters

@@ -7,9 +7,8 @@ from contextlib import ExitStack
 import msgspec
 
 from tare.agent import record
-from tare.agent.client import Answer
 from tare.errors import AgentError
-from tare.experiment.session.answers import Asked, answers, check_record
+from tare.experiment.session.answers import answers, ask, check_record
 from tare.experiment.session.files import seen_inside
 from tare.experiment.session.meeting import Meeting
 from tare.experiment.session.parts import RunningTrial
@@ -57,11 +56,9 @@ def _execute(trial: RunningTrial) -> str | None:
         asked = []
         for resident in trial.residents:
             job = jobs[resident.key]
-            resident.agent.submit(job)
-            answer = Answer(resident.agent, job.id, most_records(job))
             patient = limit is not None or resident.instance.shares_memory
             silence_s = limit if patient else patience_s(trial.longest_s)
-            asked.append(Asked(resident, answer, silence_s))
+            asked.append(ask(resident, job, silence_s, most_records(job)))
 
         def check() -> None:
             for part in trial.parts:

@@ -1,4 +1,4 @@
-"""A job of an agent that runs one command, once, and is no trial of the experiment."""
+"""A job of an agent that runs one command, once: a run of a task, a server, a load generator."""
 
 from __future__ import annotations
 

@@ -12,11 +12,10 @@ import msgspec
 
 from tare import platforms, workloads
 from tare.agent import record
-from tare.agent.client import Answer
 from tare.errors import AgentError, TrialError
 from tare.experiment.placement import Machine
 from tare.experiment.session import needed, single_execution
-from tare.experiment.session.answers import Asked
+from tare.experiment.session.answers import PendingAnswer, ask
 from tare.experiment.session.files import placed, seen_inside
 from tare.experiment.session.pool import Pool, keys_of
 from tare.experiment.session.recorded_session import RecordedSession
@@ -123,8 +122,8 @@ class Instances:
         )
         limit_s = cell.workload.timeout_s
         assert limit_s is not None
-        asked = self._submit(resident, command, run, limit_s, cell.workload.enforce)
-        return Running(work, asked, run, limit_bytes, began_ns=began_ns)
+        pending = self._execute(resident, command, run, limit_s, cell.workload.enforce)
+        return Running(work, pending, run, limit_bytes, began_ns=began_ns)
 
     def check(self, lane: Lane, work: Work, run: int, output: bytes) -> Running:
         """Start the checker on the output of a run, on this machine and the CPUs of a lane.
@@ -151,8 +150,8 @@ class Instances:
         )  # fmt: skip
         resident = self._resident(key)
         command = checker.command(asked.checker, given)
-        checking = self._submit(resident, command, run, asked.checker_timeout_s)
-        return Running(work, checking, run, 0, kept=kept)
+        pending = self._execute(resident, command, run, asked.checker_timeout_s)
+        return Running(work, pending, run, 0, kept=kept)
 
     def finish(self, resident: Resident) -> None:
         """End an instance after a run where the next one is not to find it."""
@@ -191,29 +190,27 @@ class Instances:
         job = placed(job, cell.platform, self._plan.experiment.platforms)
         return seen_inside(job, self._shared, inside)
 
-    def _submit(
+    def _execute(
         self,
         resident: Resident,
         command: record.Command,
         run: int,
         limit_s: float,
         enforced: Enforced | None = None,
-    ) -> Asked:
-        """Have an instance's agent execute a command."""
-        agent = resident.agent
+    ) -> PendingAnswer:
+        """Give a command to an instance's agent; without it, the instance is ended."""
         job = single_execution.job(
-            agent.next_id(), command, self._user if resident.instance.users else None,
+            resident.agent.next_id(), command, self._user if resident.instance.users else None,
             trial=run, limit_s=limit_s, nonce=self._nonce, limits=limits_of(enforced),
             # An instance that is a machine of its own numbers its CPUs itself.
             cpus=resident.cpus[0] if resident.instance.shares_memory else None,
             linger_s=self._plan.experiment.linger_s,
         )  # fmt: skip
         try:
-            agent.submit(job)
+            return ask(resident, job, GRACE_S + limit_s)
         except AgentError:
             self.lose(resident)
             raise
-        return Asked(resident, Answer(agent, job.id), GRACE_S + limit_s)
 
     def _check_programs(self) -> None:
         """End the set where a program or the checker was changed since it began."""

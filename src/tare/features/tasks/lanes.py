@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tare import files
 from tare.agent import record
 from tare.errors import AgentError
-from tare.experiment.session.answers import Asked, check_record
+from tare.experiment.session.answers import PendingAnswer, check_record
 from tare.experiment.session.control import last
 from tare.experiment.session.resident import Key, Resident
 from tare.experiment.task_sets.outcomes import Result
@@ -73,8 +73,8 @@ class Running:
     Attributes
     ----------
     work : Work
-    asked : Asked
-        Its agent.
+    pending : PendingAnswer
+        What its agent sends.
     run : int
         Number of the run.
     limit_bytes : int
@@ -86,7 +86,7 @@ class Running:
     """
 
     work: Work
-    asked: Asked
+    pending: PendingAnswer
     run: int
     limit_bytes: int
     judges: Running | None = None
@@ -100,7 +100,7 @@ class Running:
     @property
     def resident(self) -> Resident:
         """Where it runs."""
-        return self.asked.resident
+        return self.pending.resident
 
     def take(self, got: record.Record) -> None:
         """Take a record that its agent has sent.
@@ -216,9 +216,9 @@ class Lane:
     #: The program or the checker that is at work in it.
     at_work: Running | None = None
 
-    def is_asking(self, asked: Asked) -> bool:
-        """Tell whether it is this answer that its run waits for."""
-        return self.at_work is not None and self.at_work.asked is asked
+    def waits_for(self, pending: PendingAnswer) -> bool:
+        """Tell whether its run waits for an answer."""
+        return self.at_work is not None and self.at_work.pending is pending
 
     @property
     def busy(self) -> list[Key]:

@@ -15,7 +15,7 @@ from tare.agent import record
 from tare.errors import AgentError, PlatformError, TrialError
 from tare.experiment import journal
 from tare.experiment.placement import Machine, cpu_sets
-from tare.experiment.session.answers import Listener, answers, heard
+from tare.experiment.session.answers import Listener, answers, received
 from tare.experiment.session.recorded_session import RecordedSession, recorded
 from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks import hiding
@@ -118,8 +118,8 @@ class _Schedule:
         self.request.progress.stage("starting the platforms")
         self._try_checker()
         while self._fill(missing):
-            for asked in self.listener.wait():
-                [lane] = [one for one in self.lanes if one.is_asking(asked)]
+            for pending in self.listener.wait():
+                [lane] = [one for one in self.lanes if one.waits_for(pending)]
                 self._go_on(lane)
             if (now := time.monotonic()) - synced > SYNC_S:
                 self.session.writer.sync()
@@ -141,7 +141,7 @@ class _Schedule:
             raise TrialError(f"the checker cannot be tried on {task.name}: {words(output.why)}")
         try:
             checking = self.instances.check(self.lanes[0], Work(0, 0, 1), self.run + 1, output)
-            for _, got in answers([checking.asked]):
+            for _, got in answers([checking.pending]):
                 checking.take(got)
         except (AgentError, PlatformError) as error:
             raise TrialError(f"the checker cannot be tried: {error.message}") from error
@@ -186,24 +186,24 @@ class _Schedule:
     def _put(self, lane: Lane, running: Running) -> None:
         """Put a program or a checker to work in a lane."""
         lane.at_work = running
-        self.listener.add(running.asked)
+        self.listener.add(running.pending)
 
     def _go_on(self, lane: Lane) -> None:
         """Take what the agent of a lane has sent; judge its run where that is all."""
         running = lane.at_work
         assert running is not None
         try:
-            for got in heard(running.asked):
+            for got in received(running.pending):
                 running.take(got)
-            if not running.asked.answer.whole:
+            if not running.pending.answer.whole:
                 return
             ended = running.ended() if running.judges is None else None
         except AgentError as error:
-            self.listener.remove(running.asked)
+            self.listener.remove(running.pending)
             self.instances.lose(running.resident)
             self._fail(lane, running, error)
             return
-        self.listener.remove(running.asked)
+        self.listener.remove(running.pending)
         if running.judges is not None:
             self._finish(lane, running.judges, running.verdict())
             return

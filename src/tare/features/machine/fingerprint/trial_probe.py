@@ -8,6 +8,7 @@ import numpy as np
 
 from tare.agent import record
 from tare.agent.client import Agent
+from tare.experiment.session import single_execution
 from tare.experiment.session.probing import GRACE_S, Round, Turn
 from tare.registry import Probe, ProbeMetric, Seconds
 
@@ -17,6 +18,8 @@ TRIALS = 20
 #: with this argument prints a line and ends.
 EMPTY = ("/proc/self/exe", "--version")
 NAME = "trial"
+#: Time limit of the program, in seconds.
+LIMIT_S = 10.0
 
 
 def _metric(name: str, unit: str, meaning: str) -> ProbeMetric:
@@ -94,17 +97,5 @@ def _wall(got: record.Record) -> float | None:
 
 def job(number: int) -> record.Trial:
     """Return the job of one trial of the empty program."""
-    return record.Trial(
-        id=number,
-        trial=number,
-        nonce=0,
-        workload=record.Command(argv=EMPTY, environment={}),
-        workers=(record.Worker(worker=0),),
-        iterations=1,
-        warmup=0,
-        process="fresh",
-        tail="stop",
-        timeout_ns=10 * 10**9,
-        linger_ns=0,
-        observe=False,
-    )
+    command = record.Command(argv=EMPTY, environment={})
+    return single_execution.job(number, command, None, trial=number, limit_s=LIMIT_S)
