@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -28,13 +29,18 @@ _TOO_LARGE = 1e12
 _MOST_PLACE = 1e6
 
 
+_CPUS = re.compile(r"\d{1,6}(\.\d{1,9})?|\.\d{1,9}|\d{1,6}/\d{1,6}", re.ASCII)
+
+
 def _cpus(value: Any) -> Fraction:
-    # Exact, so that the third step of 0.1 is 0.3.
+    # Exact, so that the third step of 0.1 is 0.3; of a large exponent it would not end.
+    if not _CPUS.fullmatch(value.strip()):
+        raise ValueError
     try:
         found = Fraction(value.strip())
     except ZeroDivisionError:
         raise ValueError from None
-    if found <= 0:
+    if not 0 < found <= kinds.MOST_CPUS:
         raise ValueError
     return found
 
