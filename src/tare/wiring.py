@@ -6,7 +6,6 @@ Nothing registers itself, and nothing below imports a feature. A new feature is 
 
 from __future__ import annotations
 
-import os
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -115,10 +114,11 @@ def enter() -> int:
 
 def main() -> None:
     """Run the command of the command line, and exit."""
-    if shell := os.environ.get("TARE_COMPLETE"):
+    # What the scripts of `--install-completion` ask.
+    if sys.argv[1:2] == ["--complete"]:
         from tare.options import completion
 
-        sys.stdout.write(completion.answer(ROOT, shell, sys.argv[1:]))
+        sys.stdout.write(completion.answer(ROOT, sys.argv[2], sys.argv[3:]))
         return
     from tare.cli import terminated
 

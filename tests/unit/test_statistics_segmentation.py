@@ -8,23 +8,23 @@ import pytest
 from tare.statistics.segmentation import (
     CumulativeMoments,
     add_segment,
-    beside_cuts,
-    beside_levels,
-    beside_lines,
     best_cut,
     cut_statistics,
+    residuals_of_cuts,
+    residuals_of_levels,
+    residuals_of_lines,
     slopes,
 )
 
 
-def _squares_beside_levels(values: np.ndarray, cuts: list[int]) -> float:
+def _squares_residuals_of_levels(values: np.ndarray, cuts: list[int]) -> float:
     return sum(float(((part - part.mean()) ** 2).sum()) for part in np.split(values, cuts))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_best_cut_leaves_the_least_squared_error(seed: int) -> None:
     values = np.random.default_rng(seed).normal(size=30)
-    left = [_squares_beside_levels(values, [cut]) for cut in range(1, 30)]
+    left = [_squares_residuals_of_levels(values, [cut]) for cut in range(1, 30)]
     assert best_cut(values) == int(np.argmin(left)) + 1
     saved = cut_statistics(values - values.mean()) ** 2 * 30 / 29
     assert saved == pytest.approx(30 * values.var() - np.array(left))
@@ -42,9 +42,9 @@ def test_cuts_are_those_that_leave_enough_values_on_either_side() -> None:
 
 
 def test_levels_are_the_means_of_the_segments() -> None:
-    assert beside_levels(np.array([1.0, 3, 5, 9, 9]), [2, 3]).tolist() == [-1, 1, 0, 0, 0]
+    assert residuals_of_levels(np.array([1.0, 3, 5, 9, 9]), [2, 3]).tolist() == [-1, 1, 0, 0, 0]
     rows = np.array([[1.0, 3, 5, 9], [0.0, 0, 6, 0]])
-    left = beside_cuts(rows, np.array([2, 1]))
+    left = residuals_of_cuts(rows, np.array([2, 1]))
     assert left.tolist() == [[-1, 1, -2, 2], [0, -2, 4, -2]]
 
 
@@ -54,8 +54,8 @@ def test_lines_are_those_of_least_squares() -> None:
     fits = np.array([np.polyfit(np.arange(9), row, 1) for row in rows])
     assert slopes(rows) == pytest.approx(fits[:, 0])
     expected = [row - np.polyval(fit, np.arange(9)) for row, fit in zip(rows, fits, strict=True)]
-    assert beside_lines(rows) == pytest.approx(np.array(expected))
-    assert beside_lines(rows[0]) == pytest.approx(expected[0])
+    assert residuals_of_lines(rows) == pytest.approx(np.array(expected))
+    assert residuals_of_lines(rows[0]) == pytest.approx(expected[0])
 
 
 def test_moments_fit_every_segment() -> None:

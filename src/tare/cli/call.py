@@ -1,4 +1,4 @@
-"""In which surroundings a command is called."""
+"""Context of the call of a command."""
 
 from __future__ import annotations
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 from tare import files
-from tare.errors import UsageError
+from tare.cli import console
+from tare.errors import StoreError, UsageError
 from tare.options.completion import SCRIPTS
 
 #: Where a shell looks for it: a variable, the folder below home where it is not set, and the file.
@@ -28,11 +30,18 @@ def install() -> int:
     shell = _shell()
     variable, folder, name = _PLACES[shell]
     place = Path(os.environ.get(variable) or Path.home() / folder) / name
-    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make {place.parent}: {error.strerror}", "tare --show-completion > FILE"
+        ) from error
     files.write(files.target(place), SCRIPTS[shell].encode(), "")
-    print(f"Completion is in {place}, and begins with the next {shell}.")
+    told = f"Completion is in {place}, and begins with the next {shell}."
+    console.out.print(told, soft_wrap=True)
     if shell == "zsh":
-        print(f"Next: echo 'fpath+=({place.parent}); autoload -Uz compinit; compinit' >> ~/.zshrc")
+        line = f"fpath+=({shlex.quote(str(place.parent))}); autoload -Uz compinit; compinit"
+        console.out.print(f"Next: echo {shlex.quote(line)} >> ~/.zshrc", soft_wrap=True)
     return 0
 
 

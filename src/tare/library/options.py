@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import reprlib
@@ -129,8 +130,10 @@ def _duration(name: str, value: object) -> str:
 def _share(name: str, value: object) -> str:
     if isinstance(value, str):
         return value
-    # Percent, since 1 and above needs its sign.
     _decimal(name, value, wanted := 'a share such as 0.02, or a text such as "2%"')
+    if float(value) >= 1:  # type: ignore[arg-type]
+        # It may be a percentage, or as many times as much.
+        raise _refused(name, value, f'a share below 1, or a text such as "{value}%"')
     return f"{_decimal(name, 100 * Decimal(repr(float(value))), wanted)}%"  # type: ignore[arg-type]
 
 
@@ -258,8 +261,10 @@ def parsed(
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in names:
+            meant = difflib.get_close_matches(name, names, n=1)
             raise UsageError(
-                f"tare.{function} has no option {name!r}", f"one of: {', '.join(names)}"
+                f"tare.{function} has no option {name!r}",
+                f"{meant[0]}=…" if meant else f"one of: {', '.join(names)}",
             )
         if value is not None:
             record = options.records[name if name in options.records else f"{name}_"]
@@ -273,6 +278,9 @@ def _value(record: Option, name: str, value: object) -> Any:
         return _flag(name, value)
     if record.name == "set_":
         return _settings(name, value)
+    if record.name == "platform":
+        # On several, a command is compared with itself: that is no single result.
+        return [_text(name, value)] if record.repeatable else _text(name, value)
     convert = _CONVERT.get(record.kind.metavar, _text)
     if record.kind.schema.get("type") == "integer":
         convert = _whole(record.kind.schema["minimum"])

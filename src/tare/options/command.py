@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from tare.errors import UsageError
 from tare.options.option import Option, Options, named
 
-#: What does the work of a command: takes its options, and in which surroundings it was called.
+#: Function of a command: takes its options and the call.
 Work: TypeAlias = Callable[..., Any]
 
 

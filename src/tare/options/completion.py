@@ -15,23 +15,20 @@ from tare.options.parsing import Piece, divided
 SCRIPTS = {
     "bash": """_tare() {
     local IFS=$'\\n'
-    COMPREPLY=($(TARE_COMPLETE=bash "${COMP_WORDS[0]}" "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
-    if declare -F __ltrim_colon_completions >/dev/null; then
-        __ltrim_colon_completions "${COMP_WORDS[COMP_CWORD]}"
-    fi
+    COMPREPLY=($("${COMP_WORDS[0]}" --complete bash "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
 }
 complete -o default -F _tare tare tare-bench
 """,
     "zsh": """#compdef tare tare-bench
 _tare() {
     local -a found
-    found=("${(@f)$(TARE_COMPLETE=zsh ${words[1]} "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    found=("${(@f)$(${words[1]} --complete zsh "${(@)words[2,CURRENT]}" 2>/dev/null)}")
     if [[ -n "${found[1]}" ]]; then _describe tare found; else _files; fi
 }
 compdef _tare tare tare-bench
 """,
     "fish": """function __tare
-    env TARE_COMPLETE=fish tare (commandline -opc)[2..] (commandline -ct) 2>/dev/null
+    tare --complete fish (commandline -opc)[2..] (commandline -ct) 2>/dev/null
 end
 complete -c tare -a '(__tare)'
 complete -c tare-bench -a '(__tare)'
@@ -48,8 +45,9 @@ def answer(root: Group, shell: str, words: Sequence[str]) -> str:
     separator = _SEPARATORS.get(shell, "")
     lines = []
     whole = _joined(words)
-    # bash puts what it is given in the place of its own last word.
-    known = whole[-1].removesuffix(words[-1]) if words else ""
+    # bash replaces its own last word alone, which begins after = or :.
+    own = "" if not words or words[-1] in ("=", ":") else words[-1]
+    known = whole[-1].removesuffix(own)
     for candidate, meaning in candidates(root, whole):
         text = candidate.removeprefix(known)
         text = text.replace(":", "\\:") if shell == "zsh" else text
@@ -61,12 +59,12 @@ def answer(root: Group, shell: str, words: Sequence[str]) -> str:
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """Undo what bash does: it takes ``--size=2c`` for three words."""
+    """Undo what bash does: it takes ``--size=2c`` and ``ssh:box`` for three words."""
     found: list[str] = []
     rest = iter(words)
     for word in rest:
-        if word == "=" and found and found[-1].startswith("--"):
-            found[-1] = f"{found[-1]}={next(rest, '')}"
+        if found and (word == ":" or (word == "=" and found[-1].startswith("--"))):
+            found[-1] += word + next(rest, "")
         else:
             found.append(word)
     return found or [""]
@@ -94,9 +92,7 @@ def candidates(root: Group, words: Sequence[str]) -> Iterator[Candidate]:
         yield from _options(found, pieces, begun)
     else:
         yield from _others(root, before[:used], found, begun)
-        for option in found.options.records.values():
-            if option.is_argument:
-                yield from _values(option, begun)
+        yield from _values(_argument(found, pieces), begun)
 
 
 def _without_value(pieces: Sequence[Piece]) -> Option | None:
@@ -105,6 +101,15 @@ def _without_value(pieces: Sequence[Piece]) -> Option | None:
         return None
     option = pieces[-1].option
     return option if len(pieces[-1].values) < option.words else None
+
+
+def _argument(command: Command, pieces: Sequence[Piece]) -> Option | None:
+    """Return the argument that is to follow, if there is one."""
+    records = [one for one in command.options.records.values() if one.is_argument]
+    given = sum(not piece.name for piece in pieces)
+    if given < len(records):
+        return records[given]
+    return records[-1] if records and records[-1].repeatable else None
 
 
 def _options(command: Command, pieces: Sequence[Piece], begun: str) -> Iterator[Candidate]:
@@ -140,8 +145,8 @@ def _of_group(group: Group, begun: str) -> Iterator[Candidate]:
             yield name, entry
 
 
-def _values(option: Option, begun: str) -> Iterator[Candidate]:
+def _values(option: Option | None, begun: str) -> Iterator[Candidate]:
     """Return values of an option; those with blanks would have to be quoted."""
-    for value in option.kind.values():
+    for value in () if option is None else option.kind.values():
         if value.startswith(begun) and " " not in value:
             yield value, ""

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from tare.options.command import Command, Group
 from tare.options.option import GROUPS
 
-#: Columns of a terminal that nobody has made wider, and beyond which lines are hard to read.
+#: Default and largest width of the help, in columns.
 WIDTH, WIDEST = 80, 100
 #: Where explanations begin at most; a longer head has a line of its own.
 INDENT = 26
-#: Where the help of a command ends: what it has besides.
+#: Heading of the options that are listed by name alone.
 _MORE = "More options (docs/reference/reference.md)"
 
 

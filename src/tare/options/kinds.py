@@ -29,11 +29,15 @@ class Kind:
     expected : str
         What it is, with an example; completes "expected …".
     read : callable
-        Returns the value of what a file in TOML holds; raises ValueError for what is none.
+        Returns the value of what a file in TOML holds; raises ValueError if it is not of this kind.
     parts : mapping
         Kinds of its values, by key, where it may be a table.
     parse : callable or None
         Returns the value of what was typed; None: as ``read``.
+    typing : str
+        What is expected of a command line, where that is written otherwise than in a file.
+    example : str
+        A value as it is typed.
     metavar : str
         Placeholder of a value in the help.
     schema : mapping
@@ -48,13 +52,15 @@ class Kind:
     read: Callable[[Any], Any]
     parts: Mapping[str, Kind] = field(default_factory=dict)
     parse: Callable[[str], Any] | None = None
+    typing: str = ""
+    example: str = ""
     metavar: str = "TEXT"
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
     values: Callable[[], Iterable[str]] = _nothing
     is_path: bool = False
 
     def typed(self, text: str) -> Any:
-        """Return the value of a text that was typed; raises ValueError for what is none."""
+        """Return the value of a text that was typed; raises ValueError if it is none."""
         return (self.parse or self.read)(text)
 
     def offering(self, values: Callable[[], Iterable[str]], metavar: str | None = None) -> Kind:
@@ -155,7 +161,7 @@ def _exits(value: Any) -> tuple[int, ...] | None:
 def _typed_exits(text: str) -> tuple[int, ...]:
     if text in ("all", "all-non-zero"):
         return ()
-    return tuple(whole(1, 255).read(int(code)) for code in text.split(","))
+    return tuple(whole(1, 255).typed(code) for code in text.split(","))
 
 
 def _metrics(value: Any) -> tuple[str, ...]:
@@ -175,6 +181,7 @@ WORD = Kind("a text", str)
 TEXT = Kind("a text without control characters", _text)
 NAME = Kind("a text of one line, at most 100 characters", _name, metavar="NAME")
 EXITS = Kind("true, or a list of exit codes, such as [1, 2]", _exits, parse=_typed_exits,
+             typing="exit codes, such as 1,2; or all", example="1,2",
              metavar="[=CODES]", schema={"type": ["boolean", "array"]})  # fmt: skip
 FLAG = Kind("true or false", _flag, schema={"type": "boolean"})
 COMMAND = Kind('a list of words, such as ["./prog", "{input}"], or one text', words,
@@ -183,9 +190,11 @@ COMMANDS = Kind(f"{COMMAND.expected}; or a list of such lists", _commands,
                 schema={"type": ["string", "array"]})  # fmt: skip
 METRICS = Kind('a metric, or a list of metrics such as ["wall_ns", "cpu_ns"]', _metrics,
                schema=_ONE_OR_SEVERAL)  # fmt: skip
-QUANTILE = Kind('a quantile, such as "p95" or 0.95, or "median"', _quantile, metavar="QUANTILE",
+QUANTILE = Kind('a quantile, such as "p95" or 0.95, or "median"', _quantile,
+                metavar="QUANTILE", example="p95",
                 schema=_NUMBER_OR_TEXT, values=lambda: ("median", "p90", "p95", "p99"))  # fmt: skip
-GATE_ON = Kind('"median", "mean", or a quantile such as "p90"', _gate_on, metavar="STATISTIC",
+GATE_ON = Kind('"median", "mean", or a quantile such as "p90"', _gate_on,
+               metavar="STATISTIC", example="p90",
                schema=_NUMBER_OR_TEXT, values=lambda: ("median", "mean", "p90"))  # fmt: skip
 NAMES = Kind('a list of texts, such as ["PATH", "LC_*"]', names, schema=_STRINGS)
 TEXTS = Kind('a table of texts, such as {LANG = "C"}', _texts, schema=_TABLE)
@@ -196,11 +205,14 @@ LEVELS = Kind('a table of factors, such as {platform = ["bare", "docker"]}', _le
 PATH = Kind("a path", str, parse=Path, metavar="FILE", is_path=True)
 FOLDER = replace(PATH, metavar="DIR")
 #: A path, or - for a standard stream.
-STREAM = replace(PATH, parse=str, metavar="FILE|-")
+STREAM = replace(PATH, parse=str, metavar="FILE|-", example="-")
 
 
-def whole(minimum: int, maximum: int = 10**18, metavar: str = "N") -> Kind:
-    """Return the kind of whole numbers in an inclusive range."""
+def whole(
+    minimum: int, maximum: int = 10**18, metavar: str = "N", *, example: int | None = None
+) -> Kind:
+    """Return the kind of whole numbers in an inclusive range; ``example`` is a usual one."""
+    usual = str(max(minimum, 1) if example is None else example)
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
@@ -213,7 +225,7 @@ def whole(minimum: int, maximum: int = 10**18, metavar: str = "N") -> Kind:
         try:
             return read(units.count(text, minimum))
         except units.QuantityError as error:
-            raise units.QuantityError(error.why, str(min(max(minimum, 20), maximum))) from None
+            raise units.QuantityError(error.why, usual) from None
 
     above = f"from {minimum} to {maximum}" if maximum < 10**18 else f"from {minimum} on"
     return Kind(
@@ -234,7 +246,8 @@ def choice(options: Iterable[str], metavar: str | None = None) -> Kind:
 
     return Kind(
         "one of: " + ", ".join(f'"{option}"' for option in known), read,
-        metavar=metavar or "|".join(known), schema={"enum": list(known)}, values=lambda: known,
+        metavar=metavar or "|".join(known), example=known[0] if known else "",
+        schema={"enum": list(known)}, values=lambda: known,
     )  # fmt: skip
 
 
@@ -251,7 +264,7 @@ def share(minimum: float, maximum: float, example: str = "5%") -> Kind:
         return float(value)
 
     expected = f'a share above {minimum:.0%} and below {maximum:.0%}, such as "5%" or 0.05'
-    return Kind(expected, read, metavar="PERCENT", schema=_NUMBER_OR_TEXT)
+    return Kind(expected, read, metavar="PERCENT", example=example, schema=_NUMBER_OR_TEXT)
 
 
 def seconds(*, positive: bool) -> Kind:
@@ -262,7 +275,7 @@ def seconds(*, positive: bool) -> Kind:
 
     above = "a time above 0" if positive else "a time"
     expected = f'{above} with its unit ({", ".join(units.TIMES)}), such as "4 min"'
-    return Kind(expected, read, metavar="TIME")
+    return Kind(expected, read, metavar="TIME", example="90s")
 
 
 #: Durations above 0, in seconds.
@@ -280,7 +293,8 @@ def _cpus(value: Any) -> float:
 
 #: More than any machine has.
 MOST_CPUS = 65536
-CPUS = Kind("a number of CPUs above 0, such as 0.5", _cpus, parse=lambda text: _cpus(float(text)),
+CPUS = Kind(f"a number of CPUs above 0, such as 0.5, and at most {MOST_CPUS}", _cpus,
+            parse=lambda text: _cpus(_ascii(text)), example="0.5",
             metavar="N", schema={"type": "number", "exclusiveMinimum": 0})  # fmt: skip
 
 
@@ -361,11 +375,18 @@ def by_commas(kind: Kind, expected: str, metavar: str) -> Kind:
     return Kind(expected, read, metavar=metavar)
 
 
+def _ascii(text: str) -> float:
+    """Return a number that is typed in digits of ASCII alone, as everywhere else."""
+    if not text.isascii() or "_" in text:
+        raise ValueError
+    return float(text)
+
+
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e300:
         raise ValueError
     return float(value)
 
 
-NUMBER = Kind("a number", _number, parse=lambda text: _number(float(text)), metavar="N",
+NUMBER = Kind("a number", _number, parse=lambda text: _number(_ascii(text)), metavar="N",
               schema={"type": "number"})  # fmt: skip

@@ -118,14 +118,20 @@ DIRECTORY: Any = option(
 )  # fmt: skip
 
 
+_OF_SOME: tuple[Option, ...] = (
+    PRECISION, QUANTILE, GATE, GATE_ON, MIN_TRIALS, MARGIN, INPUTS, SEED,
+)  # fmt: skip
+
+
 class MeasuringOptions(Options):
     """Options that commands have in common which measure a program."""
 
     foreign: ClassVar[Mapping[str, str]] = HYPERFINE
 
     name: list[str] = option(
-        kinds.WORD, "Name of a command, once for each, in their order.", group=WHAT,
-        metavar="NAME", repeatable=True,
+        kinds.NAME, "Name of a command, once for each, in their order.", group=WHAT,
+        repeatable=True, table=WORKLOAD, key="name",
+        meaning="how it is called; the kernel's or the program's name by default",
     )  # fmt: skip
     metric: list[str] = option(
         METRIC, "wall (default), cpu, memory …; repeatable.", group=WHAT, repeatable=True,
@@ -135,7 +141,7 @@ class MeasuringOptions(Options):
         "the others have columns in the table of all cells",
     )  # fmt: skip
     trials: int | None = option(
-        kinds.whole(1, MANY), "Fixed number of trials.", group=HOW_MANY, short="-n",
+        kinds.whole(1, MANY, example=20), "Fixed number of trials.", group=HOW_MANY, short="-n",
         table=STOPPING, key="trials",
         meaning="fixed number of trials per cell, decided beforehand; excludes `precision`",
     )  # fmt: skip
@@ -153,6 +159,7 @@ class MeasuringOptions(Options):
     )  # fmt: skip
     platform: Any = option(
         STACK, "Stack of layers, outermost first.", group=WHERE, short="-p", default="bare",
+        once="tare run -p bare -p unshare -- COMMAND   (compares platforms)",
     )  # fmt: skip
     size: str = option(
         kinds.WORD.offering(lambda: ("all", "1c", "2c", "2c8g"), "SIZE"),
@@ -215,6 +222,8 @@ class DocumentOptions(Options):
 
 
 class _SessionOptions(MeasuringOptions):
+    """Those of `SessionOptions` that the help lists before documents."""
+
     image: str | None = option(kinds.WORD, "Image for a docker layer.", group=WHERE, metavar="NAME")
     network: str | None = option(
         kinds.WORD.offering(
@@ -260,10 +269,9 @@ class SessionOptions(DocumentOptions, _SessionOptions):
 
 def keys(table: str) -> tuple[Key, ...]:
     """Return the keys of a table of an experiment file that are options of commands as well."""
-    own = (one for one in globals().values() if isinstance(one, Option))
     found = {
         one.key: one.as_key()
-        for one in (*SessionOptions.records.values(), *own)
+        for one in (*SessionOptions.records.values(), *_OF_SOME)
         if one.table == table and one.key
     }
     return tuple(found.values())

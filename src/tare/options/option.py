@@ -56,6 +56,8 @@ class Option:
         Value where it is not given.
     shown : str
         The default as the help shows it, where that is not ``default``.
+    once : str
+        What to type where several values were meant; empty: the option with one.
     repeatable : bool
         Whether its value is a list, of as many values as it was given.
     rare : bool
@@ -93,6 +95,7 @@ class Option:
     metavar: str = ""
     default: Any = None
     shown: str = ""
+    once: str = ""
     repeatable: bool = False
     rare: bool = False
     words: int = 1
@@ -161,7 +164,7 @@ class Option:
 
 
 class Parsed(NamedTuple):
-    """A value that the command line has read, where a file would have what is still to be read."""
+    """A parsed value, in a table where a file has one that is still to be parsed."""
 
     value: Any
 

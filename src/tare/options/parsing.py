@@ -24,7 +24,7 @@ class Piece(NamedTuple):
     words: tuple[str, ...]
     #: None: an argument, or no option of the command.
     option: Option | None
-    #: Of the option; None: it takes none, or has none where it may be left out.
+    #: Of the option; None: no value follows.
     values: tuple[str, ...] | None = None
 
 
@@ -84,8 +84,8 @@ def parse(path: str, options: type[Given], words: Sequence[str]) -> Given:
     Raises
     ------
     UsageError
-        If there is no such option, a value is missing or none of its kind, or an argument is
-        missing or too much.
+        If there is no such option, a value is missing or not of its kind, an argument is missing,
+        or there are too many arguments.
     """
     known = named(options)
     found, rest = divided(words, known)
@@ -110,13 +110,18 @@ def parse(path: str, options: type[Given], words: Sequence[str]) -> Given:
 def _unknown(
     path: str, name: str, known: Mapping[str, Option], foreign: Mapping[str, str]
 ) -> UsageError:
-    meant = foreign.get(name) or next(iter(difflib.get_close_matches(name, known, n=1)), None)
+    if name in foreign:
+        return UsageError(f"{path} has no option {name}", foreign[name])
+    bare = {one.lstrip("-"): one for one in known if one.startswith("--")}
+    close = [one for one in bare if one.startswith(name[2:])] if len(name) > 3 else []
+    close = close or difflib.get_close_matches(name.lstrip("-"), bare, n=1, cutoff=0.7)
+    meant = ", or ".join(bare[one] for one in close[:3])
     return UsageError(f"{path} has no option {name}", meant or f"{path} --help")
 
 
 def _too_often(option: Option, found: Sequence[Piece]) -> UsageError:
     count = sum(1 for one in found if one.option is option)
-    if option.table == "factors":
+    if option.table == "factors" and not option.once:
         # As if it could be repeated, as --platform can.
         new = ["tare", "experiment", "new", "mine.toml"]
         for one in found:
@@ -126,10 +131,8 @@ def _too_often(option: Option, found: Sequence[Piece]) -> UsageError:
             f"give one; or all of them: {shlex.join(new)}   "
             f"(a list of {option.key} under [factors])"
         )
-    elif option.name == "report":
-        hint = "--report FILE.json, then: tare report FILE.json --report FILE.html"
     else:
-        hint = f"{option.long} {option.placeholder}"
+        hint = option.once or example_of(option)
     return UsageError(f"{option.long} is given {count} times, and takes one value", hint)
 
 
@@ -140,6 +143,8 @@ def _value(option: Option, piece: Piece, known: Mapping[str, Option]) -> Any:
             raise UsageError(f"{piece.name} takes no value", piece.name)
         return piece.name != option.negative
     if piece.name in option.spellings:
+        if values is not None:
+            raise UsageError(f"{piece.name} takes no value", piece.name)
         return read(option, option.spellings[piece.name])
     if values is None:
         return read(option, option.bare or "")
@@ -147,8 +152,15 @@ def _value(option: Option, piece: Piece, known: Mapping[str, Option]) -> Any:
         value == "--" or (value in known and value.startswith("--")) for value in values
     )
     if len(values) < option.words or (is_option and len(piece.words) > 1):
-        raise UsageError(f"{option.long} has no value", f"{option.long} {option.placeholder}")
+        wants = "has no value" if option.words == 1 else f"takes {option.placeholder}"
+        raise UsageError(f"{option.long} {wants}", example_of(option))
     return read(option, *values)
+
+
+def example_of(option: Option, example: str = "") -> str:
+    """Return an option with a value, as it is typed; empty: what is usual for its kind."""
+    sign = " " if option.bare is None else "="
+    return f"{option.long}{sign}{example or option.kind.example or option.placeholder}"
 
 
 def read(option: Option, *texts: str) -> Any:
@@ -164,14 +176,13 @@ def read(option: Option, *texts: str) -> Any:
     for text in texts:
         try:
             found.append(option.kind.typed(text))
-        except QuantityError as error:
-            raise UsageError(f"{name} {text!r} {error.why}", f"{name} {error.example}") from None
-        except ValueError:
-            hint = None if option.is_argument else f"{name} {option.placeholder}"
-            expected = option.kind.expected
-            raise UsageError(
-                f"{name} {text!r} is not possible; expected {expected}", hint
-            ) from None
+        except ValueError as error:
+            expected = option.kind.typing or option.kind.expected
+            why, example = f"is not possible; expected {expected}", option.kind.example
+            if isinstance(error, QuantityError):
+                why, example = error.why, error.example
+            hint = example_of(option, example) if example and not option.is_argument else None
+            raise UsageError(f"{name} {text!r} {why}", hint) from None
     return found[0] if option.words == 1 else tuple(found)
 
 

@@ -8,10 +8,7 @@ from tare.options import kinds
 from tare.options.option import HOW_MANY, OUTPUT, WHERE, flag, option
 
 TRIALS: Any = option(
-    kinds.whole(1), "Fixed number of trials.", group=HOW_MANY, short="-n",
-)  # fmt: skip
-TIMEOUT: Any = option(
-    kinds.DURATION, "Kill an execution that takes longer.", group=HOW_MANY,
+    kinds.whole(1, example=20), "Fixed number of trials.", group=HOW_MANY, short="-n",
 )  # fmt: skip
 SEED: Any = option(kinds.whole(0, (1 << 63) - 1), "Seed of random orders.", rare=True)
 KEY: Any = option(kinds.PATH, "Secret that both ends share.", group=WHERE)
@@ -21,7 +18,12 @@ SKIP_MISSING: Any = flag("Leave out platforms that are missing.", group=WHERE)
 OUT: Any = option(kinds.FOLDER, "Keep the results in a folder.", group=OUTPUT, short="-o")
 RESUME: Any = flag("Continue what --out DIR holds.", group=OUTPUT)
 STORE: Any = flag("Do not store it with the results of later sessions.", group=OUTPUT, default=True)
-REPORT: Any = option(kinds.PATH, "Write a page: .html, .md (extra images), or .json.", group=OUTPUT)
+REPORT: Any = option(
+    kinds.PATH,
+    "Write a page: .html, .md (extra images), or .json.",
+    group=OUTPUT,
+    once="--report FILE.json, then: tare report FILE.json --report FILE.html",
+)
 MARKDOWN: Any = option(kinds.STREAM, "Write a table as Markdown; -: standard output.", group=OUTPUT)
 JUNIT: Any = option(kinds.PATH, "Write verdicts as JUnit XML.", group=OUTPUT)
 JSON: Any = option(kinds.STREAM, "Write results as JSON; -: standard output.", group=OUTPUT)

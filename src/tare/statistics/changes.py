@@ -19,9 +19,9 @@ from tare.statistics.downsample import Course, beside, block_means, fences
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import clipped
 from tare.statistics.segmentation import (
-    beside_levels,
-    beside_lines,
     penalty,
+    residuals_of_levels,
+    residuals_of_lines,
     segment_ends,
     slopes,
 )
@@ -175,7 +175,7 @@ def _tau_beside_step(order: Order) -> float:
     """Short dependence of a course beside its clearest step; 1 where no memory is shown."""
     if not order.remembers:
         return 1.0
-    return short_dependence(beside_levels(clipped(order.course.values), [order.at]))
+    return short_dependence(residuals_of_levels(clipped(order.course.values), [order.at]))
 
 
 def _tau_beside_line(order: Order) -> float:
@@ -284,7 +284,7 @@ def _steps_fit_better(x: FloatArray, points: list[int]) -> bool:
     """Whether levels describe a series better than a line, by BIC; a place counts as a number."""
     y = np.clip(x, *fences(x))
     n = len(y)
-    line, levels = beside_lines(y - y.mean()), beside_levels(y, points)
+    line, levels = residuals_of_lines(y - y.mean()), residuals_of_levels(y, points)
     worse = n * math.log(max(float(line @ line), 1e-300) / max(float(levels @ levels), 1e-300))
     return worse > (2 * len(points) + 1 - 2) * math.log(n)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tare.statistics.dependence import short_dependence
 from tare.statistics.robust import robust_sd
-from tare.statistics.segmentation import beside_lines, best_cut
+from tare.statistics.segmentation import best_cut, residuals_of_lines
 from tare.statistics.statistic import FloatArray
 
 Ints = NDArray[np.int64]
@@ -115,7 +115,7 @@ def returns_within(x: FloatArray, starts: Ints, fit: Fit, tau: float) -> bool:
 
 def line_is_better(x: FloatArray, beside: FloatArray) -> bool:
     """Whether a steady change describes values better than two levels do."""
-    line = beside_lines(x - x.mean())
+    line = residuals_of_lines(x - x.mean())
     return float(line @ line) < float(beside @ beside)
 
 

@@ -128,12 +128,12 @@ def best_cut(values: FloatArray) -> int:
     return int(cut_statistics(values - values.mean()).argmax()) + 1
 
 
-def beside_levels(values: FloatArray, cuts: list[int]) -> FloatArray:
+def residuals_of_levels(values: FloatArray, cuts: list[int]) -> FloatArray:
     """Subtract the mean of its segment from each value."""
     return np.concatenate([part - part.mean() for part in np.split(values, cuts)])
 
 
-def beside_cuts(deviations: FloatArray, cuts: IndexArray) -> FloatArray:
+def residuals_of_cuts(deviations: FloatArray, cuts: IndexArray) -> FloatArray:
     """Subtract the means before and after one cut from each row.
 
     Parameters
@@ -155,7 +155,7 @@ def slopes(values: FloatArray) -> FloatArray:
     return np.asarray(values @ time / (time @ time))
 
 
-def beside_lines(deviations: FloatArray) -> FloatArray:
+def residuals_of_lines(deviations: FloatArray) -> FloatArray:
     """Subtract the line of least squares from each series of mean 0, shape (…, n)."""
     return np.asarray(deviations - slopes(deviations)[..., None] * _time(deviations.shape[-1]))
 

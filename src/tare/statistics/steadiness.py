@@ -14,10 +14,10 @@ import numpy as np
 from tare.statistics.dependence import dependence_times
 from tare.statistics.exact import ranks
 from tare.statistics.segmentation import (
-    beside_cuts,
-    beside_levels,
-    beside_lines,
     cut_statistics,
+    residuals_of_cuts,
+    residuals_of_levels,
+    residuals_of_lines,
 )
 from tare.statistics.statistic import FloatArray
 
@@ -82,8 +82,8 @@ def change_statistics(rows: FloatArray) -> tuple[FloatArray, np.ndarray]:
     sums = cut_statistics(deviations, least, weights)
     place = sums.argmax(axis=1) + least
     tau = np.minimum(
-        dependence_times(beside_cuts(deviations, place)),
-        dependence_times(beside_lines(deviations)),
+        dependence_times(residuals_of_cuts(deviations, place)),
+        dependence_times(residuals_of_lines(deviations)),
     )
     largest = sums.max(axis=1)
     statistic = np.divide(largest, scale, out=np.zeros(m), where=scale > 0) / np.sqrt(tau)
@@ -126,7 +126,7 @@ def _describe(
 ) -> tuple[Literal["drift", "jump"], float, int]:
     """Return which of drift and jump leaves less squared error, its relative size and place."""
     n = len(values)
-    line, step = beside_lines(score - score.mean()), beside_levels(score, [place])
+    line, step = residuals_of_lines(score - score.mean()), residuals_of_levels(score, [place])
     half = n // 2
     whole = abs(float(np.quantile(values, quantile)))
     if float(line @ line) < float(step @ step):

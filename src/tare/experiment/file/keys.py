@@ -125,7 +125,6 @@ ENFORCE = Key(
 #: Keys of every workload, of a kernel and of a command; a kernel's parameters are keys as well.
 WORKLOAD = (
     *measuring.keys(measuring.WORKLOAD),
-    Key("name", kinds.NAME, "how it is called; the kernel's or the program's name by default"),
     Key(
         "trials",
         kinds.whole(1, 10**6),

@@ -40,7 +40,7 @@ class PendingAnswer:
     #: How long it may send nothing, in seconds; None: for ever.
     limit_s: float | None
     #: When it last sent something, and what is known of it since.
-    heard: float = field(default_factory=time.monotonic)
+    last_record_at: float = field(default_factory=time.monotonic)
     context: str = ""
     #: Whether it is to be checked, as it has sent nothing for ``LOOK_S``.
     silent: bool = False
@@ -161,7 +161,7 @@ def received(one: PendingAnswer) -> Iterator[record.Record]:
     try:
         while (got := one.answer.next(0.0)) is not None:
             silent = False
-            one.heard = time.monotonic()
+            one.last_record_at = time.monotonic()
             yield got
     except SilenceError as silence:
         one.context = silence.context
@@ -194,7 +194,7 @@ def check(one: PendingAnswer) -> None:
         raise AgentError("the agent was stopped by a signal")
     if pid is not None and groups.is_frozen(pid):
         raise AgentError("the agent was frozen with its control group")
-    quiet_since = max(one.heard, one.checked)
+    quiet_since = max(one.last_record_at, one.checked)
     if pid is not None and one.limit_s is None and time.monotonic() - quiet_since > STOPPED_S:
         one.checked = time.monotonic()
         # A sandbox that starts programs waits for their end, and reports no stop. What a program
@@ -204,5 +204,5 @@ def check(one: PendingAnswer) -> None:
         one.stopped = one.stopped + 1 if stopped else 0
         if one.stopped >= STOPPED_LOOKS:
             raise AgentError("the program was stopped by a signal, and not continued")
-    if one.limit_s is not None and time.monotonic() - one.heard > one.limit_s:
+    if one.limit_s is not None and time.monotonic() - one.last_record_at > one.limit_s:
         raise SilenceError(one.limit_s, one.context)

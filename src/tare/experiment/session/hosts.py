@@ -200,11 +200,10 @@ class Hosts:
 
     def close(self) -> None:
         """End load generators and servers, and take the network down."""
-        try:
-            self.drivers.close()
-            self._servers.close()
-        finally:
-            self._emulator.close()
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._emulator.close)
+            stack.callback(self._servers.close)
+            stack.callback(self.drivers.close)
 
     def _shape(self, level: str, draw: int = 0) -> None:
         """Shape all hosts as a level does, with what it has left; a block has draws of its own."""

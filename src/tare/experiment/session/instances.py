@@ -23,7 +23,13 @@ class Instances(TrialPart):
                 'instances = "shared"',
             )
         trial.residents = residents
-        yield
+        try:
+            yield
+        except BaseException:
+            if self.resources.experiment.fresh == "trial":
+                # The next trial would find what this one left in them.
+                pool.discard([one for one in residents if pool.has(one)], lost=True)
+            raise
         if self.resources.experiment.fresh == "trial":
             for figure in pool.discard(residents):
                 self.resources.write(figure.sample(trial.number))

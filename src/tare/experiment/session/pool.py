@@ -177,6 +177,10 @@ class Pool:
             return 0
         return self._experiment.limits(key.size).memory_bytes or self._machines[key.platform]
 
+    def has(self, resident: Resident) -> bool:
+        """Return whether an instance is still there."""
+        return self._residents.get(resident.key) is resident
+
     def discard(self, residents: list[Resident], *, lost: bool = False) -> list[platforms.Figure]:
         """End instances, and return the figures that the platforms themselves have of them.
 

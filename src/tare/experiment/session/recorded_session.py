@@ -32,7 +32,7 @@ class Notes(Protocol):
     """Shows notes to whoever called tare."""
 
     def note(self, message: str) -> None:
-        """Show what is to be known of the figures."""
+        """Show a note about the results."""
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from tare import workloads
@@ -83,14 +84,16 @@ class Servers:
             How long they have to end after they were asked; 0: they are not asked.
         """
         running, self._running = self._running, []
-        if grace_s:
+        with ExitStack() as stack:
+            # Each is closed, whatever becomes of the others.
             for server in running:
-                server.terminate()
-            deadline = time.monotonic() + grace_s
-            for server in running:
-                server.wait(max(0.0, deadline - time.monotonic()))
-        for server in running:
-            server.close()
+                stack.callback(server.close)
+            if grace_s:
+                for server in running:
+                    server.terminate()
+                deadline = time.monotonic() + grace_s
+                for server in running:
+                    server.wait(max(0.0, deadline - time.monotonic()))
 
 
 def session_servers(

@@ -98,11 +98,14 @@ class SweepOptions(Options):
         kinds.DURATION, "Instead of --windows: as many as fit.", group=HOW_MANY
     )
     step: Fraction | None = option(
-        kinds.Kind("a number of CPUs above 0, such as 0.5", _cpus, metavar="CPUS"),
+        kinds.Kind("a number of CPUs above 0, such as 0.5", _cpus, metavar="CPUS", example="0.5"),
         "Step between quotas.", group=HOW_MANY, shown="0.1",
     )  # fmt: skip
     quotas: tuple[Fraction, ...] | None = option(
-        kinds.Kind("numbers of CPUs above 0, such as 0.1,0.5,1", _quotas, metavar="CPUS,…"),
+        kinds.Kind(
+            "numbers of CPUs above 0, such as 0.1,0.5,1", _quotas, metavar="CPUS,…",
+            example="0.1,0.5,1",
+        ),
         "Quotas instead of --step, such as 0.1,0.5,1.", group=HOW_MANY,
     )  # fmt: skip
     threads: int | None = option(

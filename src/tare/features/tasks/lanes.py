@@ -1,4 +1,4 @@
-"""Lanes, and what is at work in them: a program, then what checks its output."""
+"""Lanes and the programs that run in them: that of a task, then what checks its output."""
 
 from __future__ import annotations
 

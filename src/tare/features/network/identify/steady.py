@@ -17,7 +17,7 @@ from tare.results.message import Chosen, Duration, Message, message
 from tare.statistics.changes import Changes, changes
 from tare.statistics.dependence import short_dependence
 from tare.statistics.robust import robust_sd
-from tare.statistics.segmentation import beside_lines, best_cut
+from tare.statistics.segmentation import best_cut, residuals_of_lines
 from tare.statistics.statistic import FloatArray
 
 #: Relative SD up to which a rate is constant.
@@ -36,7 +36,7 @@ _TWO_FEWEST, _TWO_SHARE, _TWO_APART, _TWO_BETWEEN = 20, 0.1, 5.0, 0.05
 #: Share of the distance of the levels by which plateaus may lose height, and standard errors; and
 #: of how many intervals half of one must be to say so.
 _SLOPE, _CLEAR, _HALF = 0.1, 4.0, 6
-#: SD beside a line, as a multiple of that beside steps, up to which it is no worse.
+#: SD residuals a line, as a multiple of that residuals steps, up to which it is no worse.
 _ABOUT = 1.2
 #: Intervals that a rate stays after a jump; how large jumps are, of its logarithm, and in SDs of
 #: neighbours; and how often it comes back while it sends where others share the network.
@@ -193,7 +193,7 @@ def _recovers(seen: Observed, depth: float) -> bool:
 
 
 def changing(seen: Observed, fall: int) -> bool:
-    """Whether there are steps beside one fall: before it, or after it."""
+    """Whether there are steps residuals one fall: before it, or after it."""
     # What lies next to the fall may be a mixture of both levels.
     parts = (_apart(seen, 0, max(0, fall - 1)), _apart(seen, fall + 2, len(seen.index)))
     return any(_off(len(one), changes(one, precision=_STEP)) > _LASTS for one, _ in parts)
@@ -258,9 +258,11 @@ def falls_within(
     halves = [(one[: len(one) // 2], one[-(len(one) // 2) :]) for one in pieces]
     weights = np.array([len(first) for first, _ in halves], dtype=float)
     lost = np.array([first.mean() - second.mean() for first, second in halves])
-    beside = np.concatenate([beside_lines(one - one.mean()) for pair in halves for one in pair])
+    residuals = np.concatenate(
+        [residuals_of_lines(one - one.mean()) for pair in halves for one in pair]
+    )
     height = float(lost @ weights / weights.sum())
-    error = float(beside.std()) * math.sqrt(2 * short_dependence(beside) / weights.sum())
+    error = float(residuals.std()) * math.sqrt(2 * short_dependence(residuals) / weights.sum())
     return height > max(_SLOPE * depth, _CLEAR * error)
 
 
