@@ -88,6 +88,7 @@ def test_values_become_those_of_the_command(name: str, value: object, typed: obj
         {"metric": 3}, {"metric": [3]}, {"out": 7}, {"out": b"x"}, {"resume": 1}, {"set": "a=1"},
         {"ignore_failure": "all"}, {"ignore_failure": []}, {"ignore_failure": [-1]}, {"workers": 0},
         {"warmup": -1}, {"input": 0}, {"size": 2}, {"quantile": [0.5]},
+        {"platform": ["bare", "unshare"]}, {"precision": 5},
     ],
 )  # fmt: skip
 def test_a_value_of_another_type_is_refused_before_anything_is_measured(

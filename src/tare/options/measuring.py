@@ -16,6 +16,7 @@ from tare.options.option import (
     Option,
     Options,
     flag,
+    like,
     option,
 )
 
@@ -108,9 +109,9 @@ INPUTS: Any = option(
     group=WHAT, table=EXPERIMENT, key="inputs",
     meaning="generated inputs that blocks cycle through",
 )  # fmt: skip
-SEED: Any = option(
-    kinds.whole(0, (1 << 63) - 1), "Seed of random orders.", rare=True, table=EXPERIMENT,
-    key="seed", meaning="everything random comes from it: order and inputs",
+SEED: Any = like(
+    shared.SEED, table=EXPERIMENT, key="seed",
+    meaning="everything random comes from it: order and inputs",
 )  # fmt: skip
 DIRECTORY: Any = option(
     kinds.Kind("a folder", str, metavar="DIR", is_path=True),
@@ -140,8 +141,8 @@ class MeasuringOptions(Options):
         "precision, and the answers are about the first; with compare, the first is judged, and "
         "the others have columns in the table of all cells",
     )  # fmt: skip
-    trials: int | None = option(
-        kinds.whole(1, MANY, example=20), "Fixed number of trials.", group=HOW_MANY, short="-n",
+    trials: int | None = like(
+        shared.TRIALS, kind=kinds.whole(1, MANY, example=20),
         table=STOPPING, key="trials",
         meaning="fixed number of trials per cell, decided beforehand; excludes `precision`",
     )  # fmt: skip
@@ -151,8 +152,8 @@ class MeasuringOptions(Options):
         meaning="time for measuring in one session; outranks trials and precision. Without it, "
         "`trials` alone bounds the experiment, and otherwise 10 min do",
     )  # fmt: skip
-    timeout: float | None = option(
-        kinds.DURATION, "Kill an execution that takes longer.", group=HOW_MANY,
+    timeout: float | None = like(
+        shared.TIMEOUT,
         table=WORKLOAD, key="timeout", field="timeout_s",
         meaning="kill an execution that takes longer; the trial has then failed. In windows, a "
         "kernel has twice that and the window",
@@ -256,8 +257,8 @@ class _SessionOptions(MeasuringOptions):
         "whether it stayed the same",
     )  # fmt: skip
     strict: bool = shared.STRICT
-    steady: bool = flag(
-        "Use the steady part alone: without warm-up.", rare=True, table=EXPERIMENT, key="steady",
+    steady: bool = like(
+        shared.STEADY, table=EXPERIMENT, key="steady",
         meaning="take the steady part of trials alone: iterations, or trials, without their "
         "warm-up",
     )  # fmt: skip

@@ -10,6 +10,9 @@ from tare.options.option import HOW_MANY, OUTPUT, WHERE, flag, option
 TRIALS: Any = option(
     kinds.whole(1, example=20), "Fixed number of trials.", group=HOW_MANY, short="-n",
 )  # fmt: skip
+TIMEOUT: Any = option(
+    kinds.DURATION, "Kill an execution that takes longer.", group=HOW_MANY,
+)  # fmt: skip
 SEED: Any = option(kinds.whole(0, (1 << 63) - 1), "Seed of random orders.", rare=True)
 KEY: Any = option(kinds.PATH, "Secret that both ends share.", group=WHERE)
 AS_ROOT: Any = flag("Under sudo: run commands as root, not as you.", group=WHERE)
