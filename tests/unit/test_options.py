@@ -112,6 +112,12 @@ def test_what_cannot_be_understood_is_refused(words: str, message: str, hint: st
         assert found.value.hint == hint
 
 
+def test_bytes_that_are_no_text_are_refused_as_a_value() -> None:
+    with pytest.raises(UsageError, match="--each '.udcff' is not UTF-8"):
+        parse("tare x", Some, ["--each", "\udcff"])
+    assert parse("tare x", Some, ["\udcff"]).files == ["\udcff"]
+
+
 def test_what_follows_two_dashes_may_be_an_argument_of_its_own() -> None:
     found = parse("tare x", Apart, ["a", "b", "--", "c", "--spec", "--", "d"])
     assert (found.spec, found.command) == (["a", "b"], ["c", "--spec", "--", "d"])
