@@ -113,7 +113,7 @@ def test_what_cannot_be_understood_is_refused(words: str, message: str, hint: st
 
 
 def test_bytes_that_are_no_text_are_refused_as_a_value() -> None:
-    with pytest.raises(UsageError, match="--each '.udcff' is not UTF-8"):
+    with pytest.raises(UsageError, match=r"^--each '.udcff' is not UTF-8"):
         parse("tare x", Some, ["--each", "\udcff"])
     assert parse("tare x", Some, ["\udcff"]).files == ["\udcff"]
 
