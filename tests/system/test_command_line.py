@@ -353,7 +353,7 @@ def test_control_characters_in_a_question_are_refused(tmp_path: Path) -> None:
 
 
 def test_options_are_named_as_options() -> None:
-    assert "--timeout" in tare("run", "--timeout", "0.2", "--", "true", check=11).stderr
+    assert "--timeout" in tare("run", "--timeout", "0.2", "--", "true", check=10).stderr
 
 
 def test_commands_fresh_platforms_and_sequential_order_reach_a_report(tmp_path: Path) -> None:

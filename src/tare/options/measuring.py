@@ -30,8 +30,12 @@ EXPERIMENT, STOPPING, WORKLOAD, COMMAND = "experiment", "stopping", "workload", 
 FACTORS, NETWORK = "factors", "network"
 #: Tables of an experiment file to the parts of them that have names of their own here.
 PARTS = {EXPERIMENT: (STOPPING,), WORKLOAD: (COMMAND,)}
-#: What hyperfine calls otherwise, to what to type here.
-HYPERFINE = {
+#: Options of other commands and of hyperfine, to what to type instead.
+FOREIGN = {
+    **Options.foreign,
+    "--gate": "tare compare --gate 2% 'CMD A' 'CMD B'",
+    "--margin": "tare compare --margin 2% 'CMD A' 'CMD B'",
+    "--baseline-name": "--name NAME",
     **dict.fromkeys(("--runs", "-r"), "-n N"),
     **dict.fromkeys(("--min-runs", "--max-runs", "-m", "-M"), "leave it out, or --budget"),
     **dict.fromkeys(("--export-csv", "--export-asciidoc"), "--export-json FILE"),
@@ -127,7 +131,7 @@ _OF_SOME: tuple[Option, ...] = (
 class MeasuringOptions(Options):
     """Options that commands have in common which measure a program."""
 
-    foreign: ClassVar[Mapping[str, str]] = HYPERFINE
+    foreign: ClassVar[Mapping[str, str]] = FOREIGN
 
     name: list[str] = option(
         kinds.NAME, "Name of a command, once for each, in their order.", group=WHAT,

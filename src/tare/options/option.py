@@ -196,8 +196,8 @@ class Options:
     """
 
     records: ClassVar[Mapping[str, Option]] = {}
-    #: What other tools have, to what to type here.
-    foreign: ClassVar[Mapping[str, str]] = {}
+    #: Options of other commands and tools, to what to type instead.
+    foreign: ClassVar[Mapping[str, str]] = {"--version": "tare --version"}
     #: Names of the attributes that were given.
     given: frozenset[str]
 

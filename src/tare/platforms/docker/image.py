@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import io
+import os
 import subprocess
 import tarfile
 import tempfile
@@ -15,7 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from tare.agent import client as agent
 from tare.errors import PlatformError
-from tare.host import programs
+from tare.host import lease, programs
 from tare.platforms.layer import Root
 from tare.platforms.root import OWN
 
@@ -32,6 +34,21 @@ FOLDERS = {"tare": 0o755, "tare/shared": 0o755, "tmp": 0o1777}
 ABOUT = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
 
 _importing = threading.Lock()
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Import in one session at a time: a second import of a name leaves the first image nameless.
+
+    Sessions of one user wait for each other.
+    """
+    with _importing:
+        folder = os.open(lease.writable(), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
 
 
 def own(client: docker.DockerClient, needs: Sequence[str] = (), more: Sequence[str] = ()) -> str:
@@ -56,7 +73,7 @@ def own(client: docker.DockerClient, needs: Sequence[str] = (), more: Sequence[s
     files = _files(needs, more)
     tag = agent.digest()[:12] + (f"-{_digest(files)}" if files else "")
     name = f"{REPOSITORY}:{tag}"
-    with _importing:
+    with _alone():
         try:
             client.images.get(name)
         except ImageNotFound:
@@ -78,7 +95,7 @@ def of_root(client: docker.DockerClient, root: Root) -> str:
     from docker.errors import ImageNotFound
 
     name = f"{APPLICATIONS}:{root.digest[:32]}"
-    with _importing:
+    with _alone():
         try:
             client.images.get(name)
         except ImageNotFound:
