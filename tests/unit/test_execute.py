@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +21,7 @@ from tare.agent import record
 from tare.errors import TareError, TrialError
 from tare.experiment import journal, plan
 from tare.experiment import session as execute
+from tare.experiment.session import part_list, parts
 from tare.experiment.session.budget import Budget
 from tare.experiment.session.observer import NoObserverError
 from tare.experiment.session.parts import RunningTrial
@@ -150,6 +153,50 @@ def test_instances_are_started_once_and_kept(session: Any) -> None:
 def test_a_fresh_platform_per_trial_is_started_each_time(session: Any) -> None:
     _, stage, _ = session(experiment(fresh="trial", factors={"workers": (1,)}))
     assert len(stage.started) == 5
+
+
+def test_a_part_that_fails_leaves_no_used_instance_to_the_next_trial(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = chain([None, TrialError("no room today")], repeat(None))
+
+    @contextmanager
+    def around(self: object, trial: object) -> Iterator[None]:
+        if (error := next(started)) is not None:
+            raise error
+        yield
+
+    monkeypatch.setattr("tare.experiment.session.kept_output.KeptOutput.around", around)
+    command = WorkloadSpec(name="echo", command=("echo",), capture=True)
+    asked = experiment(fresh="trial", factors={"workers": (1,)}, workloads=(command,))
+    lines, stage, _ = session(asked)
+    ended = [line.status for line in lines if isinstance(line, journal.TrialEnd)]
+    assert ended.count("failed") == 1
+    # One for each trial, the failed one included.
+    assert len(stage.started) == len(ended)
+    assert all(channel.closed for channel in stage.channels)
+
+
+def test_each_part_is_closed_whatever_becomes_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+
+    class Part(parts.TrialPart):
+        def close(self) -> None:
+            closed.append(self)
+            raise TrialError("cannot close")
+
+    class Other(Part):
+        pass
+
+    entries = tuple(part_list.PartEntry(f"x:{i}", lambda *_: True) for i in range(2))
+    monkeypatch.setattr(part_list, "PARTS", entries)
+    resources: Any = SimpleNamespace(experiment=None)
+    made = {f"x:{i}": one(resources) for i, one in enumerate((Part, Other))}
+    found = part_list.PartList(resources)
+    monkeypatch.setattr(found, "_made", made)
+    with pytest.raises(TrialError):
+        found.close()
+    assert set(closed) == set(made.values())
 
 
 def test_shared_instances_hold_all_workers(session: Any) -> None:
