@@ -44,7 +44,7 @@ def test_what_gives_no_steps_is_refused(step: str, message: str, hint: str) -> N
 def test_a_step_is_a_number_above_0(step: str) -> None:
     with pytest.raises(UsageError, match=f"--step '{step}' is not possible; expected") as told:
         asked("--step", step)
-    assert told.value.hint == "--step CPUS"
+    assert told.value.hint == "--step 0.5"
 
 
 @pytest.mark.parametrize("text", ["", ",", "0.1,0.1", "0.1,x", "0.5,0", "0.5,2.5", "0.5;1"])

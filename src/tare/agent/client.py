@@ -373,11 +373,11 @@ class Agent:
 def _hello(channel: Channel, timeout_s: float) -> record.Hello:
     line = channel.receive(timeout_s)
     if line is None:
-        raise AgentError(f"the agent did not start: {channel.last_words()}")
+        raise AgentError(channel.last_words())
     try:
         first = record.decode(line)
     except DecodeError as error:
-        raise AgentError(f"what the agent says is no record ({error}): {line[:200]!r}") from error
+        raise AgentError(f"what it says is no record ({error}): {line[:200]!r}") from error
     if not isinstance(first, record.Hello):
         raise AgentError(f"the agent's first record is not `hello`: {line[:200]!r}")
     if first.schema != record.SCHEMA:

@@ -372,7 +372,7 @@ def by_commas(kind: Kind, expected: str, metavar: str) -> Kind:
     def read(value: Any) -> tuple[Any, ...]:
         return tuple(kind.typed(word.strip()) for word in _text(value).split(","))
 
-    return Kind(expected, read, metavar=metavar)
+    return Kind(expected, read, metavar=metavar, example=kind.example)
 
 
 def _ascii(text: str) -> float:
@@ -389,4 +389,5 @@ def _number(value: Any) -> float:
 
 
 NUMBER = Kind("a number", _number, parse=lambda text: _number(_ascii(text)), metavar="N",
+              example="1.5",
               schema={"type": "number"})  # fmt: skip

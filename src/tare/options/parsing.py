@@ -187,7 +187,7 @@ def read(option: Option, *texts: str) -> Any:
             why, example = f"is not possible; expected {expected}", option.kind.example
             if isinstance(error, QuantityError):
                 why, example = error.why, error.example
-            hint = example_of(option, example) if example and not option.is_argument else None
+            hint = None if option.is_argument else example_of(option, example)
             raise UsageError(f"{name} {text!r} {why}", hint) from None
     return found[0] if option.words == 1 else tuple(found)
 

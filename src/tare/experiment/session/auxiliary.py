@@ -138,6 +138,9 @@ class HostServer:
         self._channel = agent_on_host(emulator, host, "serve", "--name", name)
         try:
             self._command = AuxiliaryCommand(client.Agent(self._channel), command, user)
+        except AgentError as error:
+            self._channel.close()
+            raise AgentError(f"the agent of host {host} did not start: {error.message}") from error
         except BaseException:
             self._channel.close()
             raise
