@@ -96,3 +96,13 @@ def test_a_command_loads_what_it_needs(words: str, loaded: tuple[str, ...]) -> N
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert set(said.stderr.splitlines()[-1].split()) <= set(loaded)
+
+
+def test_help_and_completion_take_little_more_cpu_time_than_a_library() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    try:
+        import start
+    finally:
+        sys.path.pop(0)
+    found = start.ratios(5)
+    assert {name: ratio for name, ratio in found.items() if ratio > 1.5} == {}
