@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """What a command is told besides its options."""
+    """Findings and probes that features supply, and the name of the command."""
 
     supplies: Supplies
     #: As it was typed, without ``tare``: ``experiment run``.

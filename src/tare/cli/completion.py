@@ -51,7 +51,7 @@ def _shell() -> str:
     Raises
     ------
     UsageError
-        If there is no completion for it.
+        If completion does not support this shell.
     """
     shell = Path(os.environ.get("SHELL", "")).name
     if shell not in SCRIPTS:

@@ -41,7 +41,7 @@ class Around:
         Lines for the shell, by their keys in an experiment file.
     shell : str or None
     ignore_failure : tuple of int or None
-        Exit codes that are no failure; empty: all.
+        Exit codes that do not count as failures; an empty tuple: all exit codes.
     directories : sequence of str
         Where the commands run.
     """

@@ -61,7 +61,7 @@ def ask(
     limit_s : float or None
         How long the agent may send nothing; None: for ever.
     max_records : int, optional
-        More records than this are no answer.
+        Largest number of records that an answer may have.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def answers(
     Raises
     ------
     AgentError
-        If one of them is gone, stopped, silent for too long, or sends what is no answer.
+        If one of them is gone, stopped, silent for too long, or sends records that do not answer the job.
     """
     with Listener() as listener:
         for one in asked:
@@ -155,7 +155,7 @@ def received(one: PendingAnswer) -> Iterator[record.Record]:
     Raises
     ------
     AgentError
-        If it is gone, stopped, silent for too long, or sends what is no answer.
+        If it is gone, stopped, silent for too long, or sends records that do not answer the job.
     """
     silent, one.silent = one.silent, False
     try:

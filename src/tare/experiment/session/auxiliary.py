@@ -35,7 +35,7 @@ def agent_on_host(emulator: Emulator, host: int, *words: str) -> ProcessChannel:
 
 
 class AuxiliaryCommand:
-    """A command that an agent runs once, and that is no trial of the experiment.
+    """A command that an agent runs once, outside of the trials of the experiment.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class AuxiliaryCommand:
         Raises
         ------
         AgentError
-            If the agent is gone, or sends what is no answer.
+            If the agent is gone, or sends records that do not answer the job.
         """
         with suppress(SilenceError):
             while (got := self._answer.next(silence_s)) is not None:
@@ -152,7 +152,7 @@ class HostServer:
         return self._ending
 
     def sockets(self) -> set[str]:
-        """Return the sockets of its host that wait for somebody."""
+        """Return the sockets of its host that listen for connections."""
         return waiting(self._channel.process.pid)
 
     def terminate(self) -> None:

@@ -28,7 +28,8 @@ def execute(trial: RunningTrial) -> str | None:
     Raises
     ------
     AgentError
-        If an agent is gone, or sends what is no answer. The instances were ended then.
+        If an agent is gone, or sends records that do not answer the job; the instances have then
+        been ended.
     """
     groups = [
         record.WatchedGroup(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Notes(Protocol):
-    """Shows notes to whoever called tare."""
+    """Progress display that shows notes."""
 
     def note(self, message: str) -> None:
         """Show a note about the results."""

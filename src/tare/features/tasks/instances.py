@@ -137,7 +137,7 @@ class Instances:
         """
         asked, task = self._plan.set, self._plan.tasks[work.task]
         assert asked.checker is not None
-        # What is measured meanwhile does not find it: nobody else can list the folder.
+        # The measured program cannot find it, as no other user can list the folder.
         kept = self._outputs / secrets.token_hex(16)
         kept.write_bytes(output)
         kept.chmod(0o644)

@@ -51,7 +51,7 @@ class Execution:
         Raises
         ------
         InterruptError
-            If somebody interrupts what is done with it, and it is kept.
+            If the session is interrupted and the folder is kept.
         """
         if (out := self.given.out) is not None:
             try:

@@ -20,7 +20,7 @@ _EXAMPLE = "tare net emulate bucket:c5.xlarge budget=10Gbit -- COMMAND…"
 
 @dataclass(frozen=True)
 class Asked:
-    """What is meant.
+    """The network to emulate, and the command to run in it.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Asked:
     serve : tuple of tuple of str
         Commands for every other host.
     interface : str or None
-        Shaped instead of a network of its own.
+        Interface of this machine to shape in place of an emulated network.
     lasts_s : float or None
         After which the command is ended; None: when it ends.
     """

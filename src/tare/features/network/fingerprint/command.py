@@ -30,7 +30,7 @@ _PLACE = "tare.features.network.fingerprint.command"
 GROUP = Group(
     help="Measure a network's reference figures, or compare two results.",
     commands={"take": Entry(f"{_PLACE}:take"), "diff": Entry(f"{_PLACE}:diff")},
-    # What is no command is its host: tare net fingerprint 192.0.2.1
+    # A word that names no command is the host to measure: tare net fingerprint 192.0.2.1
     standard="take",
 )
 

@@ -36,7 +36,7 @@ _TWO_FEWEST, _TWO_SHARE, _TWO_APART, _TWO_BETWEEN = 20, 0.1, 5.0, 0.05
 #: Share of the distance of the levels by which plateaus may lose height, and standard errors; and
 #: of how many intervals half of one must be to say so.
 _SLOPE, _CLEAR, _HALF = 0.1, 4.0, 6
-#: SD residuals a line, as a multiple of that residuals steps, up to which it is no worse.
+#: Largest ratio of the residual SD of a line to that of steps at which the line fits as well.
 _ABOUT = 1.2
 #: Intervals that a rate stays after a jump; how large jumps are, of its logarithm, and in SDs of
 #: neighbours; and how often it comes back while it sends where others share the network.
@@ -193,7 +193,7 @@ def _recovers(seen: Observed, depth: float) -> bool:
 
 
 def changing(seen: Observed, fall: int) -> bool:
-    """Whether there are steps residuals one fall: before it, or after it."""
+    """Whether there are further steps before or after a single fall."""
     # What lies next to the fall may be a mixture of both levels.
     parts = (_apart(seen, 0, max(0, fall - 1)), _apart(seen, fall + 2, len(seen.index)))
     return any(_off(len(one), changes(one, precision=_STEP)) > _LASTS for one, _ in parts)
