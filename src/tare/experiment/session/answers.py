@@ -133,7 +133,8 @@ def answers(
     Raises
     ------
     AgentError
-        If one of them is gone, stopped, silent for too long, or sends records that do not answer the job.
+        If one of them is gone, stopped, silent for too long,
+        or sends records that do not answer the job.
     """
     with Listener() as listener:
         for one in asked:
