@@ -123,7 +123,7 @@ def test_a_container_that_is_there_is_proposed_for_an_application(
     monkeypatch.setattr(run_step.shutil, "which", lambda name: name if name in there else None)
     found = run_step._further("bare", of_application=of_application)
     typed = f"tare run --application wordpress --platform {proposed}"
-    assert found.args["command"] == typed
+    assert found.command == typed
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
     wanted = session.Execution(SUPPLIES, SessionOptions(out=Path("o")))
     step = next_steps.next_step(found, SimpleNamespace(ended="finished"), wanted)
     assert step is not None
-    assert step.args["command"] == f"tare compare {then}"
+    assert step.command == f"tare compare {then}"
 
 
 @pytest.mark.parametrize(

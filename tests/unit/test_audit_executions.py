@@ -86,8 +86,8 @@ def test_one_process_is_doubtful_and_six_are_six_trials(
     assert alone.trust.verdict == "DOUBT"
     assert [template(reason) for reason in alone.trust.reasons] == ["{said}"]
     following = follow_up(audited([first]), has_page=True)
-    assert template(following.args["brings"]) == "more executions"
-    assert "--trial" not in str(following.args["command"])
+    assert template(following.brings) == "more executions"
+    assert "--trial" not in str(following.command)
     files = [first, *(write(tmp_path, i, level) for i, level in enumerate(LEVELS[1:], 1))]
     (together,) = audited(files).series
     assert together.trust.verdict == "TRUST"
@@ -140,7 +140,7 @@ def test_executions_in_each_of_two_folders_are_two_sets(
         (6, "before"),
         (6, "after"),
     ]
-    assert str(follow_up(found, has_page=True).args["command"]).endswith("--compare folder")
+    assert str(follow_up(found, has_page=True).command).endswith("--compare folder")
     assert [one.n for one in audited(files[:9]).series] == [6, 3]
     assert [one.n for one in audited(files[3:9], compare=("folder",)).series] == [3, 3]
 
@@ -159,7 +159,7 @@ def test_each_file_of_several_runs_is_one_trial_of_its_folder(tmp_path: Path) ->
         files += [hyperfine(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS)]
     apart = audited(files)
     assert len(apart.series) == 12
-    assert str(follow_up(apart, has_page=True).args["command"]).endswith("--compare folder")
+    assert str(follow_up(apart, has_page=True).command).endswith("--compare folder")
     found = audited(files, compare=("folder",))
     assert [one.n for one in found.series] == [6, 6]
     assert found.series[0].trials.values == pytest.approx(np.array(LEVELS) * ROUNDS.mean())
@@ -278,9 +278,9 @@ def test_reasons_of_failures_in_several_files_are_counted_together(tmp_path: Pat
 
 def test_files_of_one_folder_are_to_be_separated_by_version(tmp_path: Path) -> None:
     def proposed(files: list[Path]) -> str:
-        command = follow_up(audited(files), has_page=True).args["command"]
-        assert template(command) == "the files of"
-        return str(command.args["command"])
+        advice = follow_up(audited(files), has_page=True)
+        assert template(advice) == "the files of"
+        return str(advice.args["command"])
 
     levels = [*LEVELS, *(x + 0.5 for x in LEVELS)]
     files = [hyperfine(tmp_path, i, x) for i, x in enumerate(levels)]
@@ -295,7 +295,7 @@ def test_more_executions_are_numbered_after_those_there_are(tmp_path: Path) -> N
     for name, factor in (("old", 1.0), ("new", 1.1)):
         (tmp_path / name).mkdir()
         files += [google(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS[:3])]
-    typed = str(follow_up(audited(files), has_page=True).args["command"])
+    typed = str(follow_up(audited(files), has_page=True).command)
     old, new = tmp_path / "old", tmp_path / "new"
     assert typed.startswith(f'for i in $(seq 3 5); do for v in {old} {new}; do (cd "$v" && ')
     assert typed.endswith(f"tare audit --compare folder {old}/run*.json {new}/run*.json")

@@ -14,6 +14,7 @@ from tare.features.audit.messages import reasons
 from tare.features.audit.naming import in_order
 from tare.features.audit.next_steps import follow_up
 from tare.readers import ColumnOptions
+from tare.results.message import Message
 
 RNG = np.random.default_rng(7)
 STEADY = RNG.normal(1, 0.002, 60)
@@ -63,7 +64,7 @@ def test_the_next_command_cures_what_was_found(
     monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
     columns = ColumnOptions("s", columns.group, columns.compare, None, columns.trial, columns.block)
     found = follow_up(audit([made(tmp_path, *series)], Question(columns=columns)), has_page=False)
-    assert (template(found.args["brings"]), found.args["command"]) == (
+    assert (template(found.brings), found.command) == (
         {
             "command": "{command}   ({why})",
             "compare": "what differs?",
@@ -85,7 +86,7 @@ def test_commands_that_a_file_has_are_named(tmp_path: Path) -> None:
     results = [{"command": one, "times": list(DRIFT)} for one in ("sleep 1", "sleep 2")]
     file.write_text(json.dumps({"results": results}))
     found = follow_up(audit([file], Question()), has_page=True)
-    assert found.args["command"] == "tare compare 'sleep 1' 'sleep 2'"
+    assert found.command == "tare compare 'sleep 1' 'sleep 2'"
 
 
 def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
     made_ = audit([file], Question())
     found = follow_up(made_, has_page=True)
     needed = max(s.runs_needed or 0 for s in made_.series)
-    assert found.args["command"] == f"tare run --trials {needed} 'sleep 1' 'sleep 2'"
+    assert found.command == f"tare run --trials {needed} 'sleep 1' 'sleep 2'"
 
 
 @pytest.mark.parametrize(
@@ -126,16 +127,17 @@ def test_commands_that_are_proposed_can_be_run(
     found = follow_up(made_, has_page=True)
     needed = max(s.runs_needed or 0 for s in made_.series)
     if command is None:
-        assert "my bench" not in str(found.args["command"])
+        assert isinstance(found, Message)
+        assert "my bench" not in str(found.args)
     else:
-        assert found.args["command"] == command.format(n=needed)
+        assert found.command == command.format(n=needed)
 
 
 def test_what_a_trial_is_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
     question = Question(columns=ColumnOptions("s", ("cmd",)))
     found = audit([made(tmp_path, DRIFT, STEADY)], question)
-    assert template(follow_up(found, has_page=True).args["brings"]) == "that names it"
+    assert template(follow_up(found, has_page=True).brings) == "that names it"
     assert template(reasons(found)[0][1].said) == "row is an"
 
 
@@ -162,7 +164,7 @@ def test_columns_that_separate_or_pair_come_before_each_row_as_a_trial(
     ]
     file.write_text("\n".join([header, *rows]) + "\n")
     found = follow_up(audit([file], Question(columns=ColumnOptions("s"))), has_page=False)
-    assert found.args["command"] == f"tare audit r.csv {command}"
+    assert found.command == f"tare audit r.csv {command}"
 
 
 def test_a_column_of_text_that_a_comparison_pools_is_named(
@@ -176,7 +178,7 @@ def test_a_column_of_text_that_a_comparison_pools_is_named(
     file = tmp_path / "r.csv"
     file.write_text("\n".join(["solver,instance,run,s", *rows]) + "\n")
     found = audit([file], Question(columns=ColumnOptions("s", compare=("solver",))))
-    command = follow_up(found, has_page=False).args["command"]
+    command = follow_up(found, has_page=False).command
     assert command == "tare audit r.csv --compare solver --group instance"
 
 
@@ -185,7 +187,7 @@ def test_where_every_run_failed_next_is_why(tmp_path: Path) -> None:
     results = [{"command": "sleep x", "times": [0.1] * 8, "exit_codes": [1] * 8}]
     file.write_text(json.dumps({"results": results}))
     found = follow_up(audit([file], Question()), has_page=False)
-    assert found.args["command"] == "tare run -n 1 -- sleep x"
+    assert found.command == "tare run -n 1 -- sleep x"
 
 
 def test_where_every_run_of_one_command_failed_next_is_why(tmp_path: Path) -> None:
@@ -194,7 +196,7 @@ def test_where_every_run_of_one_command_failed_next_is_why(tmp_path: Path) -> No
     bad = {"command": "sleep x", "times": [0.1] * 8, "exit_codes": [1] * 8}
     file.write_text(json.dumps({"results": [good, bad]}))
     found = follow_up(audit([file], Question()), has_page=False)
-    assert found.args["command"] == "tare run -n 1 -- sleep x"
+    assert found.command == "tare run -n 1 -- sleep x"
 
 
 def test_a_tool_of_functions_is_run_again_and_not_replaced(tmp_path: Path) -> None:
@@ -209,8 +211,8 @@ def test_a_tool_of_functions_is_run_again_and_not_replaced(tmp_path: Path) -> No
     file = tmp_path / "p.json"
     file.write_text(json.dumps(document))
     found = follow_up(audit([file], Question()), has_page=False)
-    assert (template(found.args["brings"]), "pyperf" in str(found.args)) == ("old and new", False)
-    assert '(cd "$v" && python BENCHMARK.py -p 1 -o run$i.json)' in str(found.args["command"])
+    assert (template(found.brings), "pyperf" in found.command) == ("old and new", False)
+    assert '(cd "$v" && python BENCHMARK.py -p 1 -o run$i.json)' in str(found.command)
 
 
 @pytest.mark.parametrize("command", ["sleep *", "sleep {1,2}", "echo ~", "echo a#b", "echo !x"])
@@ -219,7 +221,7 @@ def test_what_a_shell_expands_is_given_to_a_shell(tmp_path: Path, command: str) 
     file = tmp_path / "h.json"
     file.write_text(json.dumps({"results": [{"command": command, "times": times}]}))
     found = follow_up(audit([file], Question()), has_page=True)
-    assert str(found.args["command"]).endswith(f"--shell sh '{command}'")
+    assert str(found.command).endswith(f"--shell sh '{command}'")
 
 
 def test_levels_that_are_numbers_are_sorted_as_numbers() -> None:

@@ -184,7 +184,7 @@ def test_after_a_mean_that_killed_runs_hide_a_gate_on_the_median_is_proposed(mon
     wanted = session.Execution(SUPPLIES, gate=0.03)
     step = next_step([found], results, wanted)
     assert step is not None
-    assert step.args["command"] == "tare compare a b --gate-on median"
+    assert step.command == "tare compare a b --gate-on median"
 
 
 @pytest.mark.usefixtures("compare_options")
@@ -201,7 +201,7 @@ def test_an_open_gate_on_a_quantile_is_given_the_pairs_that_the_text_counts(monk
     wanted = session.Execution(SUPPLIES, gate=0.03)
     step = next_step([found], results, wanted)
     assert step is not None
-    assert step.args["command"].startswith("tare compare --gate-on p90 a b --budget ")
+    assert step.command.startswith("tare compare --gate-on p90 a b --budget ")
 
 
 def test_a_gate_on_a_quantile_is_judged_by_bounds() -> None:

@@ -203,7 +203,7 @@ def test_compare_gives_a_verdict_and_json_of_the_command() -> None:
 
 def _keys(value: Any, at: str = "") -> set[str]:
     """Return the paths of all keys; facts and statements may differ by run."""
-    if at.endswith(("facts", "disturbance", "sources", ".next", ".entries", ".notes")):
+    if at.endswith(("facts", "disturbance", "sources", ".next_steps", ".entries", ".notes")):
         return {at}
     if isinstance(value, list):
         return _keys(value[0], f"{at}[]") if value else set()
@@ -223,7 +223,7 @@ def test_audit_writes_what_the_command_writes(tmp_path: Path) -> None:
     printed = subprocess.run(asked, capture_output=True, check=False, text=True)
     own, told = found.to_dict(), json.loads(printed.stdout)
     # A program has no command line to repeat.
-    assert (own.pop("next"), told.pop("next")) != ([], [])
+    assert (own.pop("next_steps"), told.pop("next_steps")) != ([], [])
     assert own == told
     assert found.exit_code == printed.returncode
     assert [one.name for one in found.series] == ["a", "b"]

@@ -183,4 +183,4 @@ def test_after_a_warm_up_of_the_first_trials_the_steady_part_is_proposed(
 ) -> None:
     monkeypatch.setattr("sys.argv", ["tare", "run"])
     made = summary(values, "fixed", why=why)
-    assert next_step(made, None, "bare").args["command"] == command
+    assert next_step(made, None, "bare").command == command

@@ -291,15 +291,13 @@ def test_a_part_of_a_day_proposes_whole_days(tmp_path: Path) -> None:
     file.write_text("".join(file.open().readlines()[: 48 * 11 + 20]))
     found = audit([file], Question(columns=ColumnOptions(order="when", trial="row")))
     assert args(found.series[0].trust.reasons, ", and compare")["whole"] is False
-    assert templates(follow_up(found, has_page=False).args["brings"]) == [
-        "values depend on the time"
-    ]
+    assert template(follow_up(found, has_page=False)) == "measure over whole"
 
 
 def test_dates_without_an_order_are_proposed(tmp_path: Path) -> None:
     file = weeks_of(tmp_path, 28, shift=0, weekend=0.08)
     found = audit([file], Question(columns=ColumnOptions(trial="row")))
     assert found.files[0].imported.dates == "when"
-    assert templates(follow_up(found, has_page=False).args["brings"]) == ["of the day"]
+    assert templates(follow_up(found, has_page=False).brings) == ["of the day"]
     ordered = audit([file], Question(columns=ColumnOptions(trial="row", order="when")))
     assert ordered.files[0].imported.dates is None

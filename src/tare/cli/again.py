@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from tare.options.option import Option
 from tare.options.parsing import Piece, pieces
-from tare.results.message import Message, Said, message
 
 #: Options with a file that holds the answer: that of another question would replace it, or mix in.
 FILES = ("--json", "--save", "--report", "--markdown", "--junit", "--export-json")
@@ -32,13 +31,6 @@ def offers(option: str) -> bool:
     A call from Python, before which no command was typed, has them as keyword arguments.
     """
     return not _known or option in _known
-
-
-def next_command(command: Said, brings: Said | None = None) -> Message:
-    """Return a command that is worth typing, and what it brings."""
-    return message(
-        "{command}{% if brings %}   ({brings}){% endif %}", command=command, brings=brings
-    )
 
 
 def again(command: str, changes: Mapping[str, str | None], without: Sequence[str] = ()) -> str:

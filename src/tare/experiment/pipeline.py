@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -77,9 +77,9 @@ class Prepared:
     #: What its folder holds, once it is measured.
     collector: Collector | None = None
 
-    def within(self, budget_s: float) -> Prepared:
-        """Return a copy with another time budget, in seconds."""
-        stopping = msgspec.structs.replace(self.experiment.stopping, budget_s=budget_s)
+    def stopping(self, **changes: Any) -> Prepared:
+        """Return a copy with other values of the stopping rule, such as ``budget_s``."""
+        stopping = msgspec.structs.replace(self.experiment.stopping, **changes)
         experiment = msgspec.structs.replace(self.experiment, stopping=stopping)
         return dataclasses.replace(self, experiment=experiment)
 

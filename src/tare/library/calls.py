@@ -55,7 +55,7 @@ def run(
                 )
             made = report.make(summary, asked.lines[0].text, out, asked.main)
             # Commands to type next continue a command line, and there is none.
-            made = msgspec.structs.replace(made, next=())
+            made = msgspec.structs.replace(made, next_steps=())
             result = RunResult(
                 asked.lines[0].text, summary.results, summary.ended, tuple(silent.notes), summary,
                 made, SUPPLIES, _call("run", [] if command is None else [command], given),

@@ -208,7 +208,7 @@ def _check(document: Report, file: Path) -> None:
 
 def _check_size(document: Report, file: Path) -> None:
     """Refuse entries and tables that would take too much memory once they are aligned."""
-    entries = [*document.entries, *(Entry("", said) for said in document.next)]
+    entries = [*document.entries, *(Entry("", step.said) for step in document.next_steps)]
     lines = sum(1 + len(one.picture) for one in entries)
     written = sum(len(words.text(one.said)) + sum(map(len, one.picture)) for one in entries)
     if lines * max((len(one.label) for one in entries), default=0) + written > _MOST_ALIGNED:

@@ -88,7 +88,7 @@ def lines(report: Report, width: int) -> list[Line]:
     question = text(report.question)
     first = Line(answers[0] if answers else question, "strong")
     asked = [Line(f"Question: {question}", "quiet")] if answers else []
-    following = [Line(f"Next: {text(said)}", "quiet") for said in report.next]
+    following = [Line(f"Next: {text(step.said)}", "quiet") for step in report.next_steps]
     return [first, *asked, *map(Line, _answered(report, answers[1:], width)), *following]
 
 
@@ -99,7 +99,8 @@ def _labelled(report: Report, width: int) -> Iterator[Line]:
     # The answer stands first; of several commands the table has it.
     at = 1 if cells is None else 0
     entries[at:at] = failed
-    entries += [Entry("" if i else "Next", said, "quiet") for i, said in enumerate(report.next)]
+    steps = [step.said for step in report.next_steps]
+    entries += [Entry("" if i else "Next", said, "quiet") for i, said in enumerate(steps)]
     head = [] if report.gate is None else [Entry("Gate", report.gate.said, "strong")]
     head += [Entry("Caveat", said) for said in report.caveats]
     while entries and entries[0].emphasis == "strong" and report.below:

@@ -66,6 +66,30 @@ class Entry(msgspec.Struct, frozen=True):
             yield cls.of("" if i else label, said, emphasis)
 
 
+class NextStep(msgspec.Struct, frozen=True):
+    """A command that is worth typing after a result.
+
+    Attributes
+    ----------
+    command : str
+        A line of a shell that runs as it stands.
+    brings : Said or None
+        What it brings; None: the command says it.
+    """
+
+    command: str
+    brings: Said | None = None
+
+    @property
+    def said(self) -> Message:
+        """The command, and in parentheses what it brings."""
+        return message(
+            "{command}{% if brings %}   ({brings}){% endif %}",
+            command=self.command,
+            brings=self.brings,
+        )
+
+
 class Failure(msgspec.Struct, frozen=True):
     """Why a command failed.
 
@@ -430,8 +454,7 @@ class Report(Envelope, frozen=True, kw_only=True):
         Numbers for scripts, which JSON has at the top level.
     entries : tuple of Entry
         The result in a terminal, the answer first; on a page where there are no sections.
-    next : tuple of Said
-        Commands to type.
+    next_steps : tuple of NextStep
     question : str
         Its title.
     answers : tuple of Said
@@ -479,7 +502,7 @@ class Report(Envelope, frozen=True, kw_only=True):
     question: Said
     answers: tuple[Said, ...] = ()
     entries: tuple[Entry, ...] = ()
-    next: tuple[Said, ...] = ()
+    next_steps: tuple[NextStep, ...] = ()
     strip: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
     origin: Origin = Origin()

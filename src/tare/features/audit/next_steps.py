@@ -9,8 +9,9 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
-from tare.cli.again import again, next_command
+from tare.cli.again import again
 from tare.cli.command_line import shell_syntax, split
 from tare.errors import ExperimentError
 from tare.experiment import plan_file
@@ -21,10 +22,14 @@ from tare.features.audit.pairing import FEWEST
 from tare.features.audit.series import SeriesAudit, has_iterations
 from tare.readers import Format, Repeat
 from tare.registry import units_of
-from tare.results.message import Chosen, Message, Said, message
+from tare.results.message import Chosen, Message, message
+from tare.results.report import NextStep
 from tare.statistics.trust import CHANGING, ReasonKind
 from tare.statistics.warmup import warm_up
 from tare.units import chosen
+
+#: What to do next: a command, or advice where none is known.
+Step: TypeAlias = NextStep | Message
 
 #: Keys whose levels are different work: their times are not alternatives to compare.
 _UNLIKE = frozenset({
@@ -44,8 +49,8 @@ _EXPANDED = re.compile(r"[*?\[\]{}~#!]")
 _MOST_COMMANDS = 3
 
 
-def follow_up(audit: Audit, *, has_page: bool) -> Message:
-    """Return the next command worth typing."""
+def follow_up(audit: Audit, *, has_page: bool) -> Step:
+    """Return the next command worth typing; advice in words where none is known."""
     if (known := _of_tasks(audit, has_page=has_page) or _executions(audit)) is not None:
         return known
     if audit.platforms is not None and audit.question.finding is None:
@@ -62,9 +67,9 @@ def follow_up(audit: Audit, *, has_page: bool) -> Message:
     return _pairs(message("measures both in pairs, interleaved"), audit)
 
 
-def _again(changes: dict[str, str | None], brings: Message) -> Message:
+def _again(changes: dict[str, str | None], brings: Message) -> NextStep:
     """Return the same audit with other options."""
-    return next_command(again("audit", changes), brings)
+    return NextStep(again("audit", changes), brings)
 
 
 def _compared(audit: Audit) -> str | None:
@@ -74,7 +79,7 @@ def _compared(audit: Audit) -> str | None:
     return next(iter([*alternatives[-1:], *keys[-1:]]), None)
 
 
-def _identify(audit: Audit) -> Message | None:
+def _identify(audit: Audit) -> Step | None:
     """Return what finds the shape of a bandwidth over time; None where there is none."""
     file = next((f.imported.file for f in audit.files if f.imported.is_trace), None)
     if file is None:
@@ -83,13 +88,13 @@ def _identify(audit: Audit) -> Message | None:
     grouped = ",".join((*columns.group, *columns.compare))
     named = {"--time": columns.order, "--value": columns.value, "--group": grouped}
     options = [word for option, name in named.items() if name for word in (option, name)]
-    return next_command(
+    return NextStep(
         shlex.join(["tare", "net", "identify", str(file), *options]),
         message("what shapes this bandwidth"),
     )
 
 
-def _executions(audit: Audit) -> Message | None:
+def _executions(audit: Audit) -> Step | None:
     """Return what has or names executions of their own; None where they are known."""
     reasons = {reason.kind for s in audit.series for reason in s.trust.grounds}
     failed = [s for s in audit.series if s.failed]
@@ -106,7 +111,7 @@ def _executions(audit: Audit) -> Message | None:
     return None
 
 
-def _tasks(audit: Audit) -> Message | None:
+def _tasks(audit: Audit) -> Step | None:
     """Return what compares alternatives in pairs of tasks, where a table has few runs of each."""
     columns, keys = audit.question.columns, varied(s.key for s in audit.series)
     compared = _compared(audit)
@@ -117,21 +122,19 @@ def _tasks(audit: Audit) -> Message | None:
     if len({s.key.get(unlike[0]) for s in audit.series}) < _ENOUGH_PAIRS:
         return None
     pairs: dict[str, str | None] = {"--compare": compared, "--block": unlike[0], "--trial": "row"}
-    return next_command(
-        again("audit", pairs, ("--group",)), message("compares in pairs, one per task")
-    )
+    return NextStep(again("audit", pairs, ("--group",)), message("compares in pairs, one per task"))
 
 
-def _more_executions(brings: Message, repeat: Repeat, audit: Audit, total: int) -> Message:
+def _more_executions(brings: Message, repeat: Repeat, audit: Audit, total: int) -> NextStep:
     """Return what measures further executions, until each series has ``total`` of them."""
     had = min((len(s.files) if len(s.files) > 1 else 0 for s in audit.series), default=0)
     more = max(1, total - had)
     stem, last = _numbered(audit) if had else (None, 0)
     if not _folders(audit):
-        return next_command(repeat.executions(last + 1, last + more, stem or "run"), brings)
+        return NextStep(repeat.executions(last + 1, last + more, stem or "run"), brings)
     folders = list(dict.fromkeys(str(file.path.parent) for file in audit.files))
     known = folders if len(folders) == 2 and had else _VERSIONS
-    return next_command(
+    return NextStep(
         repeat.versions(last + 1, last + more, stem or "run", known),
         message("measures two versions alternately, in folders old and new"),
     )
@@ -147,18 +150,18 @@ def _numbered(audit: Audit) -> tuple[str | None, int]:
     return stems.pop(), max(numbers)
 
 
-def _failed(audit: Audit, failed: Sequence[SeriesAudit]) -> Message:
+def _failed(audit: Audit, failed: Sequence[SeriesAudit]) -> Step:
     """Return what shows why runs fail: the command itself, where it is known."""
     commands = _commands(replace(audit, series=tuple(failed)))[:1]
     always = all(s.failed for s in failed)
-    output = message("look at what the failed runs printed")
-    return next_command(
-        _run(commands, *(["-n", "1"] if always else [])) if commands else output,
-        message("shows why the runs fail"),
+    if not commands:
+        return message("what the failed runs printed shows why they fail")
+    return NextStep(
+        _run(commands, *(["-n", "1"] if always else [])), message("shows why the runs fail")
     )
 
 
-def _columns(audit: Audit) -> Message:
+def _columns(audit: Audit) -> Step:
     """Return the columns that separate the series, pair their trials, or identify trials."""
     columns = audit.question.columns
     tables = [file.imported for file in audit.files]
@@ -173,18 +176,17 @@ def _columns(audit: Audit) -> Message:
     )
 
 
-def _sets(audit: Audit) -> Message | None:
+def _sets(audit: Audit) -> Step | None:
     """Return what compares the folders of executions; None where there are not several."""
     if audit.comparisons:
         return None
     if _folders(audit):
         return _again({"--compare": FOLDER}, message("what differs?"))
     if len(audit.series) >= 2 * FEWEST and _differ_in_files(audit):
-        apart = message(
-            "put the files of each version into a folder of its own; {command}",
+        return message(
+            "put the files of each version into a folder of its own; then {command}",
             command=_audit_of_folders(audit),
         )
-        return next_command(apart, message("compares two versions"))
     return None
 
 
@@ -218,7 +220,7 @@ def _audit_of_folders(audit: Audit) -> str:
     return f"tare audit --compare folder old/{pattern} new/{pattern}"
 
 
-def _rounds(audit: Audit) -> Message | None:
+def _rounds(audit: Audit) -> Step | None:
     """Return options that pair the trials of each round; None if the table has no rounds."""
     columns = audit.question.columns
     rounds = {file.imported.rounds for file in audit.files}
@@ -233,51 +235,47 @@ def _rounds(audit: Audit) -> Message | None:
     if any(c.verdict.conclusive for c in audit.comparisons):
         return None
     pairs = {"--compare": ",".join(keys), "--block": numbers, "--trial": columns.trial or "row"}
-    return next_command(
+    return NextStep(
         again("audit", pairs), message("pairs the runs of a round, if each row is one execution")
     )
 
 
-def _fleet(audit: Audit) -> Message | None:
+def _fleet(audit: Audit) -> Step | None:
     """Return what says of a fleet what an audit of series does not; None where there is none."""
     fleets = [f.imported.file for f in audit.files if plan_file.is_fleet(f.imported.file)]
     if not fleets:
         return None
-    return next_command(
+    return NextStep(
         shlex.join(["tare", "fleet", "report", str(fleets[0])]),
         message("by how much hosts differ, and what holds on all of them"),
     )
 
 
-def _of_tasks(audit: Audit, *, has_page: bool) -> Message | None:
+def _of_tasks(audit: Audit, *, has_page: bool) -> Step | None:
     """Return what shows more of a set of tasks, else what brings enough runs of each task."""
     if not audit.is_of_tasks:
         return None
     if not has_page:
         return _again({"--report": "audit.html"}, message("the same as a page, with charts"))
-    return next_command(
-        message("repeat the <tasks> element of the benchmark definition 6 times"),
-        message("6 runs of each task"),
+    return message(
+        "6 runs of each task take the <tasks> element of the benchmark definition 6 times"
     )
 
 
-def _longer_limit(audit: Audit) -> Message | None:
+def _longer_limit(audit: Audit) -> Step | None:
     """Return what shows medians of which only a limit is known that they exceed."""
     if not any(s.median.high == math.inf for s in audit.series):
         return None
-    return next_command(
-        message("measure again with a longer time limit"),
-        message("how long the runs above it take"),
-    )
+    return message("a longer time limit shows how long the runs above this one take")
 
 
-def _partly_failed(audit: Audit) -> Message | None:
+def _partly_failed(audit: Audit) -> Step | None:
     """Return what shows why some runs of a series fail; None where none is doubted for that."""
     failing = [s for s in audit.series if s.partly_failed is not None]
     return _failed(audit, failing[:1]) if failing else None
 
 
-def _cure(audit: Audit) -> Message | None:
+def _cure(audit: Audit) -> Step | None:
     """Return what cures the worst doubt; None where nothing that is typed does."""
     # Doubts that chance explains need no cure.
     doubted = () if audit.verdict == "TRUST" else audit.series
@@ -285,7 +283,7 @@ def _cure(audit: Audit) -> Message | None:
     if "few" in found or "one" in found:
         several = len(audit.series) > 1
         command = _compare(audit) if several else _run(_commands(audit)[:1])
-        return next_command(command, message("measures as often as the answer needs"))
+        return NextStep(command, message("measures as often as the answer needs"))
     if (refused := found.get("requests")) is not None:
         defects = refused.series.defects
         few = next(one.message for one in defects if one.kind == "few requests")
@@ -303,7 +301,7 @@ def _cure(audit: Audit) -> Message | None:
     return None
 
 
-def _inside(found: Mapping[ReasonKind, SeriesAudit]) -> Message | None:
+def _inside(found: Mapping[ReasonKind, SeriesAudit]) -> Step | None:
     """Return what takes executions whole, or without their warm-up; None: neither is doubtful."""
     if "grouped" in found and (said := found["grouped"].series.grouped) is not None:
         return _again(
@@ -315,7 +313,7 @@ def _inside(found: Mapping[ReasonKind, SeriesAudit]) -> Message | None:
     return None
 
 
-def _moving(audit: Audit, found: Mapping[ReasonKind, SeriesAudit]) -> Message | None:
+def _moving(audit: Audit, found: Mapping[ReasonKind, SeriesAudit]) -> Step | None:
     """Return what cures values that change over time; None where no reason is such a change."""
     moves = found.keys() & CHANGING
     cycles = found["cycles"].over_time if "cycles" in found else None
@@ -330,14 +328,14 @@ def _moving(audit: Audit, found: Mapping[ReasonKind, SeriesAudit]) -> Message | 
     if (moves or cycles) and len(audit.series) > 1 and not interleaved:
         return _pairs(message("interleaved: what changes over time affects both alike"), audit)
     if moves:
-        return next_command("tare doctor", message("what disturbs this machine"))
+        return NextStep("tare doctor", message("what disturbs this machine"))
     if cycles is None or cycles.covers_whole_periods:
         return None
-    periods = message(
-        "measure over whole {% if weekly %}weeks{% else %}days{% endif %}",
+    return message(
+        "measure over whole {% if weekly %}weeks{% else %}days{% endif %}: values depend on the "
+        "time",
         weekly=bool(cycles.week.is_shown),
     )
-    return next_command(periods, message("values depend on the time"))
 
 
 def _warms_up(s: SeriesAudit) -> bool:
@@ -348,7 +346,7 @@ def _warms_up(s: SeriesAudit) -> bool:
     return warm_up(s.series.least, s.question.precision).shape == "warm-up"
 
 
-def _more(audit: Audit) -> Message | None:
+def _more(audit: Audit) -> Step | None:
     """Return what brings a verdict, or the precision, by more trials; None where none is open."""
     if _more_pairs(audit):
         return _pairs(message("measures until the verdict is conclusive"), audit)
@@ -361,8 +359,15 @@ def _more(audit: Audit) -> Message | None:
         # Without an estimate: twice as many.
         total = runs or 2 * max(s.n for s in audit.series)
         return _more_executions(_precision(runs, target), repeat, audit, total)
-    typed = _precise(audit, runs)
-    return next_command(typed, _precision(runs if isinstance(typed, str) else 0, target))
+    command = _precise(audit, runs)
+    if command is not None:
+        return NextStep(command, _precision(runs, target))
+    return message(
+        "measure each with {% if runs %}≈ {runs}{% else %}more{% endif %} runs, until the median "
+        "is known to ± {target}",
+        runs=runs or None,
+        target=Chosen(target),
+    )
 
 
 def _precision(runs: int, target: float) -> Message:
@@ -375,17 +380,15 @@ def _precision(runs: int, target: float) -> Message:
     )
 
 
-def _precise(audit: Audit, runs: int) -> Said:
-    """Return what brings the precision: of series whose commands are unknown, no command."""
+def _precise(audit: Audit, runs: int) -> str | None:
+    """Return the command that brings the precision; None: those of the series are not known."""
     found = _commands(audit)
     if len(audit.series) == 1 or len(found) == 1:
         precision = chosen(audit.question.precision).replace(" ", "")
         return _run(found, "--precision", precision)
     if runs and 1 < len(found) <= _MOST_COMMANDS:
         return _run(found, "--trials", str(runs))
-    return message(
-        "measure each with {% if runs %}≈ {runs}{% else %}more{% endif %} runs", runs=runs or None
-    )
+    return None
 
 
 def _repeat(audit: Audit) -> Repeat | None:
@@ -394,11 +397,11 @@ def _repeat(audit: Audit) -> Repeat | None:
     return formats[audit.files[0].imported.format].repeat
 
 
-def _pairs(brings: Message, audit: Audit) -> Message:
+def _pairs(brings: Message, audit: Audit) -> NextStep:
     """Return what measures series in turn: ``tare compare``, or the tool that has measured them."""
     repeat = _repeat(audit)
     if repeat is None:
-        return next_command(_compare(audit), brings)
+        return NextStep(_compare(audit), brings)
     more, n = _more_pairs(audit), max((s.n for s in audit.series), default=0)
     if not {FILE, FOLDER}.issuperset(audit.question.columns.compare):
         return _more_executions(message("more executions"), repeat, audit, max(n + more, FEWEST))
@@ -407,7 +410,7 @@ def _pairs(brings: Message, audit: Audit) -> Message:
     fewest = FEWEST + math.ceil(math.log2(max(1, len(audit.comparisons))))
     # Files that are audited are not written again.
     stem = "turn" if _numbered(audit)[0] == "run" else "run"
-    return next_command(
+    return NextStep(
         repeat.versions(1, max(n + more, fewest), stem, _VERSIONS),
         message("measures two versions alternately, in folders old and new"),
     )

@@ -26,8 +26,8 @@ from tare.render.large_table import LargeTable
 from tare.render.words import listing
 from tare.results import phrases as results_phrases
 from tare.results.finding import Finding
-from tare.results.message import Said, each, message
-from tare.results.report import Origin, Report, Section
+from tare.results.message import Message, Said, each, message
+from tare.results.report import Entry, Origin, Report, Section
 from tare.units import chosen, counted, percent
 
 #: Files larger than this are not read again for a digest.
@@ -81,6 +81,7 @@ def make(
         )
     names = [f.path.name for f in audit.files]
     where = ", ".join(files) or "--json, --report"
+    step = follow_up(audit, has_page=page)
     return Report(
         command="audit",
         exit_code=audit.exit_code,
@@ -89,8 +90,11 @@ def make(
         question=sections[0].finding.question if sections else "Can these numbers be trusted?",
         lead=sections[0].finding.name if sections else None,
         answers=tuple(said for f in told for said in each(f.summary)),
-        entries=entries(audit, where),
-        next=(follow_up(audit, has_page=page),),
+        entries=(
+            *entries(audit, where),
+            *([Entry.of("Advice", step)] if isinstance(step, Message) else []),
+        ),
+        next_steps=() if isinstance(step, Message) else (step,),
         strip=_strip(audit),
         sections=tuple(sections),
         doubts=_noted(audit) if whole else (),

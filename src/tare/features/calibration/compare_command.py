@@ -16,8 +16,8 @@ from tare.errors import ExperimentError
 from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import Calibration, Fit
 from tare.render.words import sentence
-from tare.results.message import Amount, Chosen, Message, message
-from tare.results.report import Entry, Report
+from tare.results.message import Amount, Chosen, message
+from tare.results.report import Entry, NextStep, Report
 
 if TYPE_CHECKING:
     from tare.features.calibration.mapping import Mapping
@@ -79,7 +79,7 @@ def compare(given: CompareOptions) -> Report:
         command="calibrate compare",
         figures=figures,
         entries=(*_entries(found),),
-        next=(_next(found, (first, second)),),
+        next_steps=(_next(found, (first, second)),),
         sections=made.sections if given.report is not None else (),
     )
 
@@ -167,19 +167,11 @@ def _entries(found: Mapping) -> Iterator[Entry]:
         yield Entry("Note", sentence(rounded))
 
 
-def _next(found: Mapping, paths: tuple[Path, Path]) -> Message:
+def _next(found: Mapping, paths: tuple[Path, Path]) -> NextStep:
     """Return the next command worth typing."""
     some = [one for one in found.equals if one.on]
-    flag = some[0].flag if some else None
-    a, b = (shlex.quote(str(path)) for path in paths)
+    words = ["tare", "calibrate", "compare"]
     if len(found.equals) > 1 and some:
-        return message(
-            "tare calibrate compare {option} {place} {a} {b}   (one value)",
-            option=_OPTIONS[found.a.axis],
-            place=f"{some[len(some) // 2].at:g}",
-            a=a,
-            b=b,
-        )
-    if flag is not None:
-        return message("docker run {flag} IMAGE   (on {machine})", flag=flag, machine=found.b.name)
-    return message("tare calibrate compare {a} {b}   (all of them)", a=a, b=b)
+        place = [_OPTIONS[found.a.axis], f"{some[len(some) // 2].at:g}"]
+        return NextStep(shlex.join([*words, *place, *map(str, paths)]), message("one value"))
+    return NextStep(shlex.join([*words, *map(str, paths)]), message("all of them"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tare.cli.again import FILES, again, next_command
+from tare.cli.again import FILES, again
 from tare.experiment.sweep import messages
 from tare.experiment.sweep.document import Calibration
 from tare.experiment.sweep.numbers import place
@@ -19,12 +19,16 @@ from tare.features.calibration.findings.comparison import compared
 from tare.features.calibration.findings.tables import models_tables
 from tare.features.calibration.picture import picture
 from tare.render.words import sentences
-from tare.results.message import Amount, Message, Said, message
-from tare.results.report import Entry, Report
+from tare.results.message import Amount, Said, message
+from tare.results.report import Entry, NextStep, Report
 
 if TYPE_CHECKING:
     from tare.features.calibration.session import Conclusion
 
+#: How to use a calibration on another machine.
+OTHER_MACHINE = NextStep(
+    "tare calibrate compare --help", message("what is a CPU here worth on another machine?")
+)
 #: Fewest steps that distinguish a line from a bend where windows vary little.
 _ENOUGH_STEPS = 10
 #: Fewest steps of a suggested sweep: as many as a sweep of two CPUs has.
@@ -50,7 +54,7 @@ def report(concluded: Conclusion, json: str | None) -> Report:
         shows_cells=False,
         # The slope against CPU time has another unit than that against memory.
         further=(next(models_tables(found, several=several)),),
-        next=(_next(found, concluded.folder),),
+        next_steps=(_next(found, concluded.folder),),
     )
 
 
@@ -98,11 +102,11 @@ def _maxima(calibrations: tuple[Calibration, ...]) -> Iterator[Entry]:
     yield Entry("", message("All other entries are about {workload}.", workload=first.workload))
 
 
-def _more_steps(found: Calibration) -> Message:
+def _more_steps(found: Calibration) -> NextStep:
     most = max(point.cpus for point in found.points)
     step = most / max(_MANY_STEPS, 2 * len(found.points))
     without = (*FILES, "--out", "--resume", "--quotas")
-    return next_command(
+    return NextStep(
         again("calibrate", {"--step": f"{step:.2g}"}, without),
         message(
             "{% if by != 'quota' %}by quota{% if by == 'cpuset' %}, with parts of a CPU"
@@ -112,11 +116,10 @@ def _more_steps(found: Calibration) -> Message:
     )
 
 
-def _next(found: Calibration, folder: Path) -> Message:
+def _next(found: Calibration, folder: Path) -> NextStep:
     """Return the next command worth typing, for what was found."""
-    where = shlex.quote(str(folder))
     if found.asked.reason == "disturbed":
-        return next_command(
+        return NextStep(
             again("calibrate", {"--budget": "5 min"}, (*FILES, "--out", "--resume")),
             message("when the machine is quiet; tare doctor says whether it is"),
         )
@@ -125,18 +128,13 @@ def _next(found: Calibration, folder: Path) -> Message:
     ):
         return _more_steps(found)
     if found.asked.verdict == "inconclusive":
-        return message(
-            "tare calibrate --resume --windows 21 --out {where}   (more windows, less noise)",
-            where=where,
-        )
+        command = ["tare", "calibrate", "--resume", "--windows", "21", "--out", str(folder)]
+        return NextStep(shlex.join(command), message("more windows, less noise"))
     if found.asked.verdict == "piecewise":
         if found.machine.governor:
-            return message(
-                "tare calibrate --settings governor=powersave,performance turbo=on,off   "
-                "(which settings are fair?)"
+            return NextStep(
+                "tare calibrate --settings governor=powersave,performance --settings turbo=on,off",
+                message("which settings are fair?"),
             )
-        return message("tare doctor   (what disturbs this machine?)")
-    return message(
-        "tare calibrate compare {where} OTHER   (what is a CPU here worth on another machine?)",
-        where=where,
-    )
+        return NextStep("tare doctor", message("what disturbs this machine?"))
+    return OTHER_MACHINE

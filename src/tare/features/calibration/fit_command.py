@@ -17,8 +17,8 @@ from tare.features.calibration.charts.sweep import asked
 from tare.features.calibration.picture import picture
 from tare.render import files
 from tare.render.words import sentence
-from tare.results.message import Message, message
-from tare.results.report import Entry, Report
+from tare.results.message import message
+from tare.results.report import Entry, NextStep, Report
 
 if TYPE_CHECKING:
     from tare.features.calibration.options import FitOptions
@@ -84,7 +84,7 @@ def fit(given: FitOptions) -> Report:
         command="calibrate fit",
         figures=figures,
         entries=(Entry("Answer", answer, "strong", drawn),),
-        next=(_next(found, shlex.join(words), given.json),),
+        next_steps=(_next(found, shlex.join(words), given.json),),
         sections=made.sections if report is not None else (),
     )
 
@@ -130,23 +130,24 @@ def _words(given: FitOptions) -> list[str]:
     return words
 
 
-def _next(found: Fit, command: str, json: str | None) -> Message:
+def _next(found: Fit, command: str, json: str | None) -> NextStep:
     """Return the next command worth typing."""
     if json is None:
-        return message(
-            "{command} --json fit.json   (which tare calibrate compare reads)", command=command
-        )
+        return NextStep(f"{command} --json fit.json", message("which tare calibrate compare reads"))
     if (
         found.work == fit_file.UNIT
         and json != "-"
         and found.asked.verdict not in ("inconclusive", "falling")
     ):
-        return message(
-            "tare calibrate compare OTHER {file}   (a calibration vs. this platform)",
-            file=shlex.quote(json),
+        return NextStep(
+            "tare calibrate --json here.json && "
+            + shlex.join(["tare", "calibrate", "compare", "here.json", json]),
+            message("this machine vs. this platform"),
         )
-    return message(
-        "tare calibrate   (measure this machine{% if not linear %}, with the cause of each range"
-        "{% endif %})",
-        linear=found.asked.verdict == "linear",
+    return NextStep(
+        "tare calibrate",
+        message(
+            "measure this machine{% if not linear %}, with the cause of each range{% endif %}",
+            linear=found.asked.verdict == "linear",
+        ),
     )

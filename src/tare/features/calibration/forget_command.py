@@ -9,7 +9,7 @@ import msgspec
 from tare.experiment.sweep import cache
 from tare.host import state
 from tare.results.message import message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry, NextStep, Report
 
 
 def forget() -> Report:
@@ -46,7 +46,9 @@ def forget() -> Report:
             "removed": msgspec.to_builtins(removed),
         },
         entries=tuple(Entry("" if i else "Removed", one) for i, one in enumerate(said)),
-        next=(message("sudo tare calibrate forget   (calibrations that root stored remain)"),)
+        next_steps=(
+            NextStep("sudo tare calibrate forget", message("calibrations that root stored remain")),
+        )
         if is_root_left
         else (),
     )

@@ -11,12 +11,13 @@ import msgspec
 from tare.cli import console
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration import boot, fairness
+from tare.features.calibration.entries import OTHER_MACHINE
 from tare.features.calibration.matrix import FILE, Matrix
 from tare.features.calibration.sweep import WINDOWS
 from tare.host.kernel_files import KernelFiles
 from tare.render.words import sentence, text
 from tare.results.message import Said, message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry, NextStep, Report
 
 
 def announce(made: Matrix, folder: Path) -> None:
@@ -69,12 +70,14 @@ def report(
         laid,
         command="calibrate",
         figures=figures,
-        entries=(*_entries(made, laid.answers, folder),),
-        next=(*_next(made, folder, kernel),),
+        entries=(*_entries(made, laid.answers, folder, kernel),),
+        next_steps=(*_next(made, folder),),
     )
 
 
-def _entries(made: Matrix, answers: tuple[Said, ...], folder: Path) -> Iterator[Entry]:
+def _entries(
+    made: Matrix, answers: tuple[Said, ...], folder: Path, kernel: KernelFiles
+) -> Iterator[Entry]:
     yield from (Entry("Answer", sentence(one), "strong") for one in answers)
     if len(made.standings) > 1:
         yield Entry("Note", sentence(fairness.IN_ORDER))
@@ -89,25 +92,32 @@ def _entries(made: Matrix, answers: tuple[Said, ...], folder: Path) -> Iterator[
         parameters = " ".join(one.boot) or message("without intel_pstate=… and amd_pstate=…")
         said = message("{setting}: {parameters}", setting=one.label, parameters=parameters)
         yield Entry("", said)
+    if waiting:
+        yield from (Entry("", line) for line in boot.instructions(waiting[0].boot, kernel))
     yield Entry("Kept", str(folder / FILE))
 
 
-def _next(made: Matrix, folder: Path, kernel: KernelFiles) -> Iterator[Said]:
-    """Return what to type next: for the first combination that waits, how to start the machine."""
+def _next(made: Matrix, folder: Path) -> Iterator[NextStep]:
+    """Yield what to type next: where a combination waits, what starts the machine for it."""
     first = next((one for one in made.combinations if one.state == "waiting"), None)
     if first is not None:
-        yield message("for {setting}:", setting=first.label)
-        yield from boot.instructions(first.boot, kernel)
-        yield shlex.join(["tare", "calibrate", "--resume", "--out", str(folder.absolute())])
+        yield NextStep(
+            "sudo update-grub && sudo reboot", message("starts with {setting}", setting=first.label)
+        )
+        yield NextStep(
+            shlex.join(["tare", "calibrate", "--resume", "--out", str(folder.absolute())]),
+            message("after that"),
+        )
         return
     if not made.standings:
         return
     best = made.standings[0]
     _, running = boot.divided(best.settings)
     if best.verdict == "inconclusive":
-        yield message("tare doctor   (what disturbs this machine?), then again with more --windows")
+        yield NextStep("tare doctor", message("what disturbs this machine?"))
     elif not running or all(row.fairest for row in made.standings):
-        yield message("tare calibrate compare A B   (what is a CPU here worth elsewhere?)")
+        yield OTHER_MACHINE
     else:
         held = ",".join(f"{name}={value}" for name, value in running.items())
-        yield message("tare doctor --fix {held} -- COMMAND…", held=held)
+        command = shlex.join(["tare", "doctor", "--fix", held, "--", "sh"])
+        yield NextStep(command, message("a shell with these settings"))

@@ -19,21 +19,24 @@ from tare.features.experiment.charts import check_charts
 from tare.options import kinds, shared
 from tare.options.command import Entry, Group, command
 from tare.options.option import HOW_MANY, WHAT, WHERE, Options, argument, like, option
-from tare.results.message import Message, message
+from tare.results.message import message
 from tare.results.report import Entry as ReportEntry
-from tare.results.report import Report
+from tare.results.report import NextStep, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tare.experiment.findings.completeness import Failing
     from tare.experiment.pipeline import Answers, Prepared
     from tare.experiment.results import Results
     from tare.experiment.specification import Limit
     from tare.experiment.supplies import Supplies
+    from tare.results.finding import Unsettled
 
 #: The page of an experiment, in its folder.
 PAGE = "report.html"
+#: Most times as many trials as there are that are suggested at once.
+_MOST_TIMES = 20
 
 GROUP = Group(
     help="""Plan, run and report experiments that are written as files.
@@ -114,7 +117,7 @@ def new(given: NewOptions, call: Call) -> Report:
         question=message("Which file was written?"),
         figures={"written": [str(file)]},
         entries=(ReportEntry("Wrote", message("{file}", file=str(file))),),
-        next=(message("tare experiment plan {file}", file=str(file)),),
+        next_steps=(NextStep(shlex.join(["tare", "experiment", "plan", str(file)])),),
     )
 
 
@@ -160,6 +163,7 @@ class RunOptions(Options):
     """Options of ``tare experiment run``."""
 
     file: Path = FILE
+    trials: int | None = like(shared.TRIALS, help="Trials per cell, whatever FILE says.")
     budget: float | None = option(
         kinds.DURATION, "Measure for at most this time, whatever FILE says.", group=HOW_MANY,
     )  # fmt: skip
@@ -193,8 +197,9 @@ def run(given: RunOptions, call: Call) -> Delivered:
     folder = given.out or file.with_suffix("")
     with_page = partial(Delivered, page=folder / PAGE)
     if given.fleet is not None:
-        if given.budget is not None:
-            raise UsageError("--budget is for one machine", f"the key budget in {file}")
+        for name in ("budget", "trials"):
+            if getattr(given, name) is not None:
+                raise UsageError(f"--{name} is for one machine", f"the key {name} in {file}")
         return with_page(
             supplies.on_fleet(
                 file, given.fleet, folder,
@@ -207,7 +212,9 @@ def run(given: RunOptions, call: Call) -> Delivered:
         file, skip_missing=given.skip_missing, network=given.network_fingerprint
     )
     if given.budget is not None:
-        prepared = prepared.within(given.budget)
+        prepared = prepared.stopping(budget_s=given.budget)
+    if given.trials is not None:
+        prepared = prepared.stopping(trials=given.trials)
     for note in prepared.notes:
         console.err.print(f"Note: {note.message}")
     try:
@@ -219,13 +226,13 @@ def run(given: RunOptions, call: Call) -> Delivered:
                 )  # fmt: skip
         except TrialError as error:
             _raise_explained(error, folder, prepared, supplies)
-        return _report(folder, supplies, with_page, resumed=(str(file), again), strict=given.strict)
+        return _report(folder, supplies, with_page, resumed=again, strict=given.strict)
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "experiment", "report", str(folder)])
         raise interrupted(folder, again, shows) from error
 
 
-def _check_complete(answers: Answers, results: Results, file: str, again: str) -> None:
+def _check_complete(answers: Answers, results: Results, again: str | None) -> None:
     """Raise where cells have fewer good trials than requested; ``again``: what measures them."""
     from tare.experiment.findings import completeness
     from tare.render.words import paragraph
@@ -234,7 +241,9 @@ def _check_complete(answers: Answers, results: Results, file: str, again: str) -
     if short is not None:
         raise IncompleteError(
             paragraph(short.answer),
-            f"a longer budget in {file}, then {again}   (measures for as long again)"
+            None
+            if again is None
+            else f"{again}   (measures for as long again)"
             if completeness.over_budget(results)
             else _repaired(completeness.failing(results), again),
         )
@@ -304,26 +313,28 @@ def report(given: ReportOptions, call: Call) -> Delivered:
     )  # fmt: skip
 
 
-def _resumed(results: Results, folder: Path) -> tuple[str, str]:
-    """Return the experiment's file, and what to type to go on with what is kept in a folder."""
+def _resumed(results: Results, folder: Path) -> str | None:
+    """Return what to type to go on with what is kept in a folder; None: no file did."""
+    from tare.experiment import plan_file
+
     typed = results.sessions["argv"].tolist() if "argv" in results.sessions else []
     words = [str(word) for word in typed[0][1:]] if typed else []
     if words[:2] != ["experiment", "run"]:
-        return "the experiment", "the command that measured it, with --resume"
-    file = next((word for word in words if word.endswith(".toml")), "FILE")
-    again = shlex.join(["tare", "experiment", "run", file, "--out", str(folder), "--resume"])
-    return file, again
+        return None
+    typed_file = next((word for word in words if word.endswith(".toml")), "")
+    # The folder has a copy, whose relative paths may lead elsewhere.
+    file = typed_file if Path(typed_file).is_file() else str(folder / plan_file.TEXT)
+    return shlex.join(["tare", "experiment", "run", file, "--out", str(folder), "--resume"])
 
 
-def _longer(file: str, again: str) -> Message:
-    """Return the hint that says what to change and type for more trials of an experiment."""
-    return message(
-        "{% if typed %}a longer budget or more trials in {file}, then {again}{% else %}{again} "
-        "and more trials or budget{% endif %}",
-        typed=again.startswith("tare "),
-        file=file,
-        again=again,
-    )
+def _longer(again: str, results: Results, unsettled: Iterable[Unsettled] = ()) -> NextStep:
+    """Return what measures more trials of an experiment: ``again`` resumes it."""
+    trials = results.experiment.stopping.trials
+    if trials is None:
+        return NextStep(again, message("measures for as long again"))
+    more = max((one.trials for one in unsettled), default=0)
+    more = more if 0 < more <= _MOST_TIMES * trials else trials
+    return NextStep(f"{again} --trials {trials + more}", message("more trials per cell"))
 
 
 def _raise_explained(
@@ -353,19 +364,18 @@ def _report(
     delivered: Callable[[Report], Delivered],
     *,
     sessions: Sequence[int] = (),
-    resumed: tuple[str, str] | None = None,
+    resumed: str | None = None,
     limits: tuple[Limit, ...] = (),
     strict: bool = False,
 ) -> Delivered:
     """Return the report of an experiment; raise with it where it is incomplete.
 
-    ``delivered``: says where its page or charts go. ``resumed``: the experiment's file, and what
-    goes on with it. ``limits``: asked about in place of those of the experiment. ``strict``: a
-    machine that changed is an error.
+    ``delivered``: says where its page or charts go. ``resumed``: what goes on with it.
+    ``limits``: asked about in place of those of the experiment. ``strict``: a machine that changed
+    is an error.
     """
     from tare.experiment import pipeline
     from tare.experiment.report import page as pages
-    from tare.render.words import text
 
     with console.err.status("working out the answers") as status:
 
@@ -375,7 +385,7 @@ def _report(
         results = pipeline.results_of(folder, sessions)
         if limits:
             results = results.judged_by(limits)
-        file, again = resumed or _resumed(results, folder)
+        again = resumed or _resumed(results, folder)
         answers = pipeline.answers(results, supplies.findings(), count)
         made = pages.document(folder, supplies, answers.findings, results=results)
     made = msgspec.structs.replace(
@@ -386,17 +396,24 @@ def _report(
             "session_changes": answers.caveats,
             "levels_of": answers.levels_of,
         },
-        next=(_longer(file, again),) if _needs_more(made, answers, results) else (),
+        next_steps=(_longer(again, results, _unsettled(answers)),)
+        if again and _needs_more(made, answers, results)
+        else (),
     )
     with reporting(delivered(made)):
         if not results.counted:
             raise TrialError(
                 f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
-                text(_longer(file, again)) if resumed else None,
+                _longer(again, results).command if resumed and again else None,
             )
         pipeline.check_same(answers.caveats, results.levels_of, folder, strict=strict)
-        _check_complete(answers, results, file, again)
+        _check_complete(answers, results, again)
     return delivered(made)
+
+
+def _unsettled(answers: Answers) -> Iterator[Unsettled]:
+    """Yield the inconclusive answers for which a number of trials is known."""
+    return (one for finding in answers.findings for one in finding.waiting)
 
 
 def _needs_more(made: Report, answers: Answers, results: Results) -> bool:

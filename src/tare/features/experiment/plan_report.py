@@ -15,7 +15,7 @@ from tare.networks.shaping import messages, specification
 from tare.networks.shaping.specification import Bucket, Shaping
 from tare.results.finding import Column, Table
 from tare.results.message import Chosen, Duration, Message, message
-from tare.results.report import Report
+from tare.results.report import NextStep, Report
 from tare.statistics.platform_size import FEWEST_SIZES
 
 _NETWORK_BUDGET_TEXTS = {
@@ -75,7 +75,7 @@ def make(prepared: Prepared, forecast: Forecast, measure: str) -> Report:
             *sizes_for_overheads(experiment, cells, prepared.machine),
             *(message("{note}", note=note.message) for note in prepared.notes),
         ),
-        next=(message("{command}", command=measure),),
+        next_steps=(NextStep(measure),),
     )
 
 

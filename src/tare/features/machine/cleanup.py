@@ -10,7 +10,7 @@ from tare.options import shared
 from tare.options.command import command
 from tare.options.option import OUTPUT, Options, flag
 from tare.results.message import message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry, NextStep, Report
 
 
 class CleanupOptions(Options):
@@ -43,7 +43,7 @@ def cleanup(given: CleanupOptions, call: Call) -> Report:
             for i, one in enumerate(removed)
         )
         or (Entry("Removed", message("nothing: no session left anything behind")),),
-        next=()
+        next_steps=()
         if is_seen
-        else (message("sudo tare cleanup   (leftovers of root were not searched)"),),
+        else (NextStep("sudo tare cleanup", message("leftovers of root were not searched")),),
     )

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tare import units
-from tare.cli.again import FILES, again, next_command
+from tare.cli.again import FILES, again
 from tare.results.message import Message, message
+from tare.results.report import NextStep
 
 if TYPE_CHECKING:
     from tare.experiment.specification import Experiment
@@ -18,19 +19,17 @@ def with_longer_limit(
     experiment: Experiment,
     without: Sequence[str] = (),
     brings: Message | None = None,
-) -> Message | None:
+) -> NextStep | None:
     """Return the command with twice the time limit; None: there is no limit."""
     limits = [one.timeout_s for one in experiment.workloads if one.timeout_s is not None]
     if not limits:
         return None
-    return next_command(
-        again(command, {"--timeout": units.duration(2 * max(limits))}, without), brings
-    )
+    return NextStep(again(command, {"--timeout": units.duration(2 * max(limits))}, without), brings)
 
 
-def by_cpu_time(command: str, without: Sequence[str] = FILES) -> Message:
+def by_cpu_time(command: str, without: Sequence[str] = FILES) -> NextStep:
     """Return the command by CPU time, which leaves out waiting for a CPU."""
-    return next_command(
+    return NextStep(
         again(command, {"--metric": "cpu"}, without),
         message("CPU time leaves out waiting for a CPU, the main cause of the spread"),
     )

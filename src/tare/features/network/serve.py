@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
+import socket
 from pathlib import Path
 
 from tare import units
@@ -13,7 +15,10 @@ from tare.options import kinds, shared
 from tare.options.command import command
 from tare.options.option import HOW_MANY, OUTPUT, WHERE, Options, option
 from tare.results.message import message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry, NextStep, Report
+
+#: Of a network that is reserved for documentation, so that no host has it (RFC 5737).
+_DOCUMENTATION_ADDRESS = "192.0.2.1"
 
 
 class ServeOptions(Options):
@@ -68,7 +73,13 @@ def serve(given: ServeOptions, call: Call) -> Report:
             entries=(
                 Entry("Made", message("{file}: copy it to the other machine", file=str(new_key))),
             ),
-            next=(message("tare net serve --bind ADDRESS --key {file}", file=str(new_key)),),
+            next_steps=(
+                NextStep(
+                    shlex.join(
+                        ["tare", "net", "serve", "--bind", _own_address(), "--key", str(new_key)]
+                    )
+                ),
+            ),
         )
     if bind is None or key is None:
         missing = (
@@ -98,3 +109,14 @@ def _bounds(given: ServeOptions) -> list[str]:
     return [
         word for name, value in bounds.items() if value is not None for word in (name, str(value))
     ]
+
+
+def _own_address() -> str:
+    """Return the address from which this machine reaches others; that of loopback without any."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Connecting a datagram socket chooses a route, and sends nothing.
+            probe.connect((_DOCUMENTATION_ADDRESS, 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"

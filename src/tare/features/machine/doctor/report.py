@@ -14,7 +14,7 @@ from tare.host.check import Diagnosis, Purpose, Verdict
 from tare.host.settings import restore
 from tare.render.vocabulary import CHECKS
 from tare.results.message import Atom, Message, message
-from tare.results.report import Emphasis, Entry, Report
+from tare.results.report import Emphasis, Entry, NextStep, Report
 
 _REPORT_CHECK = "{titles | join(', ')}{% if value %}: {value}{% endif %}"
 _PURPOSE_TEXTS = {
@@ -66,7 +66,9 @@ def make(found: Examination, wanted: Sequence[Purpose], *, every: bool) -> Repor
             *(Entry("Held", one) for one in holders()),
             *_checks(found, wanted, every=every),
         ),
-        next=() if every else (message("tare doctor --all   (values and reasons of all checks)"),),
+        next_steps=()
+        if every
+        else (NextStep("tare doctor --all", message("values and reasons of all checks")),),
     )
 
 

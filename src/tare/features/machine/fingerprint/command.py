@@ -27,8 +27,8 @@ from tare.options.option import (
     like,
     option,
 )
-from tare.results.message import Message, message
-from tare.results.report import Report
+from tare.results.message import message
+from tare.results.report import NextStep, Report
 
 if TYPE_CHECKING:
     from tare.agent.record import Peer
@@ -200,7 +200,7 @@ def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path
         else:
             found, interrupted = several.take(stacks, timed, bar)
     paged = report is not None
-    next_ = _next(found, timed, json, reported=paged)
+    next_step = _next(found, timed, json, reported=paged)
     make = (
         partial(page.make, found, catalogue().probes)
         if isinstance(found, Fingerprint)
@@ -210,7 +210,7 @@ def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path
         _typed(),
         named=bool(asked.words),
         paged=paged,
-        next=() if next_ is None else (next_,),
+        next_step=next_step,
     )
     with reporting(made):
         if interrupted:
@@ -232,30 +232,34 @@ def _timed(asked: Asked, platforms: int) -> Asked:
 
 def _next(
     found: Fingerprint | Weights, asked: Asked, json: str | None, *, reported: bool
-) -> Message | None:
+) -> NextStep | None:
     """Return the next command worth typing, and what it brings; what is open is settled first."""
-    from tare.cli.again import again
+    from tare.cli.again import FILES, again
     from tare.experiment.fingerprints.machine.document import Fingerprint
     from tare.features.machine.fingerprint.request import AGAIN
     from tare.units import duration
 
-    def next_(command: str, brings: Message) -> Message:
-        return message("{command}   ({brings})", command=command, brings=brings)
-
-    page = f"{_typed()} --report machine.html"
+    page = again("fingerprint", {"--report": "machine.html"})
     if isinstance(found, Fingerprint):
         if json is None:
-            return next_(
-                f"{_typed()} --json machine.json", message("keeps it, to compare with later")
+            return NextStep(
+                again("fingerprint", {"--json": "machine.json"}),
+                message("keeps it, to compare with later"),
             )
         if not reported:
-            return next_(page, message("a page with the curves"))
-        return next_(f"tare fingerprint diff {json} LATER.json", message("what has changed?"))
+            return NextStep(page, message("a page with the curves"))
+        if json == "-":
+            return None
+        later = again("fingerprint", {"--json": "later.json"}, FILES)
+        return NextStep(
+            f"{later} && {shlex.join(['tare', 'fingerprint', 'diff', json, 'later.json'])}",
+            message("later: what has changed?"),
+        )
     open_ = any(cost.verdict == "inconclusive" for one in found.platforms for cost in one.costs)
     if open_ and asked.budget_s is not None:
         command = again("fingerprint", {"--budget": duration(AGAIN * asked.budget_s)})
-        return next_(command, message("more rounds: settles what is inconclusive"))
-    return None if reported else next_(page, message("a page with every figure"))
+        return NextStep(command, message("more rounds: settles what is inconclusive"))
+    return None if reported else NextStep(page, message("a page with every figure"))
 
 
 def _typed() -> str:

@@ -22,7 +22,7 @@ from tare.features.machine.fingerprint.weights import Weights
 from tare.render.vocabulary import RATES, TIMES, VALUES
 from tare.results.finding import Table
 from tare.results.message import Amount, Message, message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry, NextStep, Report
 from tare.units import change_interval, chosen, duration
 
 _DIFF_TEXTS = {
@@ -32,6 +32,8 @@ _DIFF_TEXTS = {
     "without_ratio": "not compared, because a value is 0: {names}",
 }
 
+#: File of the fingerprint that is suggested where nothing is conclusive.
+_LONGER = "longer.json"
 #: Exit codes, of the platform that has the worst; as of ``diff``, and 2 for what is not known.
 SAME, CHANGED, UNDECIDED = 0, 1, 2
 _CODES: dict[Verdict, int] = {"same": SAME, "inconclusive": UNDECIDED, "changed": CHANGED}
@@ -60,10 +62,10 @@ def diff(before: Path, after: Path) -> Report:
     found = {name: compare(a, b, catalogue().probes) for name, (a, b) in pairs.items()}
     compared = [one for one in found.values() if one.changes]
     single = len(found) == 1
-    settle = message(
-        "tare fingerprint --budget '{budget}' --json FILE   (both again, for longer and on a "
-        "quiet machine: settles what is inconclusive)",
-        budget=duration(budget_s),
+    take = shlex.join(["tare", "fingerprint", "--budget", duration(budget_s), "--json", _LONGER])
+    settle = NextStep(
+        f"{take} && {shlex.join(['tare', 'fingerprint', 'diff', str(before), _LONGER])}",
+        message("for longer, on a quiet machine: settles what is inconclusive"),
     )
     tables = [_table("" if single else name, one) for name, one in found.items() if _shown(one)]
     report = Report(
@@ -79,7 +81,7 @@ def diff(before: Path, after: Path) -> Report:
             for name, one in found.items()
             for entry in _entries("" if single else _label(name), one)
         ),
-        next=(settle,) if any(_shown(one) and not one.changed for one in compared) else (),
+        next_steps=(settle,) if any(_shown(one) and not one.changed for one in compared) else (),
         further=tuple(tables),
     )
     if not compared:

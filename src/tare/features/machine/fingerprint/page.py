@@ -27,7 +27,7 @@ from tare.registry import Probe
 from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
 from tare.results.message import Amount, Message, message
-from tare.results.report import Entry, Origin, Report, Section
+from tare.results.report import Entry, NextStep, Origin, Report, Section
 from tare.results.report import Figure as Chart
 from tare.units import duration, significant
 
@@ -48,7 +48,7 @@ def make(
     *,
     named: bool = False,
     paged: bool = True,
-    next: tuple[Message, ...] = (),
+    next_step: NextStep | None = None,
 ) -> Report:
     """Make the report of a fingerprint.
 
@@ -63,8 +63,7 @@ def make(
         Whether probes were requested by name, so that each of their figures is in the table.
     paged : bool
         Whether to draw the curves and give the reasons of all figures, which a page has.
-    next : tuple of Message
-        Commands to type.
+    next_step : NextStep or None
     """
     metrics = ordered(fingerprint)
     if not named:
@@ -77,7 +76,7 @@ def make(
         name=message("fingerprint of {cpu}", cpu=str(fingerprint.facts.get("cpu", "a machine"))),
         question="What can this machine do?",
         entries=tuple(_entries(fingerprint)),
-        next=next,
+        next_steps=() if next_step is None else (next_step,),
         strip=strip(
             fingerprint,
             fingerprint.metrics.values(),

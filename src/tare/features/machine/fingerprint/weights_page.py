@@ -9,8 +9,8 @@ from tare.features.machine.fingerprint.page import facts_table, report_of, strip
 from tare.features.machine.fingerprint.weights import Weighed, Weights
 from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Amount, Message, message
-from tare.results.report import Entry, Report, Section
+from tare.results.message import Amount, message
+from tare.results.report import Entry, NextStep, Report, Section
 from tare.units import significant
 
 #: Of each primitive that programs rest on, the figures that stand for it.
@@ -80,7 +80,7 @@ def make(
     *,
     named: bool = False,
     paged: bool = True,
-    next: tuple[Message, ...] = (),
+    next_step: NextStep | None = None,
 ) -> Report:
     """Make the report of several platforms; parameters are those of :func:`page.make`."""
     platforms = found.platforms
@@ -94,7 +94,7 @@ def make(
         ),
         question="What is the overhead of each platform?",
         entries=tuple(_entries(found)),
-        next=next,
+        next_steps=() if next_step is None else (next_step,),
         strip=strip(
             found,
             [figure for one in prints for figure in one.metrics.values()],

@@ -13,7 +13,7 @@ from tare.features.machine.selftest.lines import Line
 from tare.host import state
 from tare.results.finding import Table
 from tare.results.message import Amount, Deviation, Levels, Message, message
-from tare.results.report import Entry, Origin, Report
+from tare.results.report import Entry, NextStep, Origin, Report
 
 _NAME_TEXTS = {
     "wall": "Wall",
@@ -37,13 +37,17 @@ def make(found: Accuracy | FalseAlarms, seed: int) -> Report:
     false_alarms = found if isinstance(found, FalseAlarms) else None
     if isinstance(found, Accuracy):
         fine, entries = not found.off, tuple(_entries(found))
-        next_ = message("tare selftest --false-alarms   (how often a program differs from itself)")
+        next_step = NextStep(
+            "tare selftest --false-alarms", message("how often a program differs from itself")
+        )
     else:
         fine, entries = found.consistent, tuple(_alarm_entries(found))
-        next_ = (
-            message("tare selftest   (errors of its figures)")
+        next_step = (
+            NextStep("tare selftest", message("errors of its figures"))
             if found.close
-            else message("tare selftest --false-alarms --budget '10 min'   (a closer bound)")
+            else NextStep(
+                "tare selftest --false-alarms --budget '10 min'", message("a closer bound")
+            )
         )
     return Report(
         command="selftest",
@@ -58,7 +62,7 @@ def make(found: Accuracy | FalseAlarms, seed: int) -> Report:
         name="selftest",
         question=message("Does tare measure correctly here?"),
         entries=entries,
-        next=(next_,),
+        next_steps=(next_step,),
         further=(_table(accuracy),) if accuracy is not None and accuracy.lines else (),
         origin=Origin(seed=seed),
     )

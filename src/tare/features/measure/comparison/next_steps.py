@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.cli import console
-from tare.cli.again import FILES, again, next_command, offers
+from tare.cli.again import FILES, again, offers
 from tare.experiment.findings import causes
 from tare.experiment.findings.judgement import Difference
 from tare.experiment.results import Results
 from tare.features.measure.comparison.execution import Execution
 from tare.features.measure.next_step import by_cpu_time, with_longer_limit
-from tare.results.message import Message, message
+from tare.results.message import message
+from tare.results.report import NextStep
 from tare.statistics.sequential import FIRST_LOOK
 
 
@@ -33,7 +34,7 @@ def _missing_pairs(d: Difference, gate: float | None) -> int:
 
 def _changed_limits(
     found: Sequence[Difference], results: Results, execution: Execution
-) -> Message | None:
+) -> NextStep | None:
     """Return what settles that which no number of pairs does."""
     command, gate, without = execution.command, execution.gate, ["--out"]
     # Kills at the limit leave an answer inconclusive.
@@ -42,13 +43,13 @@ def _changed_limits(
         if longer is not None:
             return longer
     if any(_needs_median(d, gate) for d in found):
-        return next_command(again(command, {"--gate-on": "median"}, without))
+        return NextStep(again(command, {"--gate-on": "median"}, without))
     return None
 
 
 def next_step(
     found: Sequence[Difference], results: Results, execution: Execution
-) -> Message | None:
+) -> NextStep | None:
     """Return what settles what is inconclusive, else what draws the page; None: it is drawn."""
     command, gate = execution.command, execution.gate
     if (changed := _changed_limits(found, results, execution)) is not None:
@@ -79,15 +80,13 @@ def next_step(
         if resumes:
             changes["--resume"] = None
         # Otherwise its folder is full.
-        return next_command(
-            again(command, changes, ["--trials"] if resumes else ["--trials", "--out"])
-        )
+        return NextStep(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
     if execution.page:
         return None
     if not found and offers("--capture"):
         # Every candidate failed: what it wrote says why.
-        return next_command(
+        return NextStep(
             again(command, {"--capture": None, "--out": "DIR"}, FILES),
             message("keeps what it wrote"),
         )
-    return next_command(again(command, {"--report": "report.html"}), message("draws the page"))
+    return NextStep(again(command, {"--report": "report.html"}), message("draws the page"))

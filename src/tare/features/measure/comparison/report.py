@@ -33,7 +33,7 @@ from tare.render.vocabulary import SPREADS
 from tare.results import phrases
 from tare.results.finding import Table
 from tare.results.message import Change, Chosen, Duration, Message, message, open_bounds
-from tare.results.report import Compared, Entry, Lost, Median, Origin, Report
+from tare.results.report import Compared, Entry, Lost, Median, NextStep, Origin, Report
 from tare.results.verdict import GATE_CODES
 from tare.statistics.intervals import Interval, extremes_interval
 from tare.statistics.spread import SpreadComparison
@@ -54,7 +54,7 @@ def make(
     command: str = "compare",
     is_table: bool = False,
     kept: bool = False,
-    next_: Sequence[Message] = (),
+    next_: Sequence[NextStep] = (),
     trials: Sequence[Any] | None = None,
     without: Sequence[LostCandidate] | None = None,
 ) -> Report:
@@ -112,7 +112,7 @@ def make(
         if found
         else results.experiment.question,
         entries=tuple(entries),
-        next=tuple(next_),
+        next_steps=tuple(next_),
         strip=tuple((name, str(value)) for name, value in facts if value is not None),
         sections=(),
         origin=Origin(seed=results.experiment.seed),

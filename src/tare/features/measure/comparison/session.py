@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 #: Of a report with a page, what the command itself says.
 _OWN = (
-    "command", "exit_code", "figures", "entries", "next", "gate", "comparisons", "lost", "failed",
-    "further", "shows_cells",
+    "command", "exit_code", "figures", "entries", "next_steps", "gate", "comparisons", "lost",
+    "failed", "further", "shows_cells",
 )  # fmt: skip
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from tare.cli import console
-from tare.cli.again import FILES, again, next_command
+from tare.cli.again import FILES, again
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.features.measure.next_step import by_cpu_time, with_longer_limit
 from tare.features.measure.run.summary import Summary
-from tare.results.message import Chosen, Message, message
+from tare.results.message import Chosen, message
+from tare.results.report import NextStep
 from tare.statistics.warmup import warm_up
 
 #: Budgets that are worth typing.
@@ -26,7 +27,7 @@ RESERVE = 1.2
 _MORE = 3
 
 
-def _longer(summary: Summary) -> Message | None:
+def _longer(summary: Summary) -> NextStep | None:
     """Return the budget that brings what the last one did not: an interval, or the target.
 
     None where neither is missing, or nothing says how long a trial takes.
@@ -47,10 +48,10 @@ def _longer(summary: Summary) -> Message | None:
     each_s = float(np.mean(good["duration_ns"])) / 1e9
     needed_s = RESERVE * each_s * needed
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
-    return next_command(again("run", {"--budget": console.seconds(budget_s)}), brings)
+    return NextStep(again("run", {"--budget": console.seconds(budget_s)}), brings)
 
 
-def _longer_limit(summary: Summary) -> Message | None:
+def _longer_limit(summary: Summary) -> NextStep | None:
     """Return the command with twice the time limit if kills at it left a requested value open.
 
     None: no requested value is open.
@@ -90,18 +91,18 @@ def _waits(summary: Summary) -> bool:
     )
 
 
-def _narrower(summary: Summary) -> Message | None:
+def _narrower(summary: Summary) -> NextStep | None:
     """Return the command without the main cause of the spread; None: it is not known."""
     if _warms_up(summary):
         steady = message("leaves out the warm-up of the first trials")
-        return next_command(again("run", {"--steady": None}, FILES), steady)
+        return NextStep(again("run", {"--steady": None}, FILES), steady)
     return by_cpu_time("run") if _waits(summary) else None
 
 
-def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
+def next_step(summary: Summary, kept: Path | None, platform: str) -> NextStep:
     """Return what to type next: what brings what is missing, or what else can be measured."""
     if kept is not None:
-        return next_command(f"tare experiment report {kept}")
+        return NextStep(f"tare experiment report {kept}")
     stop = summary.stop
     if (longer := _longer_limit(summary)) is not None:
         return longer
@@ -118,16 +119,16 @@ def next_step(summary: Summary, kept: Path | None, platform: str) -> Message:
     )
 
 
-def _disturbs() -> Message:
-    return next_command("tare doctor", message("what disturbs this machine"))
+def _disturbs() -> NextStep:
+    return NextStep("tare doctor", message("what disturbs this machine"))
 
 
-def _further(platform: str, *, of_application: bool) -> Message:
+def _further(platform: str, *, of_application: bool) -> NextStep:
     """Return what else can be measured, where nothing is wrong with what was."""
     if platform == "bare":
         # Applications bring their files, which a container has as well.
         containers = CONTAINERS if of_application else ()
         container = next((one for one in containers if shutil.which(one)), "unshare")
         command = again("run", {"--platform": container}, FILES)
-        return next_command(command, message("overhead of a container"))
-    return next_command("tare experiment new", message("compare platforms"))
+        return NextStep(command, message("overhead of a container"))
+    return NextStep("tare experiment new", message("compare platforms"))

@@ -105,7 +105,7 @@ def make(summary: Summary, name: str, kept: Path | None, platform: str) -> Repor
         name=results.experiment.name,
         question=results.experiment.question,
         entries=tuple(entries),
-        next=(next_step(summary, kept, platform),) if goes_on else (),
+        next_steps=(next_step(summary, kept, platform),) if goes_on else (),
         strip=(),
         sections=(),
         origin=Origin(seed=results.experiment.seed),

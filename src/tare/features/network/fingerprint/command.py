@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tare.cli import console
+from tare.cli.again import FILES, again
 from tare.cli.call import Call
 from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
 from tare.options import kinds, shared
 from tare.options.command import Entry, Group, command
 from tare.options.option import HOW_MANY, WHAT, Options, argument, flag, option
-from tare.results.message import Message, message
-from tare.results.report import Report
+from tare.results.message import message
+from tare.results.report import NextStep, Report
 
 if TYPE_CHECKING:
     from tare.experiment.fingerprints.network.document import NetworkFingerprint
@@ -142,8 +143,8 @@ def _take(wanted: Wanted, json: str | None, page: Path | None, *, remember: bool
     unwritten = _keep(found, json, remember=remember and cut is None)
     out = None if json == "-" else json
     complete = unwritten is None and cut is None and bool(found.figures)
-    following = (_next(wanted.end, out, reported=page is not None),) if complete else ()
-    made = reports.make(found, shlex.join(["tare", *sys.argv[1:]]), following)
+    next_step = _next(out, reported=page is not None) if complete else None
+    made = reports.make(found, shlex.join(["tare", *sys.argv[1:]]), next_step)
     # The file of --json is the fingerprint, which other commands read.
     code = deliver(made, {"report": page, "export_json": json})
     if unwritten is not None:
@@ -183,14 +184,17 @@ def _keep(found: NetworkFingerprint, json: str | None, *, remember: bool) -> Sto
     return failed[0] if failed else None
 
 
-def _next(host: str, out: str | None, *, reported: bool) -> Message:
+def _next(out: str | None, *, reported: bool) -> NextStep:
     """Return the next command worth typing."""
     if out is None:
-        return message("tare net fingerprint {host} … --json network.json   (keeps it)", host=host)
+        return NextStep(again("net fingerprint", {"--json": "network.json"}), message("keeps it"))
     if not reported:
-        return message(
-            "tare net plan {file} EXPERIMENT.toml   (idle periods between trials)", file=out
+        return NextStep(
+            again("net fingerprint", {"--report": "network.html"}),
+            message("a page with the distributions"),
         )
-    return message(
-        "tare net fingerprint diff {file} LATER.json   (is it still the same network?)", file=out
+    later = again("net fingerprint", {"--json": "later.json"}, FILES)
+    return NextStep(
+        f"{later} && {shlex.join(['tare', 'net', 'fingerprint', 'diff', out, 'later.json'])}",
+        message("later: is it still the same network?"),
     )

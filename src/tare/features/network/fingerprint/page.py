@@ -13,7 +13,7 @@ from tare.features.network.fingerprint import phrases as fingerprint_phrases
 from tare.features.network.measure.page_tables import ends_table
 from tare.results.finding import Table
 from tare.results.message import Amount, Chosen, Message, Said, message
-from tare.results.report import Entry, Origin, Report, Section
+from tare.results.report import Entry, NextStep, Origin, Report, Section
 from tare.units import chosen, duration, quantity
 
 #: Bandwidths closer than this are called the same: a shaper's burst alone makes some tenths of it.
@@ -27,7 +27,7 @@ _FACTS = (
 _LONGEST = 60
 
 
-def make(found: NetworkFingerprint, command: str, following: tuple[Message, ...] = ()) -> Report:
+def make(found: NetworkFingerprint, command: str, next_step: NextStep | None = None) -> Report:
     """Make the report of a fingerprint.
 
     Parameters
@@ -35,8 +35,7 @@ def make(found: NetworkFingerprint, command: str, following: tuple[Message, ...]
     found : NetworkFingerprint
     command : str
         As typed.
-    following : tuple of Message
-        Commands to type next.
+    next_step : NextStep or None
     """
     headline = [
         message(
@@ -53,7 +52,7 @@ def make(found: NetworkFingerprint, command: str, following: tuple[Message, ...]
         question=message("What does this network do?"),
         answers=(shaping_of(found), *headline),
         entries=tuple(_entries(found)),
-        next=following,
+        next_steps=() if next_step is None else (next_step,),
         further=tuple(
             one for one in (_leading(found), writes(found) if found.writes else None) if one
         ),

@@ -22,7 +22,7 @@ from tare.render.words import sentence, text
 from tare.results import phrases as results_phrases
 from tare.results.finding import Column, Table
 from tare.results.message import Message, Said, each, message
-from tare.results.report import Entry, Origin, Report, Section
+from tare.results.report import Entry, NextStep, Origin, Report, Section
 
 #: Maximum number of series with a chart.
 _MOST_DRAWN = 12
@@ -80,9 +80,9 @@ def make(
         answers=each(sections[0].finding.answer) if sections else (),
         entries=(
             *_entries(found, types),
-            *(Entry.of("Note", note) for note in notes[:_MOST_NOTES]),
+            *(Entry.of("Note", note) for note in (*_identified_live(some), *notes[:_MOST_NOTES])),
         ),
-        next=tuple(_next(some, source)),
+        next_steps=() if (step := _next(some, source)) is None else (step,),
         strip=(("series", str(len(found))), ("types", str(len(types)))),
         notes=tuple(reason for _, one in _explained(found) for reason in _reasons(one, found)),
         further=(*_tables(some), *([table(types)] if types else [])),
@@ -183,8 +183,8 @@ def _name(one: Identification) -> str:
     return " ".join(one.key.values())
 
 
-def _next(some: Sequence[Identification], source: Path | None) -> Iterator[Message]:
-    """Yield the next command worth typing; ``source``: what can be replayed."""
+def _next(some: Sequence[Identification], source: Path | None) -> NextStep | None:
+    """Return the next command worth typing; ``source``: what can be replayed."""
     bucket = next((one for one in some if one.kind == "bucket" and one.budget_gbit), None)
     if bucket is not None and bucket.low_gbps and bucket.high_gbps and bucket.budget_gbit:
         refill = bucket.refill_gbps or bucket.low_gbps
@@ -192,23 +192,24 @@ def _next(some: Sequence[Identification], source: Path | None) -> Iterator[Messa
             f"bucket high={bucket.high_gbps.value:.4g}Gbit low={bucket.low_gbps.value:.4g}Gbit "
             f"budget={bucket.budget_gbit.value:.4g}Gbit refill={refill.value:.4g}Gbit"
         )
-        yield message(
-            "tare net emulate {specification} -- COMMAND   (your program in this network)",
-            specification=shlex.quote(spec),
-        )
-        return
-    if any(one.next_rest_s is not None or one.kind == "drop" for one in some):
-        yield message("tare net measure HOST --identify   (alternates sending and idle periods)")
-        return
+        return _shell_in(spec, message("a shell in this network"))
     silent = all(one.high_gbps is None and one.kind in ("interrupted", "noisy") for one in some)
     if source is not None and not silent:
-        yield message(
-            "tare net emulate {specification} -- COMMAND   (replays it)",
-            specification=shlex.quote(f"replay:{source}"),
-        )
-        return
+        return _shell_in(f"replay:{source}", message("a shell in a network that replays it"))
     rate = next((one.high_gbps.value for one in some if one.high_gbps is not None), 0.0)
     if rate > 0:
+        return _shell_in(f"rate {rate:.4g}Gbit", message("a shell in a network of the same rate"))
+    return None
+
+
+def _shell_in(specification: str, brings: Message) -> NextStep:
+    return NextStep(shlex.join(["tare", "net", "emulate", specification, "--", "sh"]), brings)
+
+
+def _identified_live(some: Sequence[Identification]) -> Iterator[Message]:
+    """Yield how to measure where idle periods would show what a trace does not."""
+    if any(one.next_rest_s is not None or one.kind == "drop" for one in some):
         yield message(
-            "tare net emulate rate {rate}Gbit -- COMMAND   (the same rate)", rate=f"{rate:.4g}"
+            "between two machines, tare net measure --identify alternates sending and idle "
+            "periods, which show a refill"
         )

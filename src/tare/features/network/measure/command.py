@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from tare.cli import console
+from tare.cli.again import again
 from tare.cli.call import Call
 from tare.cli.delivery import reporting
 from tare.errors import IncompleteError, InterruptError, UsageError
 from tare.features.network.measure.options import MeasureOptions
 from tare.options.command import command
-from tare.results.message import Message, message
-from tare.results.report import Report
+from tare.results.message import message
+from tare.results.report import NextStep, Report
 
 if TYPE_CHECKING:
     from tare.agent.record import Connect, Ended
@@ -129,12 +130,14 @@ def _report(folder: Path, kept: Path | None) -> Report:
 
     measured = read(folder)
     made = page.of([measured], shlex.join(["tare", "net", "report", str(folder)]))
+    found = summaries(measured)
+    is_limited = any(one.limit is not None for one in found)
     return structs.replace(
         made,
         command="net measure",
-        figures=figures(measured, summaries(measured)),
+        figures=figures(measured, found),
         # What shapes a network is not seen while something else is the limit.
-        next=made.next or (_next(kept),),
+        next_steps=() if kept is not None and is_limited else (_next(kept),),
         sections=made.sections if kept is not None else (),
     )
 
@@ -148,7 +151,9 @@ def _interrupted(kept: Path | None) -> InterruptError:
     )
 
 
-def _next(kept: Path | None) -> Message:
+def _next(kept: Path | None) -> NextStep:
     if kept is None:
-        return message("tare net measure … --out DIR   (keeps it, with a page)")
-    return message("tare net identify {folder}   (what shapes it?)", folder=str(kept))
+        return NextStep(
+            again("net measure", {"--out": "network"}), message("keeps it, with a page")
+        )
+    return NextStep(shlex.join(["tare", "net", "identify", str(kept)]), message("what shapes it?"))

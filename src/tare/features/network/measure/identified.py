@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from tare.features.network.measure import checked as asking
 from tare.render.words import text
 from tare.results.finding import Table
 from tare.results.message import message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry, NextStep, Report
 
 if TYPE_CHECKING:
     from tare.features.network.fingerprint.search import Bounds, Found
@@ -113,7 +114,9 @@ def _report(found: Found, out: Path | None) -> Report:
     from tare.experiment.fingerprints.network.messages import estimates
 
     shaping = found.shaping
-    again = message("tare net identify {folder}   (the same, from the kept data)", folder=str(out))
+    again = NextStep(
+        shlex.join(["tare", "net", "identify", str(out)]), message("the same, from the kept data")
+    )
     known = [] if shaping is None else estimates(shaping)
     return Report(
         command="net measure",
@@ -127,7 +130,7 @@ def _report(found: Found, out: Path | None) -> Report:
         name="net measure --identify",
         question=message("What shapes the network?"),
         entries=tuple(_entries(found)),
-        next=() if out is None or shaping is None else (again,),
+        next_steps=() if out is None or shaping is None else (again,),
         further=(
             (Table.of(message("Estimates with 95 % intervals"), ("estimate", "value"), known),)
             if known

@@ -97,7 +97,6 @@ def of(some: Sequence[Measured], command: str) -> Report:
             *late(summarised),
         ),
         entries=tuple(_entries(some, sections, summarised)),
-        next=() if settle is None else (message("{said | sentence}", said=settle),),
         further=(tables.bandwidth(groups), tables.latency(groups)) if groups else (),
         strip=strip(some),
         sections=tuple(sections),

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from tare import files, units
 from tare.cli import console
+from tare.cli.again import again
 from tare.cli.call import Call
 from tare.errors import ExperimentError
 from tare.options import kinds, shared
@@ -19,9 +20,11 @@ from tare.options.option import WHAT, Options, argument, option
 from tare.render.words import text
 from tare.results.finding import Cell, Table
 from tare.results.message import Amount, Chosen, Duration, Message, message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry, NextStep, Report
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tare.experiment.fingerprints.network.document import NetworkFingerprint
     from tare.experiment.pipeline import Prepared
     from tare.features.network.plan.rests import RestPlan, TrialPlan, TrialTraffic
@@ -42,6 +45,8 @@ _PLAN_TEXTS_OF_REST = {
 }
 
 #: Factor on an experiment's traffic up to which a bucket is searched, so a bucket of that size is
+#: Trials per cell that are suggested where only time bounds an experiment.
+_TRIALS = 30
 #: found.
 _FURTHER = 1.1
 #: Of ``--spend``: that it is to be measured.
@@ -120,9 +125,10 @@ def plan(given: PlanOptions, call: Call) -> Report:
             Entry.of("Answer", said, "strong"),
             *(Entry.of(label, said) for label, said in _account(made).items()),
             *(Entry.of("Note", doubt) for doubt in (*made.doubts, *_doubts(prepared))),
+            *(Entry.of("Note", further) for further in _search_further(made, found)),
             *_lines(made, prepared),
         ),
-        next=(_settle(made, given.fingerprint, found),) if made.verdict == "beyond" else (),
+        next_steps=_next(made),
         further=(_table(made),),
     )
 
@@ -156,26 +162,32 @@ def _spendings(prepared: Prepared, some: list[Spend]) -> tuple[list[TrialTraffic
     return spending.given(prepared.cells, amounts), []
 
 
-def _settle(made: RestPlan, fingerprint: Path, found: NetworkFingerprint) -> Message:
+def _next(made: RestPlan) -> tuple[NextStep, ...]:
+    """Return what settles a plan whose experiment may send any amount."""
+    if made.verdict != "beyond" or made.experiment_bits is not None:
+        return ()
+    return (
+        NextStep(
+            again("net plan", {"--trials": str(_TRIALS)}),
+            message("a number of trials: what they send is then known"),
+        ),
+    )
+
+
+def _search_further(made: RestPlan, found: NetworkFingerprint) -> Iterator[Message]:
     """Say how to search for a bucket as far as the experiment sends."""
     from tare.features.network.fingerprint.command import LONGEST_S
 
-    file = shlex.quote(str(fingerprint))
-    if made.experiment_bits is None:
-        return message(
-            "tare net plan {file} EXPERIMENT --trials N …   (a number of trials: what they "
-            "send is then known)",
-            file=file,
-        )
+    if made.verdict != "beyond" or made.experiment_bits is None:
+        return
     bits = _FURTHER * made.experiment_bits
     base = found.figures.get("bandwidth.fresh")
     # Where the search would end before it has sent as much.
     time_s = 0.0 if base is None or base.value <= 0 else _FURTHER * bits / base.value
-    return message(
-        "tare net fingerprint {end} --key FILE --max-bytes {bits}{% if time %} --duration '"
-        "{time}'{% endif %} --json {file}   (searches as far as the experiment sends)",
+    yield message(
+        "with --max-bytes {bits}{% if time %} --duration '{time}'{% endif %}, tare net fingerprint "
+        "{end} searches as far as the experiment sends",
         end=shlex.quote(found.end),
-        file=file,
         bits=units.typed_bits(int(float(f"{bits:.3g}"))),
         time=Duration(time_s) if time_s > LONGEST_S else None,
     )
