@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def _narrower(summary: Summary) -> NextStep | None:
 def next_step(summary: Summary, kept: Path | None, platform: str) -> NextStep:
     """Return what to type next: what brings what is missing, or what else can be measured."""
     if kept is not None:
-        return NextStep(f"tare experiment report {kept}")
+        return NextStep(shlex.join(["tare", "experiment", "report", str(kept)]))
     stop = summary.stop
     if (longer := _longer_limit(summary)) is not None:
         return longer
