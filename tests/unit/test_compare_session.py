@@ -282,7 +282,7 @@ def test_the_running_estimate_keeps_its_interval() -> None:
     empty = replace(known[-1], n=61, level=0.0, low=None, high=None)
     c = replace(found.comparison, ratio=10.0, low=None, high=None)
     silent = replace(found, comparison=c, looks=(*found.looks, empty))
-    ratio = _estimate("workload", a, silent).args["ratio"]
+    ratio = _estimate("workload", a, silent, None).args["ratio"]
     assert ratio == Ratio(known[-1].high, known[-1].low, known[-1].high)
 
 

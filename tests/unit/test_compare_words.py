@@ -445,7 +445,7 @@ def test_junit_has_a_case_a_comparison_and_counts_them() -> None:
     assert failure is not None
     assert "by more than 2 %" in (failure.get("message") or "")
     assert skipped is not None
-    assert "100 more pairs" in (skipped.get("message") or "")
+    assert "382 more pairs would settle the gate" in (skipped.get("message") or "")
     assert all(case.get("name") == "new vs. old" for case in suite.iter("testcase"))
 
 
@@ -609,11 +609,13 @@ def test_a_gate_asks_its_question_and_says_what_would_settle_it() -> None:
     assert finding is not None
     assert finding.question == message(
         "{% if levels | length > 1 %}Do{% else %}Does{% endif %} {levels | listing} "
-        "pass the gate: at most {gate} {more} than {reference}?",
+        "pass the gate: at most {gate} {more} than {reference}"
+        "{% if on != 'median' %} ({on}){% endif %}?",
         levels=["new", "newer"],
         more="slower",
         reference="old",
         gate=Chosen(0.005),
+        on="median",
     )
     assert finding.verdict == "no"
     first, *_ = [m for m in each(finding.summary) if isinstance(m, Message)]

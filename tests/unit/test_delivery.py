@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from tare.options import shared
 from tare.options.command import Command, Group
 from tare.options.measuring import DocumentOptions
 from tare.render import comment, files, html, junit, markdown
+from tare.render.words import shown, text
 from tare.results.message import Message
-from tare.results.report import BELOW_GATE, Entry, Origin, Report
+from tare.results.report import Entry, Origin, Report
 from tare.wiring import SUPPLIES
 
 HERE = Origin(commands=(), versions=("1",))
@@ -41,12 +43,31 @@ def small(**changes: Any) -> Report:
     return Report(**(given | changes))
 
 
-def compared(new: float, gate: float | None, *names: str) -> Report:
+def compared(
+    new: float,
+    gate: float | None,
+    *names: str,
+    trials: int = 12,
+    gate_on: str = "median",
+    spread: float = 0.04,
+    failing: float = 0.0,
+) -> Report:
+    """Report made-up comparisons; ``spread`` and ``failing`` are those of ``new``."""
     slow = {"new": new, "newer": 1.0}
+
+    def behave(levels: dict[str, str]) -> Behaviour:
+        name = levels["workload"]
+        is_new = name == "new"
+        return Behaviour(
+            mean_ns=1e8 * slow.get(name, 1.0),
+            spread=spread if is_new else 0.04,
+            failing=failing if is_new else 0.0,
+        )
+
     results = make(
-        lambda levels: Behaviour(mean_ns=1e8 * slow.get(levels["workload"], 1.0), spread=0.04),
-        workloads=("old", *(names or ("new",))), platforms=("bare",), workers=(1,), trials=12,
-        stopping=Stopping(compare="workload", trials=12, gate=gate),
+        behave, workloads=("old", *(names or ("new",))), platforms=("bare",), workers=(1,),
+        trials=trials,
+        stopping=Stopping(compare="workload", trials=trials, gate=gate, gate_on=gate_on),
     )  # fmt: skip
     found = differences(results)
     assert not isinstance(found, Message)
@@ -184,12 +205,74 @@ def test_a_gate_that_passes_is_not_next_to_an_inconclusive_verdict() -> None:
         assert made.gate is not None
         assert (made.gate.answer, made.exit_code) == ("pass", 0)
         assert {one.verdict for one in made.comparisons} == {"inconclusive"}
-        assert {one.word for one in made.comparisons} == {BELOW_GATE}
+        assert {one.word for one in made.comparisons} == {"below the gate"}
         verdicts = [line for line in printed.lines(made) if line.startswith(("Verdict", "new"))]
         assert verdicts
         assert all("below the gate" in line for line in verdicts)
         texts = (*verdicts, comment.render(made).partition("<details>")[0], junit.render(made))
         assert not any("inconclusive" in text for text in texts)
+
+
+def test_a_gate_that_failed_trials_decide_has_no_inconclusive_verdict() -> None:
+    made = compared(1.0, 0.03, trials=20, failing=0.2)
+    assert made.gate is not None
+    assert (made.gate.answer, made.exit_code) == ("fail", 1)
+    (one,) = made.comparisons
+    assert (one.verdict, one.word, one.failing) == ("inconclusive", "failed", "failed")
+    (verdict,) = (line for line in printed.lines(made) if line.startswith("Verdict"))
+    assert verdict.endswith("in trials that did not fail")
+    for written in (verdict, comment.render(made).partition("<details>")[0], junit.render(made)):
+        assert "inconclusive" not in written
+    assert "| new | old | ❌ fails | failed |" in comment.render(made)
+
+
+def test_what_continues_the_verdict_stands_above_the_failed_trials() -> None:
+    lines = printed.lines(compared(1.0, 0.03, trials=20, failing=0.2))
+    labels = [line.split(" ")[0] for line in lines if not line.startswith(" ")]
+    assert labels[:4] == ["Gate", "Verdict", "Failed", "Median"]
+
+
+def test_the_ratio_that_a_gate_judges_is_in_every_medium() -> None:
+    """The p90 is larger by more than the gate, while the medians are alike."""
+    made = compared(1.0, 0.05, trials=80, gate_on="p90", spread=0.3)
+    assert made.gate is not None
+    assert made.gate.answer == "fail"
+    (one,) = made.comparisons
+    assert one.gated is not None
+    assert one.gated.value is not None
+    assert one.gated.value > 1.05
+    judged = shown(one.gated)
+    lines = printed.lines(made)
+    assert f"{judged} (p90)" in lines[0]
+    (verdict,) = (line for line in lines if line.startswith("Verdict"))
+    assert verdict.endswith("(median of pairs; the gate is on the p90)")
+    assert "inconclusive" not in verdict
+    assert "ratio of the p90 |" in comment.render(made)
+    assert f"| ❌ fails | **{judged}** | above the gate | **{shown(one.estimate)}** |" in (
+        comment.render(made)
+    )
+    several = compared(1.0, 0.05, "new", "newer", trials=80, gate_on="p90", spread=0.3)
+    assert several.cells is not None
+    row, of_new = several.cells.rows[1], several.comparisons[0]
+    assert (row["gated"], row["verdict"]) == (of_new.gate_ratio, "above the gate")
+    assert "ratio of the p90" in [column.title for column in several.cells.columns]
+    assert "at most 5 % slower than old (p90)?" in text(made.question)
+    assert files.plain(made)["comparisons"][0]["gate_ratio"] == pytest.approx(one.gated.value)
+
+
+def test_junit_states_the_gate_that_passes_next_to_a_verdict() -> None:
+    made = compared(1.1, 0.2, trials=40)
+    assert made.gate is not None
+    assert made.gate.answer == "pass"
+    (said,) = re.findall("<system-out>(.*)</system-out>\n    </testcase>", junit.render(made))
+    assert "below 20 % slower" in said
+    assert "new is slower than old" in said
+
+
+def test_each_comparison_of_several_names_what_would_settle_it() -> None:
+    written = comment.render(compared(1.1, 0.1, "new", "newer"))
+    (line,) = (line for line in written.splitlines() if line.startswith("new: about "))
+    assert "would settle the gate" in line
 
 
 @pytest.mark.parametrize("gate", [None, 0.05])

@@ -344,15 +344,21 @@ def test_an_estimated_number_has_two_digits(n: int, told: str) -> None:
     ("other", "ratio", "low", "high", "unlike"),
     [
         (1.0310, 1.0302, 1.0200, 1.0449, False),
-        (1.0310, 1.0332, 1.0200, 1.0449, True),
+        (1.0310, 1.0332, 1.0200, 1.0449, False),
+        (1.0385, 1.0401, 1.0386, 1.0416, False),
+        (1.0450, 1.0401, 1.0386, 1.0416, True),
         (1.033, 1.0302, 1.0, 1.3, False),
+        # +0.3 % is next to −0.6 % [−12.2, +1.2], but ±0 % is not opposite to +0.4 %.
+        (1.003, 0.994, 0.878, 1.012, True),
+        (1.0, 1.004, 0.99, 1.018, False),
         (3.44, 3.45, 3.1, 3.9, False),
-        (3.6, 3.45, 3.1, 3.9, True),
+        (3.6, 3.45, 3.1, 3.9, False),
+        (4.2, 3.45, 3.1, 3.9, True),
         (1.2, 1.03, None, None, True),
         (1.0301, 1.03, None, None, False),
     ],
 )
-def test_ratios_that_rounding_does_not_explain_look_unlike(
+def test_a_ratio_outside_the_interval_or_of_the_other_sign_contradicts_it(
     other: float, ratio: float, low: float | None, high: float | None, unlike: bool
 ) -> None:
-    assert units.looks_unlike(other, ratio, low, high) == unlike
+    assert units.contradicts(other, ratio, low, high) == unlike

@@ -30,7 +30,6 @@ _ENDED = {
 MAX_CHARS = 60_000
 #: Of its heading, which has the verdict of each comparison where there is no gate.
 _MAX_HEADING = 10_000
-_HEADS = ("verdict", "ratio", "median", "of")
 
 
 def render(report: Report) -> str:
@@ -77,7 +76,8 @@ def _parts(report: Report) -> Iterator[str]:
         yield f"### Gate {margin} {_SIGNS[gate.answer]}: {_words(gate.evidence)}\n"
         for one in compared:
             if one.outcome == "inconclusive" and one.settle is not None:
-                yield f"{_sentence(one.settle)}\n"
+                name = f"{_words(one.b)}: " if len(compared) > 1 else ""
+                yield f"{name}{_words(one.settle) if name else _sentence(one.settle)}\n"
     elif cells is None:
         yield f"### {' '.join(_words(one.answer) + '.' for one in compared)}\n"
     for caveat in sentences(report.caveats):
@@ -98,7 +98,12 @@ def _parts(report: Report) -> Iterator[str]:
 def _compared(compared: Sequence[Compared]) -> Iterator[str]:
     """Lay out comparisons, a row each."""
     of = "pairs" if all(one.paired for one in compared) else "sessions"
-    heads = ("compared", "with", *([] if compared[0].gate is None else ["gate"]), *_HEADS, of)
+    first = compared[0]
+    gate = [] if first.gate is None else ["gate"]
+    # The ratio that the gate judges stands next to its answer.
+    gate += [] if first.gated is None else [f"ratio of the {first.gate_on}"]
+    ratio = "ratio" if first.gated is None else "ratio of pairs"
+    heads = ("compared", "with", *gate, "verdict", ratio, "median", "of", of)
     yield f"| {' | '.join(heads)} |"
     yield f"|{' --- |' * (len(heads) - 3)}{' ---: |' * 3}"
     for one in compared:
@@ -111,6 +116,7 @@ def _row(one: Compared) -> str:
         _words(one.b),
         _words(one.a),
         *([] if one.gate is None else [_SIGNS[one.gate]]),
+        *([] if one.gated is None else [f"**{shown(one.gated)}**"]),
         _words(one.word),
         f"**{shown(one.estimate)}**",
         _words(second),

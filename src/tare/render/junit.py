@@ -79,8 +79,11 @@ def _case(suite: Xml.Element, one: Compared) -> None:
         time=_seconds(one.seconds),
     )
     gate = None if one.gate_reason is None else text(one.gate_reason)
-    answer = gate if gate is not None and one.is_below_gate else text(one.answer)
-    evidence = possible(f"{answer}; {text(one.counted)}.")
+    said = [text(one.answer), text(one.counted)]
+    if gate is not None and one.outcome == "pass":
+        # Where there is no verdict, the gate has the same ratio, unless it judges another one.
+        said[: 0 if one.conclusive or one.gated else 1] = [gate]
+    evidence = possible(f"{'; '.join(said)}.")
     if gate is not None and one.outcome == "fail":
         failure = Xml.SubElement(
             case, "failure", type=possible(one.failing), message=possible(gate)

@@ -96,8 +96,11 @@ def _labelled(report: Report, width: int) -> Iterator[Line]:
     """Lay out entries behind their labels, below the table where there is one."""
     entries, cells = list(report.entries), report.table if report.shows_cells else None
     failed = [Entry("Failed", said) for said in report.failed]
-    # The answer stands first; of several commands the table has it.
-    at = 1 if cells is None else 0
+    # The answer stands first, with the entries that continue it; of several commands the table
+    # has it.
+    first = 1 if cells is None else 0
+    labelled = (i for i, one in enumerate(entries) if i >= first and one.label)
+    at = next(labelled, len(entries))
     entries[at:at] = failed
     steps = [step.said for step in report.next_steps]
     entries += [Entry("" if i else "Next", said, "quiet") for i, said in enumerate(steps)]

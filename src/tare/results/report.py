@@ -9,15 +9,13 @@ import msgspec
 
 from tare.results.finding import Finding, Table
 from tare.results.message import Amount, Chosen, Message, Open, Ratio, Said, each, message
-from tare.results.verdict import GateAnswer
+from tare.results.verdict import GateAnswer, word_at_gate
 from tare.units import chosen
 from tare.version import __version__
 
 #: By which a saved report is recognised, and the version of its form.
 FORMAT = "tare-report"
 VERSION = 2
-#: In place of a verdict that is inconclusive, where a gate passes.
-BELOW_GATE = "below the gate"
 #: Answers that stand above the picture and the table.
 _LEADING = 3
 #: Tables that belong to the one of all cells: what its values were measured under.
@@ -283,8 +281,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
         How the interval came about.
     gate : str or None
         Answer of the gate to this comparison, and its evidence in ``gate_reason``.
-    gate_on, gate_ratio_ci, gate_ratio_open
-        Statistic that a gate judges, and the bounds of its ratio, as above.
+    gate_on, gate_ratio, gate_ratio_ci, gate_ratio_open
+        Statistic that a gate judges, and its ratio with bounds, as above.
     n : int
         Pairs, or sessions, that it rests on.
     paired : bool
@@ -323,6 +321,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     gate: GateAnswer | None
     gate_on: str
+    gate_ratio: float | None = None
     gate_ratio_ci: tuple[float | None, float | None]
     gate_ratio_open: Open | None = None
     n: int
@@ -352,15 +351,10 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict != "inconclusive"
 
     @property
-    def is_below_gate(self) -> bool:
-        """Whether the gate passes and the comparison with the margin is inconclusive."""
-        return self.gate == "pass" and not self.conclusive
-
-    @property
     def word(self) -> str:
         """The verdict as it is written: "slower (within 2 %)"."""
-        if self.is_below_gate:
-            return BELOW_GATE
+        if not self.conclusive:
+            return word_at_gate(self.gate, failed=self.failing == "failed") or self.verdict
         return (
             f"{self.verdict} (within {chosen(self.margin)})" if self.within_margin else self.verdict
         )
@@ -369,6 +363,13 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     def estimate(self) -> Ratio:
         """The ratio with its interval."""
         return Ratio(self.ratio, *self.ratio_ci, self.ratio_open or msgspec.UNSET)
+
+    @property
+    def gated(self) -> Ratio | None:
+        """The ratio that a gate judges, where that is not the pairs' median."""
+        if self.gate is None or self.gate_on == "median":
+            return None
+        return Ratio(self.gate_ratio, *self.gate_ratio_ci, self.gate_ratio_open or msgspec.UNSET)
 
     @property
     def amounts(self) -> tuple[Amount, Amount]:

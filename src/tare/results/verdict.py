@@ -15,6 +15,16 @@ GateAnswer = Literal["pass", "fail", "inconclusive"]
 GATE_CODES: Mapping[GateAnswer, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 
 
+def word_at_gate(answer: GateAnswer | None, *, failed: bool) -> str | None:
+    """Return what stands in place of "inconclusive" where a gate is conclusive; None: it is not.
+
+    ``failed``: the gate fails because trials of the candidate did.
+    """
+    if answer == "fail" and failed:
+        return "failed"
+    return {"pass": "below the gate", "fail": "above the gate"}.get(answer or "")
+
+
 def worst(answers: Sequence[GateAnswer]) -> GateAnswer:
     """Answer for all comparisons: one that fails decides, then one that is inconclusive."""
     return max(answers, key=("pass", "inconclusive", "fail").index)

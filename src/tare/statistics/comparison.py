@@ -121,6 +121,24 @@ def further(n: int, log_half_width: float, margin: float, tick: float = 0.0) -> 
     return max(1, math.ceil(n * (max(log_half_width - tick, 0.0) / room) ** 2) - n)
 
 
+def pairs_for_gate(
+    n: int, log_ratio: float, half_width: float, gate: float, tick: float = 0.0
+) -> int | None:
+    """Return how many more pairs would settle a gate if the estimate is the true ratio.
+
+    Widths (of logs) shrink with the root of n, but for the clock's tick. None: too many to be
+    worth it, as the ratio is close to the gate. An interval wider than the gate says too little
+    of where the ratio is: then as many as make it that narrow.
+    """
+    if half_width > math.log1p(gate) / 2:
+        return further(n, half_width, gate, tick)
+    room = abs(log_ratio - math.log1p(gate)) - tick
+    half = half_width - tick
+    if room <= 0 or (half / room) ** 2 > MAX_GROWTH:
+        return None
+    return max(1, math.ceil(n * (half / room) ** 2) - n)
+
+
 def detectable_change(log_half_width: float, confidence: float) -> float:
     """Smallest relative change shown with power 80 %, from an interval's half-width."""
     z = float(special.ndtri(0.5 + confidence / 2))

@@ -7,13 +7,13 @@ from tare.units.formatting import amounts as amounts
 from tare.units.formatting import change as change
 from tare.units.formatting import change_interval as change_interval
 from tare.units.formatting import chosen as chosen
+from tare.units.formatting import contradicts as contradicts
 from tare.units.formatting import counted as counted
 from tare.units.formatting import duration as duration
 from tare.units.formatting import factor as factor
 from tare.units.formatting import fixed as fixed
 from tare.units.formatting import interval as interval
 from tare.units.formatting import known as known
-from tare.units.formatting import looks_unlike as looks_unlike
 from tare.units.formatting import off_by as off_by
 from tare.units.formatting import p_value as p_value
 from tare.units.formatting import percent as percent

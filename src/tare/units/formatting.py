@@ -336,12 +336,19 @@ def _places_of_ratio(ratio: float, low: float, high: float) -> int:
     return places
 
 
-def looks_unlike(other: float, ratio: float, low: float | None, high: float | None) -> bool:
-    """Whether another ratio differs from one with an interval by more than rounding explains."""
+def contradicts(other: float, ratio: float, low: float | None, high: float | None) -> bool:
+    """Whether another ratio seems to contradict one with an interval.
+
+    It lies outside the interval by more than rounding, or on the other side of 1, as both are
+    written. Without an interval, it is written differently.
+    """
     if low is None or high is None:
         return change(other) != change(ratio)
-    scale = 1 if any(_is_factor(x) for x in (ratio, low, high)) else 100
-    return scale * abs(other - ratio) > 1.5 * 0.1 ** _places_of_ratio(ratio, low, high)
+    step = 0.1 ** _places_of_ratio(ratio, low, high)
+    step /= 1 if any(map(_is_factor, (ratio, low, high))) else 100
+    is_opposite = abs(ratio - 1) > step / 2 and abs(other - 1) > step / 2
+    is_opposite &= (ratio > 1) != (other > 1)
+    return is_opposite or not low - step <= other <= high + step
 
 
 def _is_factor(ratio: float) -> bool:

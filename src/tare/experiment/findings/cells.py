@@ -343,12 +343,32 @@ class Cells:
         return Columns.concatenated([ended, killed.only(*ended.names)])
 
     def _seconds(self, rows: Columns) -> float:
-        durations = rows["duration_ns"] if "duration_ns" in rows else np.zeros(0)
-        if (known := durations[~np.isnan(durations)]).size:
+        took = self._took_ns
+        known = np.array([took[n] for n in np.unique(rows["trial"]).tolist() if n in took])
+        if known.size:
             return float(known.mean() / 1e9)
         ended = rows["value"][np.isfinite(rows["value"])]
         per_iteration = float(ended.mean() / 1e9) if self.basis.unit == "ns" and len(ended) else 0.0
         return per_iteration * self.results.experiment.iterations
+
+    @cached_property
+    def _took_ns(self) -> dict[int, float]:
+        """Time from each trial's start to that of the next one, by number; of the last, its own.
+
+        A cell's first trial in a session, which starts instances, is left out where it has others.
+        """
+        t = self.results.trial_table
+        if "started" not in t or "duration_ns" not in t:
+            return {}
+        t = t.rows(np.lexsort((t["started"], t["session"])))
+        took = t["duration_ns"].astype(float)
+        follows = np.flatnonzero(np.diff(t["session"]) == 0)
+        took[follows] = np.diff(t["started"])[follows]
+        _, first = np.unique(np.stack([t["session"], t["cell"]]), axis=1, return_index=True)
+        is_first = np.isin(np.arange(len(t)), first)
+        counts = ~is_first | ~np.isin(t["cell"], t["cell"][~is_first])
+        counts &= ~np.isnan(took)
+        return dict(zip(t["trial"][counts].tolist(), took[counts].tolist(), strict=True))
 
     def groups(self, factor: str) -> Iterator[tuple[dict[str, str], dict[str, Cell]]]:
         """Cells that differ in one factor only: the other levels, and the cells by level."""

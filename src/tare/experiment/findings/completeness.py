@@ -11,6 +11,7 @@ import msgspec
 
 from tare.experiment.findings.failures import Failure, failures, reasons
 from tare.experiment.findings.finding import FindingUnit, answered
+from tare.experiment.findings.judgement import is_inconclusive
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.specification import Cell
@@ -105,11 +106,17 @@ def over_budget(results: Results) -> Message | None:
     if results.ended != "budget":
         return None
     stopping = results.experiment.stopping
+    if stopping.trials is None and stopping.compare is not None:
+        if not is_inconclusive(results):
+            return None
+        return message(
+            "the budget ended before {% if gate %}the gate was conclusive{% else %}all comparisons "
+            "had a verdict{% endif %}",
+            gate=stopping.gate is not None,
+        )
     if stopping.trials is None:
         return message(
-            "the budget ended before {% if compared %}all comparisons had a verdict{% else %}all "
-            "medians were known to ± {precision}{% endif %}",
-            compared=stopping.compare is not None,
+            "the budget ended before all medians were known to ± {precision}",
             precision=Chosen(stopping.precision),
         )
     short = tuple(cell for cell in short_cells(results) if not cell.given_up)

@@ -25,16 +25,17 @@ from tare.experiment.findings.judgement import (
     Difference,
     differences,
     emulated_apart,
+    gate_columns,
     judged_before,
     lost,
 )
 from tare.experiment.findings.known import amount
 from tare.experiment.results import Results
+from tare.experiment.specification import Stopping
 from tare.registry import Description
 from tare.render.escaping import on_one_line
 from tare.results.finding import Answer, Column, Finding, Table, columns_of, interval_columns
 from tare.results.message import Chosen, Message, message
-from tare.results.report import BELOW_GATE
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,
@@ -68,7 +69,9 @@ def find(results: Results) -> Finding | None:
     return answered(
         _DESCRIPTION,
         closed=gate is not None,
-        question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
+        question=question(
+            [d.second for d in found], found[0].first, gate, found[0].words.higher, found[0].gate_on
+        ),
         answer=(*without, *(one for d in found for one in _answer(d, gate))),
         **_verdict(found, gate, [one.gate for one in lost(results)]),
         settle=next(filter(None, (d.settle(gate) for d in found)), None),
@@ -78,7 +81,7 @@ def find(results: Results) -> Finding | None:
             comparison_estimate("ratio", d.comparison, d.levels, d.method, d.trials) for d in found
         ),
         tables=(
-            _table(found, gate),
+            _table(found, results.experiment.stopping),
             *(_analyses(d) for d in found if d.looks),
             cell_table(cells.all, cells.varied, cells.basis),
         ),
@@ -87,7 +90,9 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def question(names: Sequence[str], reference: str, gate: float | None, more: str) -> Message:
+def question(
+    names: Sequence[str], reference: str, gate: float | None, more: str, gate_on: str | None
+) -> Message:
     """Ask whether there is a difference; with a gate, whether it is passed."""
     levels, reference = [on_one_line(name) for name in names], on_one_line(reference)
     if gate is None:
@@ -98,11 +103,12 @@ def question(names: Sequence[str], reference: str, gate: float | None, more: str
         )
     return message(
         "{% if levels | length > 1 %}Do{% else %}Does{% endif %} {levels | listing} pass the "
-        "gate: at most {gate} {more} than {reference}?",
+        "gate: at most {gate} {more} than {reference}{% if on != 'median' %} ({on}){% endif %}?",
         levels=levels,
         more=more,
         reference=reference,
         gate=Chosen(gate),
+        on=gate_on or "median",
     )
 
 
@@ -148,7 +154,7 @@ def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
         yield d.medians_apart
 
 
-def _table(found: Sequence[Difference], gate: float | None) -> Table:
+def _table(found: Sequence[Difference], stopping: Stopping) -> Table:
     u = found[0].basis.unit
     columns = (
         *columns_of(second="compared", first="reference", n="pairs"),
@@ -156,13 +162,14 @@ def _table(found: Sequence[Difference], gate: float | None) -> Table:
         *interval_columns("ratio", "difference", "ratio"),
         *columns_of("ratio", median_ratio="of medians"),
         *columns_of("1", cliffs_delta="Cliff's delta"),
+        *(gate_columns(stopping)),
         *columns_of(verdict="verdict", more="more pairs"),
     )
     d = found[0]
     return Table(
         title=message("Relative to {reference}, {basis}", reference=d.first, basis=str(d.basis)),
         columns=columns,
-        rows=tuple(_row(d, gate) for d in found),
+        rows=tuple(_row(d, stopping.gate) for d in found),
         note=message(
             "{method}, each at {confidence}. “Equivalent”: within {margin}. Cliff's delta: "
             "how often a compared value is larger, minus how often it is smaller",
@@ -185,7 +192,7 @@ def _row(d: Difference, gate: float | None) -> dict[str, Any]:
         "median_ratio": c.median_ratio if 0 < c.median_ratio < math.inf else None,
         "cliffs_delta": c.cliffs_delta,
         **verdict_cells(c.verdict, d.words, chosen(d.margin)),
-        **({"verdict": BELOW_GATE} if d.is_below(gate) else {}),
+        **d.gate_cells(gate),
         "more": c.more_pairs if gate is None else d.more_pairs(gate),
     }
 

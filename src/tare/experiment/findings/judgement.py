@@ -27,11 +27,12 @@ from tare.experiment.specification import Stopping
 from tare.options.kinds import quantile_of
 from tare.render.vocabulary import SPREADS, Words
 from tare.results import phrases
+from tare.results.finding import Column, interval_columns
 from tare.results.message import Amount, Change, Chosen, Duration, Message, Ratio, Value, message
 from tare.results.report import Gate
-from tare.results.verdict import INCONCLUSIVE, GateAnswer, worst
+from tare.results.verdict import INCONCLUSIVE, GateAnswer, word_at_gate, worst
 from tare.statistics.censored import has_killed
-from tare.statistics.comparison import MAX_GROWTH, Comparison, compare, further
+from tare.statistics.comparison import Comparison, compare, pairs_for_gate
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, extremes_interval
 from tare.statistics.pair_ratios import (
     mean_gate_refusal,
@@ -42,7 +43,7 @@ from tare.statistics.pair_ratios import (
 from tare.statistics.sequential import FIRST_LOOK, Look, Sequential, compare_sequentially
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray, Shift, exp
-from tare.units import change_interval, chosen, factor, looks_unlike
+from tare.units import change_interval, chosen, contradicts, factor
 
 _GATE_AT_GATE = (
     "the difference is too close to {margin} to settle it with more pairs: use another gate"
@@ -189,6 +190,13 @@ class Difference:
     failures: SideFailures | None = None
     #: Median bytes per trial that each side wrote; None: not recorded.
     written_bytes: tuple[float | None, float | None] = (None, None)
+    #: What one more block takes besides the pair, where other cells are measured with it.
+    others_seconds: float = 0.0
+
+    @property
+    def block_seconds(self) -> float:
+        """What one more pair takes, with all that is measured in its block."""
+        return self.seconds + self.others_seconds
 
     @property
     def estimate(self) -> Ratio:
@@ -312,7 +320,9 @@ class Difference:
                 else "too few pairs to estimate how many more would settle it"
             )
         about, pairs = ("least", least) if more is None else ("more", more)
-        return message(_DIFFERENCE_TEXTS[about], pairs=pairs, time=_time(pairs * self.seconds))
+        return message(
+            _DIFFERENCE_TEXTS[about], pairs=pairs, time=_time(pairs * self.block_seconds)
+        )
 
     @property
     def medians_apart(self) -> Message | None:
@@ -332,17 +342,15 @@ class Difference:
 
     @property
     def of_pairs(self) -> Message | None:
-        """That the ratio is of pairs, where that of the medians that are shown looks unlike it."""
+        """That the ratio is of pairs, where that of the medians seems to contradict it."""
         c, (first, second) = self.comparison, self.medians
         if not self.paired or not first.estimate or self.medians_apart is not None:
             return None
         if not math.isfinite(first.estimate + second.estimate + c.ratio):
             return None
-        shown = second.estimate / first.estimate
-        unlike = looks_unlike(shown, c.ratio, c.low, c.high)
-        return (
-            message("the ratio is that of pairs, the medians are of all trials") if unlike else None
-        )
+        if not contradicts(second.estimate / first.estimate, c.ratio, c.low, c.high):
+            return None
+        return message("the ratio is that of pairs, the medians are of all trials")
 
     def settle(self, gate: float | None) -> Message | None:
         """Say what would settle the gate, or without one the verdict; None: it is conclusive."""
@@ -352,15 +360,14 @@ class Difference:
             return None
         if self.needs_longer_limit(gate):
             return message("a longer --timeout would settle it")
-        # Pairs that settle the verdict narrow the interval for the gate, too.
-        is_counted = self.comparison.more_pairs is not None
-        if self.few is not None or self.gated is not None or not self.paired or is_counted:
+        if self.few is not None or self.gated is not None or not self.paired:
             return self.further
         more, c = self.more_pairs(gate), self.comparison
         if more is None:
             return message(_GATE_AT_GATE, margin=Chosen(gate))
-        about = "more_for_gate" if c.low is not None else "least_for_gate"
-        return message(_DIFFERENCE_TEXTS[about], pairs=more, time=_time(more * self.seconds))
+        is_estimated = c.low is not None or c.more_pairs is not None
+        about = "more_for_gate" if is_estimated else "least_for_gate"
+        return message(_DIFFERENCE_TEXTS[about], pairs=more, time=_time(more * self.block_seconds))
 
     def more_pairs(self, gate: float | None) -> int | None:
         """Return how many more pairs would settle the gate, or without one the verdict.
@@ -376,10 +383,9 @@ class Difference:
             # Pairs that settle the median do not settle another statistic.
             pairs = None if self.remedy is None else self.remedy.pairs
             return None if self.needs_longer_limit(gate) else pairs
-        if c.more_pairs is not None:
-            return c.more_pairs
         if c.low is None or c.high is None:
-            return max(FIRST_LOOK - c.n, 1)
+            # Without an interval, its width is estimated for the margin alone.
+            return max(FIRST_LOOK - c.n, 1) if c.more_pairs is None else c.more_pairs
         return self._more_by_median(gate)
 
     def _more_by_median(self, gate: float) -> int | None:
@@ -388,7 +394,7 @@ class Difference:
         if not c.low or c.high is None or math.isinf(c.high) or math.isnan(c.ratio):
             return None
         half = math.log(c.high / c.low) / 2
-        more = _pairs_for_gate(c.n, math.log(c.ratio), half, gate, (c.tick or 0.0) + c.gap)
+        more = pairs_for_gate(c.n, math.log(c.ratio), half, gate, (c.tick or 0.0) + c.gap)
         return more and max(more, c.fewest - c.n)
 
     def gate_answer(self, x: float) -> Message:
@@ -406,22 +412,21 @@ class Difference:
             where = message(
                 "median of {% if paired %}pairs{% else %}sessions{% endif %}", paired=self.paired
             )
-            ratio: Message | Ratio = self.estimate
+            ratio = self.estimate
         else:
-            where = (
-                message("mean")
-                if self.gate_on == "mean"
-                else message("{quantile}", quantile=self.gate_on)
-            )
-            ratio = (
-                message(
-                    "is not known ({pairs} pairs are needed)",
-                    pairs=pairs_needed(quantile_of(self.gate_on)),
+            needed, n = pairs_needed(quantile_of(self.gate_on)), len(self.first_values)
+            if self.gated.low is None and n < needed:
+                return message(
+                    "{second} vs. {first}: {pairs | counted('pair')}, and an interval of the {on} "
+                    "needs {needed}",
+                    second=self.second,
+                    first=self.first,
+                    pairs=n,
+                    on=self.gate_on,
+                    needed=needed,
                 )
-                if self.gated.low is None
-                and len(self.first_values) < pairs_needed(quantile_of(self.gate_on))
-                else _ratio(self.gated)
-            )
+            where = message("{on}", on=self.gate_on)
+            ratio = _ratio(self.gated)
         answer = self.gate(x)
         side = None if self.failures is None else self.failures.candidate
         seen = {} if side is None else {"trials": side.trials, "failed": side.crashed}
@@ -458,11 +463,42 @@ class Difference:
             return "pass"
         return "fail" if low > 1 + x else "inconclusive"
 
-    def is_below(self, gate: float | None) -> bool:
-        """Whether a gate passes although no verdict is reached: the ratio is below it."""
+    def word_at_gate(self, gate: float | None) -> str | None:
+        """Return what stands in place of an inconclusive verdict where a gate is conclusive."""
         if gate is None or self.comparison.verdict.conclusive:
-            return False
-        return self.gate(gate) == "pass"
+            return None
+        return word_at_gate(self.gate(gate), failed=self.fails_by_trials)
+
+    def gate_cells(self, gate: float | None) -> dict[str, str | float | None]:
+        """Return what a table's row has of a gate: its ratio, a word for the verdict it settles."""
+        word = self.word_at_gate(gate)
+        cells: dict[str, str | float | None] = {} if word is None else {"verdict": word}
+        if gate is not None and self.gated is not None:
+            low, high = self.gated_bounds
+            cells |= {"gated": self.gated_estimate, "gated_low": low, "gated_high": high}
+        return cells
+
+    @property
+    def fails_by_trials(self) -> bool:
+        """Whether a gate fails because trials of the candidate did."""
+        return self.failures is not None and self.failures.gate == "fail"
+
+    def verdict(self, gate: float | None) -> Message:
+        """State the verdict with its evidence, in words that agree with the answer of a gate."""
+        if self.gated is None and self.word_at_gate(gate) is None:
+            return self.answer
+        return message(
+            "{% if word %}{second} vs. {first} {ratio}{% else %}{answer}{% endif %}"
+            "{% if on %} (median of pairs; the gate is on the {on}){% elif word == 'failed' %} in "
+            "trials that did not fail{% elif word %}, {word} of {margin}{% endif %}",
+            word=self.word_at_gate(gate),
+            answer=self.answer,
+            second=self.second,
+            first=self.first,
+            ratio=self.estimate,
+            on=None if self.gated is None else self.gate_on,
+            margin=None if gate is None else Chosen(gate),
+        )
 
     @property
     def gated_estimate(self) -> float:
@@ -581,7 +617,8 @@ def differences(results: Results) -> tuple[Difference, ...] | Message:
         seed=results.experiment.seed,
     )
     by_pair = dict(zip(map(id, spread), spreads, strict=True))
-    found = tuple(_difference(results, basis, p, by_pair.get(id(p)), level) for p in pairs)
+    block_s = sum(cell.seconds for cell in cells.all)
+    found = tuple(_difference(results, basis, p, by_pair.get(id(p)), level, block_s) for p in pairs)
     found = tuple(map(_without_survivors, found))
     few = request_quantiles.few_in(results, basis.metric)
     return found if few is None else tuple(_unjudged(one, few) for one in found)
@@ -657,7 +694,12 @@ def failing_trials(results: Results, factor: str, levels: list[str]) -> Message:
 
 
 def _difference(
-    results: Results, basis: Basis, pair: Pair, spread: SpreadComparison | None, level: float
+    results: Results,
+    basis: Basis,
+    pair: Pair,
+    spread: SpreadComparison | None,
+    level: float,
+    block_s: float,
 ) -> Difference:
     asked, (first, second) = results.experiment, pair.trial_values
     looked = asked.stopping.trials is None
@@ -717,6 +759,7 @@ def _difference(
         above=pair.above,
         trials=pair.trials,
         seconds=pair.seconds,
+        others_seconds=max(0.0, block_s - pair.seconds),
         basis=basis,
         margin=asked.margin,
         method=_SEQUENTIAL if looked else _FIXED,
@@ -728,7 +771,7 @@ def _difference(
         means=pair_ratio(first, second, tick=basis.tick, limits=pair.above),
         remedy=None
         if gated is None
-        else _more_for_gate(gated, first, second, pair.seconds, asked.stopping),
+        else _more_for_gate(gated, first, second, block_s, asked.stopping),
         failures=SideFailures(
             Side.of(pair.reference, results, of_reference), Side.of(second_name, results, levels)
         ),
@@ -764,7 +807,7 @@ def _more_for_gate(
         half, gate = (shift.high - shift.low) / 2, math.log1p(stopping.gate)
         if shift.high < gate or shift.low > gate or not math.isfinite(half + shift.middle):
             return None
-        needed = _pairs_for_gate(n, shift.middle, half, stopping.gate, shift.gap)
+        needed = pairs_for_gate(n, shift.middle, half, stopping.gate, shift.gap)
         if needed is None:
             return Remedy(message(_GATE_AT_GATE, margin=Chosen(stopping.gate)))
         more = needed
@@ -772,24 +815,6 @@ def _more_for_gate(
         return None
     time = _time(more * seconds)
     return Remedy(message(_DIFFERENCE_TEXTS["more_for_gate"], pairs=more, time=time), more)
-
-
-def _pairs_for_gate(
-    n: int, log_ratio: float, half_width: float, gate: float, tick: float = 0.0
-) -> int | None:
-    """Return how many more pairs would settle a gate if the estimate is the true ratio.
-
-    Widths (of logs) shrink with the root of n, but for the clock's tick. None: too many to be
-    worth it, as the ratio is close to the gate. An interval wider than the gate says too little
-    of where the ratio is: then as many as make it that narrow.
-    """
-    if half_width > math.log1p(gate) / 2:
-        return further(n, half_width, gate, tick)
-    room = abs(log_ratio - math.log1p(gate)) - tick
-    half = half_width - tick
-    if room <= 0 or (half / room) ** 2 > MAX_GROWTH:
-        return None
-    return max(1, math.ceil(n * (half / room) ** 2) - n)
 
 
 def _cell(results: Results, basis: Basis, levels: Mapping[str, str]) -> Cell:
@@ -849,6 +874,24 @@ def judged_before(results: Results) -> Message | None:
         error=Chosen(ERROR),
         most=Chosen(ERROR * (1 + ends)),
     )
+
+
+def gate_columns(stopping: Stopping) -> tuple[Column, ...]:
+    """Return the columns of the ratio that a gate judges, where that is not the pairs' median."""
+    if stopping.gate is None or stopping.gate_on == "median":
+        return ()
+    return interval_columns("gated", f"ratio of the {stopping.gate_on}", "ratio", "gated_")
+
+
+def is_inconclusive(results: Results) -> bool:
+    """Whether the gate, or without one any comparison, is inconclusive."""
+    found, gate = differences(results), results.experiment.stopping.gate
+    compared = () if isinstance(found, Message) else found
+    if gate is None:
+        return not compared or any(not d.comparison.verdict.conclusive for d in compared)
+    if not (compared or lost(results)):
+        return True
+    return gate_of(compared, lost(results), gate).answer == "inconclusive"
 
 
 def gate_of(found: Sequence[Difference], without: Sequence[LostCandidate], gate: float) -> Gate:

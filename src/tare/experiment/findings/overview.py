@@ -25,7 +25,7 @@ from tare.experiment.findings.evidence import (
     relative_spread,
     verdict_cells,
 )
-from tare.experiment.findings.judgement import differences
+from tare.experiment.findings.judgement import differences, gate_columns
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES, median_cells
 from tare.experiment.findings.ladder import ladders
 from tare.experiment.findings.level_names import key_of
@@ -38,9 +38,8 @@ from tare.render.vocabulary import metric_name
 from tare.results import phrases
 from tare.results.finding import Column, Table, interval_columns
 from tare.results.message import Chosen, Message, message
-from tare.results.report import BELOW_GATE
 from tare.statistics.comparison import Comparison
-from tare.units import chosen
+from tare.units import chosen, contradicts
 
 #: What cells are compared by, the first of these that varies.
 _FACTORS = ("platform", "network", "pinning", "load", "workers")
@@ -81,10 +80,9 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
         and (not crowded or str(planned.levels().get("workers")) == _fewest(cells))
     ]
     names = _network_names(results)
-    below = _below_gate(results)
+    at_gate = _cells_at_gate(results)
     for row in rows:
-        if _levels_of(row, results) in below:
-            row["verdict"] = BELOW_GATE
+        row.update(at_gate.get(_levels_of(row, results), {}))
         if names:
             row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
@@ -98,7 +96,11 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
         "p10–p90: range of single workers' values over the median",
         source=str(basis),
         n=least,
-        pairs=bool(compared),
+        pairs=any(
+            contradicts(c.median_ratio, c.ratio, c.low, c.high)
+            for c in compared.values()
+            if c.ratio and 0 < c.median_ratio < math.inf
+        ),
     )
     reasons = corrected(compared.values())
     return Table(
@@ -117,6 +119,7 @@ def overview(results: Results, *, each_n: bool = False) -> Table | None:
                 _most(cells) if crowded else None,
                 counted=each_n or len({row["n"] for row in rows}) > 1,
                 killed=any(cell.killed for cell in levels.all),
+                gate=gate_columns(results.experiment.stopping),
             ),
             *(column for more, _ in others for column in more),
         ),
@@ -164,13 +167,12 @@ def _further(results: Results, metric: str) -> _Further | None:
     }
 
 
-def _below_gate(results: Results) -> set[tuple[Any, ...]]:
-    """Return the levels of those that a gate passes although no verdict is reached."""
+def _cells_at_gate(results: Results) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return, by levels, what rows have of a gate."""
     gate = results.experiment.stopping.gate
     found = () if gate is None else differences(results)
-    if isinstance(found, Message):
-        return set()
-    return {_levels_of(d.levels, results) for d in found if d.is_below(gate)}
+    compared = () if isinstance(found, Message) else found
+    return {_levels_of(d.levels, results): d.gate_cells(gate) for d in compared}
 
 
 def _levels_of(row: Mapping[str, Any], results: Results) -> tuple[Any, ...]:
@@ -194,9 +196,11 @@ def _columns(
     *,
     counted: bool,
     killed: bool,
+    gate: tuple[Column, ...],
 ) -> tuple[Column, ...]:
     ratio = (
         *interval_columns("ratio", f"vs. {reference} (paired)", "ratio"),
+        *gate,
         Column(key="verdict", title="verdict"),
     )
     crowded = (*interval_columns("crowded", f"with {most} workers", "ratio", "crowded_"),)

@@ -20,6 +20,7 @@ from tare.experiment.specification import Cell
 from tare.experiment.time_limits import above_of
 from tare.render.words import text
 from tare.results.message import Message, Ratio, message
+from tare.statistics.comparison import pairs_for_gate
 from tare.statistics.sequential import FIRST_LOOK, Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
 from tare.statistics.stopping import Decision
@@ -76,7 +77,7 @@ def stopping_rule(
         known = [(cell, s) for cell, s in found if s is not None]
         if rule.looked:
             furthest = max(known, key=lambda one: (not one[1].stop, _width(one[1])))
-            report(text(_estimate(factor, *furthest)))
+            report(text(_estimate(factor, *furthest, made.experiment.stopping.gate)))
         # A mean or a quantile far out is judged once: nobody may look at it before.
         once = made.experiment.stopping.gate_on != "median"
         safe = not once and all(s is not None and s.stop for _, s in found)
@@ -151,22 +152,26 @@ def _width(found: Sequential) -> float:
     return c.high / c.low if c.low and c.high is not None else math.inf
 
 
-def _estimate(factor: str, cell: Cell, found: Sequential) -> Message:
+def _estimate(factor: str, cell: Cell, found: Sequential, gate: float | None) -> Message:
     """Report the ratio with its interval.
 
     An analysis that may spend no error has no interval. All earlier ones cover the ratio at the
     same time, so the last of them is shown, with the estimate moved into it.
     """
     c = found.comparison
-    ratio = Ratio.of(c.ratio, c.low, c.high)
+    ratio, more = Ratio.of(c.ratio, c.low, c.high), c.more_pairs
     for look in reversed(found.looks):
         if look.low is not None and look.high is not None:
             # Of NaN, max and min return the first argument.
-            ratio = Ratio.of(min(max(c.ratio, look.low), look.high), look.low, look.high)
+            middle = min(max(c.ratio, look.low), look.high)
+            ratio = Ratio.of(middle, look.low, look.high)
+            if gate is not None and 0 < look.low <= look.high < math.inf:
+                half = math.log(look.high / look.low) / 2
+                more = pairs_for_gate(look.n, math.log(middle), half, gate)
             break
     return message(
         "{level} {ratio}{% if more %}, about {more | counted('more pair')}{% endif %}",
         level=cell.levels()[factor] if factor == "workload" else where(cell.levels(), [factor]),
         ratio=ratio,
-        more=c.more_pairs,
+        more=more,
     )

@@ -68,6 +68,7 @@ def ask(given: CompareOptions) -> dict[str, Any]:
                     names[0] if given.baseline is None else "the baseline",
                     given.gate,
                     "slower" if first in _TIMES or first.endswith("_ns") else "higher",
+                    given.gate_on,
                 )
             ),
             **stopping,

@@ -108,7 +108,9 @@ def make(
         | _figures(results, ended)
         | {"other_metrics": _others(results) if also else []},
         name=results.experiment.name,
-        question=question([d.second for d in found], found[0].first, gate, found[0].words.higher)
+        question=question(
+            [d.second for d in found], found[0].first, gate, found[0].words.higher, found[0].gate_on
+        )
         if found
         else results.experiment.question,
         entries=tuple(entries),
@@ -145,7 +147,7 @@ def _table(results: Results) -> Table | None:
 def _one(d: Difference, gate: float | None) -> Iterator[Entry]:
     """State the verdict on one comparison with its evidence."""
     c = d.comparison
-    yield Entry("Verdict", _verdict(d, gate))
+    yield Entry("Verdict", d.verdict(gate))
     rests = message(
         "{% if confidence %}{confidence} confidence{% if sequential %} over all interim "
         "analyses{% endif %}; {% endif %}{counted}",
@@ -172,23 +174,6 @@ def _one(d: Difference, gate: float | None) -> Iterator[Entry]:
     exceeded = None if d.failures is None else d.failures.two_sided
     others = (("Limit", exceeded), ("Modes", d.medians_apart), ("Mean", d.means_apart))
     yield from (Entry(label, said) for label, said in others if said is not None)
-
-
-def _verdict(d: Difference, gate: float | None) -> Message:
-    """Return the verdict; where a gate passes without one, how far below the gate the ratio is."""
-    if gate is None or not d.is_below(gate):
-        return d.answer
-    return message(
-        "{second} vs. {first} {ratio}{% if margin %}, below the gate of {margin}{% else %} "
-        "(median of {% if paired %}pairs{% else %}sessions{% endif %}; the gate is on the {on})"
-        "{% endif %}",
-        second=d.second,
-        first=d.first,
-        ratio=d.estimate,
-        margin=Chosen(gate) if d.gated is None else None,
-        on=d.gate_on,
-        paired=d.paired,
-    )
 
 
 def _median(d: Difference, known: Interval, values: FloatArray) -> str:
@@ -228,7 +213,7 @@ def _several(found: Sequence[Difference], results: Results, gate: float | None) 
         open=len(open_ones),
         comparisons=len(found),
         more=more,
-        time=Duration(more * sum(d.seconds for d in found)),
+        time=Duration(more * found[0].block_seconds),
     )
     yield Entry("Note", several)
 
@@ -316,20 +301,21 @@ def _compared(d: Difference, gate: float | None) -> Compared:
         method=d.method,
         gate=None if gate is None else d.gate(gate),
         gate_on=d.gate_on,
+        gate_ratio=_finite(d.gated_estimate),
         gate_ratio_ci=(low or None, _finite(high)),
         gate_ratio_open=open_bounds(low, high),
         n=c.n,
         paired=d.paired,
         counted=d.counted,
         more_pairs=more,
-        more_s=None if more is None else more * d.seconds,
+        more_s=None if more is None else more * d.block_seconds,
         settle=d.settle(gate),
         cliffs_delta=c.cliffs_delta,
         median_ratio=_finite(c.median_ratio),
         medians=(first, second),
         seconds=d.seconds * c.n,
-        failing="failed" if d.failures and d.failures.gate == "fail" else d.words.higher,
-        answer=d.answer,
+        failing="failed" if d.fails_by_trials else d.words.higher,
+        answer=d.verdict(gate),
         gate_reason=None if gate is None else d.gate_answer(gate),
         evidence=(
             *([d.each_pair] if d.each_pair else []),
