@@ -214,6 +214,7 @@ class BlindObserver:
     facts: tuple[()] = ()
     stamps = False
     refusal = "it is blind"
+    remedy = "sudo setcap cap_perfmon+ep tare-agent"
 
     def __init__(self, nonce: int, *, context_switches: bool, stretches: bool = False) -> None:
         self.closed = False

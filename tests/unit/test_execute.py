@@ -655,6 +655,43 @@ def test_probes_that_fail_end_no_session(tmp_path: Path) -> None:
     assert sentence(noted) in (tmp_path / "journal").read_text()
 
 
+@pytest.mark.parametrize(
+    ("awaits_bare", "group", "remedy", "shown"),
+    [
+        (
+            True,
+            "none: not permitted",
+            BlindObserver.remedy,
+            "seen; counted; try: " + BlindObserver.remedy,
+        ),
+        (True, "none: not permitted", None, "seen; counted; try: tare doctor"),
+        (True, "v2", None, "seen; try: tare doctor"),
+        (False, None, None, "seen; try: tare doctor"),
+    ],
+)
+def test_what_missing_rights_cost_is_one_line_with_a_command(
+    tmp_path: Path, awaits_bare: bool, group: str | None, remedy: str | None, shown: str
+) -> None:
+    told: list[str] = []
+    progress: Any = SimpleNamespace(note=told.append)
+    writer = journal.Writer(tmp_path / "journal")
+    kept = RecordedSession("tare-000000", 1, writer, progress, awaits_bare=awaits_bare)
+    kept.limit(message("seen: why"), message("seen"), remedy)
+    for name, platform in (("cpus", "unshare"), ("cgroup", "bare"), ("cgroup", "bare")):
+        if name == "cpus" or group is not None:
+            fact = journal.MachineFact(
+                name=name, value=group or 1, source="agent", platform=platform
+            )
+            kept.keep([fact])
+    writer.close()
+    (line,) = told
+    assert line.startswith("limited")
+    counted = "CPU time and memory are those of processes that have ended"
+    assert line.partition(": ")[2] == shown.replace("counted", counted)
+    # The result has the reasons.
+    assert "Seen: why." in (tmp_path / "journal").read_text()
+
+
 def test_an_emulation_is_noted(session: Any) -> None:
     lines, _, _ = session(
         experiment(factors=MACHINE_SIZE), machines=("bare",), seen=seeing(**WHOLE)

@@ -31,7 +31,7 @@ from tare.library import options
 #: Options of output, or of files that only the command line writes; ``kappa`` is another question.
 _OF_OUTPUT = {
     "report", "markdown", "json", "junit", "export_json", "save", "baseline",
-    "command", "commands", "files", "kappa",
+    "command", "commands", "files", "kappa", "quiet",
     # Several values of a parameter, or commands, make a table: tare.compare.
     "parameter_scan", "parameter_step_size", "parameter_list", "bisect",
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tare.cli import progress
+from tare.cli import console, progress
 from tare.render.words import text
 from tare.results.message import Duration, message
 
@@ -12,7 +12,7 @@ from tare.results.message import Duration, message
 def test_a_first_trial_beyond_the_budget_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(progress, "LONG_S", 0.0)
-    monkeypatch.setattr(progress.err, "print", told.append)
+    monkeypatch.setattr(console, "note", told.append)
     bar = progress.Bar(budget_s=0.01)
     bar.begins(serves=True, application=False)
     assert bar._announcement is not None
@@ -50,3 +50,20 @@ def test_a_first_trial_of_an_application_is_announced_later(
     assert bar._announcement is not None
     assert bar._announcement.interval == after_s
     bar._announcement.cancel()
+
+
+def test_quiet_leaves_out_notes_and_progress(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "LOG_EVERY_S", 0.0)
+    printed = []
+    for is_quiet in (False, True):
+        monkeypatch.setattr(console, "is_quiet", is_quiet)
+        with progress.Bar() as bar:
+            bar.note("a note that is longer than any terminal is wide: " + "x" * 300)
+            bar.stage("starting the observer")
+        printed.append(capsys.readouterr().err)
+    # Not wrapped: it may end with a command.
+    assert printed[0].splitlines()[0].endswith("x" * 300)
+    assert "starting the observer" in printed[0]
+    assert printed[1] == ""

@@ -68,6 +68,7 @@ def run(root: Group, supplies: Supplies, words: Sequence[str]) -> int:
         console.print_text(helps.of_command(path, found))
         return 0
     given = parse(path, found.options, rest)
+    console.is_quiet = getattr(given, "quiet", False)
     return invoke(found, given, Call(supplies, path.partition(" ")[2]))
 
 

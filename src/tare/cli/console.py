@@ -46,6 +46,18 @@ def print_text(text: str) -> None:
         terminated.reader_gone()
 
 
+#: Whether neither notes nor progress are printed: --quiet.
+is_quiet = False
+
+
+def note(text: str) -> None:
+    """Print a note on standard error, in one line, unless nobody wants any."""
+    if not is_quiet:
+        from tare.cli import terminal
+
+        terminal.err.print(f"Note: {text}", soft_wrap=True)
+
+
 #: Where answers have been written.
 written: set[str] = set()
 

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
+from tare.cli import console
 from tare.cli.console import about, err, seconds
 from tare.experiment import session
 from tare.experiment.session import Outcome
@@ -54,7 +55,7 @@ class Live:
 
     def __init__(self, first: str, *, bar: bool = True) -> None:
         self._first = first
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr.isatty() and not console.is_quiet
         self._bar = Progress(
             SpinnerColumn(),
             *([BarColumn(bar_width=24)] if bar else []),
@@ -80,6 +81,10 @@ class Live:
     ) -> None:
         self._bar.stop()
 
+    def note(self, message: str) -> None:
+        """Tell something once, above the bar."""
+        console.note(message)
+
     def stage(self, what: str) -> None:
         """Tell what goes on before the first of what is counted."""
         self._show(what)
@@ -103,7 +108,7 @@ class Live:
         now = time.monotonic()
         if self._live and self._task is not None:
             self._bar.update(self._task, description=text)
-        elif now - self._logged >= LOG_EVERY_S:
+        elif now - self._logged >= LOG_EVERY_S and not console.is_quiet:
             self._logged = now
             # A log has lines, however long.
             err.print(text, soft_wrap=True)
@@ -142,10 +147,6 @@ class Bar(Live):
     ) -> None:
         self._silence()
         super().__exit__(kind, error, trace)
-
-    def note(self, message: str) -> None:
-        """Tell something once, above the bar."""
-        err.print(f"Note: {message}")
 
     def begins(self, *, serves: bool, application: bool) -> None:
         """Tell that the first trial begins; announce it where it takes long.

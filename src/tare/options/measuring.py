@@ -216,6 +216,7 @@ class MeasuringOptions(Options):
     input: str | None = option(
         kinds.STREAM, "Standard input of each; -: that of tare itself.", rare=True,
     )  # fmt: skip
+    quiet: bool = shared.QUIET
 
 
 class DocumentOptions(Options):

@@ -34,4 +34,7 @@ CHARTS: Any = option(
     kinds.choice(("svg", "png")), "Charts instead of a page, into --out DIR (extra images).",
     group=OUTPUT,
 )  # fmt: skip
+QUIET: Any = flag(
+    "Print neither notes nor progress; errors stay.", rare=True, short="-q",
+)  # fmt: skip
 STEADY: Any = flag("Use the steady part alone: without warm-up.", rare=True)

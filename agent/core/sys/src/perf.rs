@@ -205,7 +205,7 @@ fn open(attributes: &mut Attributes, pid: libc::pid_t, cpu: u32) -> io::Result<O
 /// Offsets of the ring's ends.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
-/// Why events are refused, and what would help.
+/// Why events are refused.
 pub fn refusal(error: &io::Error) -> String {
     let refused = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
     // SAFETY: no preconditions.
@@ -213,9 +213,7 @@ pub fn refusal(error: &io::Error) -> String {
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let level = level.map_or("unknown".to_string(), |level| level.trim().to_string());
     match (refused, root) {
-        (true, false) => format!(
-            "refused ({error}; perf_event_paranoid is {level}): sudo setcap cap_perfmon+ep AGENT"
-        ),
+        (true, false) => format!("refused ({error}; perf_event_paranoid is {level})"),
         (true, true) => format!("refused to root as well, as containers do ({error})"),
         _ => format!("no perf events here: {error}"),
     }

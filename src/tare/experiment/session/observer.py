@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 from tare.agent import client, record
 from tare.errors import AgentError
@@ -11,6 +14,8 @@ from tare.experiment.journal import MachineFact
 
 #: The observer answers at once; more than this means that it hangs.
 ANSWER_S = 30.0
+#: Where the kernel has perf events.
+_PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 #: Observers of one session: what kills more of them is no accident.
 MOST_STARTS = 5
 
@@ -80,9 +85,16 @@ class Observer:
 
     @property
     def refusal(self) -> str | None:
-        """Why the kernel does not let it stamp, and what would; None where it does."""
+        """Why the kernel does not let it stamp; None where it does."""
         told = next((fact.value for fact in self.facts if fact.name == "observer_perf"), None)
-        return None if told is None else str(told).replace("AGENT", str(client.binary()))
+        return None if told is None else str(told)
+
+    @property
+    def remedy(self) -> str | None:
+        """The command after which the kernel lets it stamp; None: it does, or none is known."""
+        if self.stamps or os.geteuid() == 0 or not _PARANOID.exists():
+            return None
+        return shlex.join(["sudo", "setcap", "cap_perfmon+ep", str(client.binary())])
 
     @property
     def stamps(self) -> bool:

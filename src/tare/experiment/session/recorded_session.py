@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import errno
+import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +21,7 @@ from tare.errors import CutShortError, StoreError
 from tare.experiment import journal, machine_facts, plan, remnants
 from tare.experiment.session.pool import InstanceLine
 from tare.host import lease
-from tare.render.words import sentence
+from tare.render.words import sentence, text
 from tare.results.message import Message, message
 from tare.version import __version__
 
@@ -46,8 +47,13 @@ class RecordedSession:
     progress: Notes
     #: Why it ended.
     reason: str = "failed"
+    #: Whether something will run on bare, so that it will be known whether it has a control group.
+    awaits_bare: bool = False
     #: Whether it is known if the bare machine has a control group for its runs.
     _cgroup_known: bool = False
+    #: What missing rights cost, and a command that gives some of them, until they are shown.
+    _limits: list[Message] = field(default_factory=list)
+    _remedy: str | None = None
 
     def note(self, said: Message) -> None:
         """Write down what is to be known of the figures, and show it."""
@@ -55,8 +61,38 @@ class RecordedSession:
         self.writer.write(journal.Note(message=note))
         self.progress.note(note)
 
+    def limit(self, said: Message, short: Message, remedy: str | None = None) -> None:
+        """Write down what a missing right costs; all of them are shown in one line.
+
+        Parameters
+        ----------
+        said : Message
+            With the reason, for the result.
+        short : Message
+            Without it, for the line.
+        remedy : str, optional
+            A command that gives the right.
+        """
+        self.writer.write(journal.Note(message=sentence(said)))
+        self._limits.append(short)
+        self._remedy = self._remedy or remedy
+
+    def _show_limits(self) -> None:
+        if not self._limits or (self.awaits_bare and not self._cgroup_known):
+            return
+        limited = message(
+            "limited{% if not root %} without root{% endif %}: {limits | join('; ')}; try: "
+            "{remedy}",
+            root=os.geteuid() == 0,
+            limits=[*self._limits],
+            remedy=self._remedy or "tare doctor",
+        )
+        self._limits.clear()
+        # A command at its end is copied, so it has no full stop.
+        self.progress.note(text(limited))
+
     def keep(self, lines: Sequence[InstanceLine]) -> None:
-        """Write down what instances report; note a missing control group once, and emulations."""
+        """Write down what instances report; note what is limited once, and emulations."""
         self.writer.write(*lines)
         for fact in lines:
             if not isinstance(fact, journal.MachineFact):
@@ -64,12 +100,13 @@ class RecordedSession:
             if (fact.name, fact.platform) == ("cgroup", "bare") and not self._cgroup_known:
                 self._cgroup_known = True
                 if str(fact.value).startswith("none"):
-                    self.note(
+                    self.limit(
                         message(
                             "CPU time and memory are from rusage, which counts processes that "
                             "have ended; no control group can be made: {why}",
                             why=str(fact.value),
-                        )
+                        ),
+                        message("CPU time and memory are those of processes that have ended"),
                     )
             if fact.name == "emulated" and fact.value is True:
                 self.note(
@@ -79,6 +116,7 @@ class RecordedSession:
                         platform=fact.platform,
                     )
                 )
+        self._show_limits()
 
 
 @contextmanager

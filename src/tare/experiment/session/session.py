@@ -120,13 +120,16 @@ class _Session:
         )
         stack.callback(observer.close)
         writer.write(*observer.facts)
+        session.awaits_bare = any(cell.platform == "bare" for cell in request.plan.cells)
         if observer.refusal is not None:
-            session.note(
+            session.limit(
                 message(
                     "the kernel does not permit observing the CPUs; each agent observes its own "
                     "process, or times it from outside: {why}",
                     why=observer.refusal,
-                )
+                ),
+                message("CPUs cannot be observed"),
+                observer.remedy,
             )
         self.hosts = hosts = network(request, name, shared, session.note)
         if hosts is not None:

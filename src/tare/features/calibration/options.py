@@ -128,6 +128,7 @@ class SweepOptions(Options):
     resume: bool = shared.RESUME
     fingerprint: bool = flag("Probe the machine before and after (5 s each).", group=OUTPUT)
     json: str | None = shared.JSON
+    quiet: bool = shared.QUIET
 
 
 class CompareOptions(Options):

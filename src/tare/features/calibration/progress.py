@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.cli.console import about, err, seconds
+from tare.cli.console import about, seconds
 from tare.cli.progress import Live
 from tare.experiment.session import Outcome
 from tare.experiment.specification import Cell
@@ -26,10 +26,6 @@ class SweepBar(Live):
         self._steps = steps
         self._trials = steps * blocks
         self._left_s = blocks * block_s
-
-    def note(self, message: str) -> None:
-        """Tell something once, above the bar."""
-        err.print(f"Note    {message}", soft_wrap=True)
 
     def begins(self, *, serves: bool, application: bool) -> None:
         """Say nothing: the windows are counted from the first on."""

@@ -181,6 +181,7 @@ class RunOptions(Options):
         rare=True,
     )  # fmt: skip
     json: str | None = shared.JSON
+    quiet: bool = shared.QUIET
 
 
 @command(RunOptions)
@@ -216,7 +217,7 @@ def run(given: RunOptions, call: Call) -> Delivered:
     if given.trials is not None:
         prepared = prepared.stopping(trials=given.trials)
     for note in prepared.notes:
-        console.err.print(f"Note: {note.message}")
+        console.note(note.message)
     try:
         try:
             with Bar(file=file) as bar:

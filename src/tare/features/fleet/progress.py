@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tare.cli.console import about, err
+from tare.cli.console import about
 from tare.cli.progress import Live
 
 if TYPE_CHECKING:
@@ -24,10 +24,6 @@ class FleetBar(Live):
         self._first_s: float | None = None
         #: Name of what is counted, and the time at which counting began, in seconds.
         self._counted = "", 0.0
-
-    def note(self, said: str) -> None:
-        """Print a note on a host above the progress line."""
-        err.print(f"Note: {said}", soft_wrap=True)
 
     def count(self, what: str, done: int, of: int, lasts_s: float = 0.0) -> None:
         """Show the progress of a step outside the blocks; ``lasts_s``: its expected duration.

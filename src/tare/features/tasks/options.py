@@ -44,6 +44,7 @@ class RunOptions(Options):
     out: Path | None = like(shared.OUT, help="Folder for the results.", shown="FILE less .toml")
     resume: bool = shared.RESUME
     json: str | None = shared.JSON
+    quiet: bool = shared.QUIET
 
 
 class ReportOptions(Options):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tare.cli.console import err, seconds
+from tare.cli.console import seconds
 from tare.cli.progress import Live
 from tare.experiment.task_sets.outcomes import RESULTS, Result
 
@@ -14,10 +14,6 @@ class TasksBar(Live):
 
     def __init__(self) -> None:
         super().__init__("looking for tasks")
-
-    def note(self, message: str) -> None:
-        """Say something once, above the bar."""
-        err.print(f"Note: {message}")
 
     def ran(self, done: int, of: int, counts: Mapping[Result, int], seconds_left: float) -> None:
         """Say that a run is over."""

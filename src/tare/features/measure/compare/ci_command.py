@@ -80,7 +80,7 @@ def ci(given: CiOptions, call: Call) -> Report:
         revisions.default_base(candidate) if given.base is None else revisions.resolve(given.base)
     )
     if given.head == "HEAD" and not given.bisect and revisions.is_changed():
-        console.err.print("Note: changes that are not committed are not measured.")
+        console.note("changes that are not committed are not measured")
     words = given.command[0] if len(given.command) == 1 else shlex.join(given.command)
     try:
         split = shlex.split(words)
