@@ -137,7 +137,7 @@ def struct(name: str, schema: Schema, tag: str | None = None) -> str:
         if field == tag:
             continue
         lines += comment(of.get("description"), indent="    ")
-        default = "" if field in required else " = None"
+        default = "" if field in required else f" = {of.get('default')}"
         lines.append(f"    {field}: {annotation(of)}{default}")
     return "\n".join(lines)
 

@@ -37,7 +37,7 @@ from tape import Tape
 #: Names of folders and of sessions, on which no answer depends.
 _INCIDENTAL = re.compile(r'/[^" ]*/(?=shared|work)|/tmp/[^/" ]+|tare-[0-9a-f]{6}')
 #: What jobs had not yet when tapes were recorded; absent, it asks for nothing.
-_LATER = {"limits", "file_cache"}
+_LATER = {"limits", "file_cache", "reads_output"}
 #: Of a job, what says nothing of what is asked, or asks for more than tapes have.
 _BY_CHANCE = {"id", "nonce", "shared", "rendezvous", "key", "groups", "stretches"}
 _ID = re.compile(r'"id":(\d+)')
@@ -262,15 +262,22 @@ def _role(argv: Any) -> str:
 
 def _asked(job: dict[str, Any]) -> str:
     """Name what a job asks, whoever asks it, and wherever."""
-    what = {
-        key: value
-        for key, value in job.items()
-        if key not in _BY_CHANCE and not (key in _LATER and value is None)
-    }
+    what = _as_recorded({key: value for key, value in job.items() if key not in _BY_CHANCE})
     if isinstance(what.get("workload"), dict):
-        what["workload"] = {k: v for k, v in what["workload"].items() if k != "environment"}
+        what["workload"].pop("environment", None)
     text = _plain_text(json.dumps(what, sort_keys=True))
     return f"{job['job']} {job.get('trial', '')} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _as_recorded(value: Any) -> Any:
+    """Leave out what jobs had not yet when tapes were recorded, where it asks for nothing."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _as_recorded(one)
+        for key, one in value.items()
+        if not (key in _LATER and one in (None, False))
+    }
 
 
 def _plain_text(text: str) -> str:

@@ -299,12 +299,15 @@ def test_processes_that_outlived_a_command_are_told_once(tmp_path: Path) -> None
     folder = write(tmp_path / "a", asked, [cell], [case])
     writer = journal.Writer(folder / "journal" / "2.ndjson")
     writer.write(journals.session())
-    warning = "a left processes that went on for 1 s and were killed: sleep"
-    for pid in (7, 8):
-        writer.write(record.Fault(id=pid, kind="warning", message=f"{warning} ({pid})"))
+    left = record.Outlived(names=("sleep",), duration_ns=1_000_000_000, killed=True)
+    for trial in (1, 2):
+        writer.write(
+            record.Fault(id=1, trial=trial, kind="warning", message="left sleep", outlived=left)
+        )
     writer.close()
     screen = screen_of(summarize(pipeline.results_of(folder), case.reason))
-    assert screen.count(warning) == 1
+    assert screen.count("sleep") == 1
+    assert "2 of 6 trials left processes (sleep), which were killed after 1 s" in screen
 
 
 def test_a_quantile_without_an_interval_says_why(tmp_path: Path) -> None:

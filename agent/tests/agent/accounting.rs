@@ -47,7 +47,11 @@ fn wall_and_cpu_contain_what_a_spinner_knows_of_itself() {
 fn a_daemonised_grandchild_is_seen() {
     let mut agent = Session::serve();
     let answer = agent.trial(command(&["daemon", "100"]), json!({}));
-    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+    let outlived = answer.outlived();
+    assert_eq!(outlived.len(), 1, "{:?}", answer.faults());
+    assert_eq!(outlived[0]["names"], json!(["subject"]));
+    assert_eq!(outlived[0]["killed"], false);
+    assert!(outlived[0]["duration_ns"].as_i64().unwrap() > 90 * MS);
     let root = answer.get("cpu_ns", "rusage");
     assert!(root < 50 * MS, "who did not wait does not know: {root}");
     for source in ["reaped", "cgroup"] {
@@ -120,15 +124,27 @@ fn what_outlives_its_time_is_killed_and_named() {
     let answer = agent.trial(command(&["orphan"]), linger);
     let faults = answer.faults();
     assert_eq!(faults.len(), 2, "{faults:?}");
-    for (kind, message) in faults {
+    for ((kind, message), outlived) in faults.into_iter().zip(answer.outlived()) {
         assert_eq!(kind, "warning");
-        assert!(message.contains("subject ("), "{message}");
+        assert!(message.ends_with(": subject"), "{message}");
+        assert_eq!(outlived["names"], json!(["subject"]));
+        assert_eq!(outlived["killed"], true);
+        assert!(outlived["duration_ns"].as_i64().unwrap() >= 20 * MS);
     }
     assert_eq!(
         answer.all("exit_code", "wait"),
         [0, 0],
         "the trial is not lost by it"
     );
+}
+
+#[test]
+fn who_ends_a_moment_after_the_command_is_not_named() {
+    let mut agent = Session::serve();
+    let line = "(sleep 0.0005 &) ; exit 0";
+    let answer = agent.trial(any_command(&["sh", "-c", line]), json!({"iterations": 20}));
+    // On a busy machine even a moment may take longer.
+    assert!(answer.faults().len() < 20, "{:?}", answer.faults());
 }
 
 #[test]

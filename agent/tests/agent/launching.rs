@@ -110,6 +110,13 @@ fn output_is_kept_up_to_a_limit() {
     assert_eq!(answer.output(1, "out").len(), (64 << 20) - 40_000_000);
     assert_eq!(answer.faults()[0].0, "warning");
     assert!(answer.faults()[0].1.contains("64 MiB"));
+    // Where output is only read, all of it is, and nothing is sent.
+    let read = json!({"limit_bytes": 0, "reads_output": true});
+    let line = "head -c 3000000 /dev/zero && test -p /dev/stdout && test -p /dev/stderr";
+    let loud = with(any_command(&["/bin/sh", "-c", line]), "capture", read);
+    let answer = agent.trial(loud, json!({}));
+    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+    assert!(answer.0.iter().all(|record| record["record"] != "output"));
     // The end of what a failing command said is its evidence, whatever the limit was.
     let words = ["-c", &format!("{} write 5000; exit 1", subject())];
     let argv = [&["/bin/sh"], &words[..]].concat();

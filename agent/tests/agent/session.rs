@@ -237,6 +237,15 @@ impl Answer {
             .collect()
     }
 
+    /// What is said of processes that outlived the command.
+    pub fn outlived(&self) -> Vec<&Value> {
+        let faults = self.0.iter().filter(|record| record["record"] == "fault");
+        faults
+            .map(|fault| &fault["outlived"])
+            .filter(|outlived| !outlived.is_null())
+            .collect()
+    }
+
     /// The only fault, which is no warning.
     pub fn fault(&self) -> (&str, &str) {
         let faults: Vec<_> = self

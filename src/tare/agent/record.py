@@ -51,6 +51,9 @@ class Capture(Strict, frozen=True, kw_only=True):
     #: Bytes kept of each stream; the rest is read and dropped. 0: only the end of standard error,
     #: which stands by a fault.
     limit_bytes: Int64
+    #: Standard output is a pipe that is read, even if nothing of it is kept; otherwise it is
+    #: /dev/null then.
+    reads_output: bool = False
 
 
 #: Where data goes.
@@ -626,6 +629,17 @@ class MeasureOver(Strict, frozen=True, kw_only=True, tag_field="record", tag="me
     why: Ended | None = None
 
 
+class Outlived(Strict, frozen=True, kw_only=True):
+    """Descendants of a command that still ran when its root process had ended."""
+
+    #: From the end of the root process to that of the last descendant.
+    duration_ns: Int64
+    #: Whether they were killed, since they took longer than they may.
+    killed: bool
+    #: Names of the processes, each once.
+    names: tuple[str, ...]
+
+
 class Peer(Strict, frozen=True, kw_only=True):
     """`tare-agent peer` on another machine."""
 
@@ -787,6 +801,8 @@ class Fault(Strict, frozen=True, kw_only=True, tag_field="record", tag="fault"):
     kind: FaultKind
     #: What happened and why, for a person.
     message: str
+    #: Processes that outlived the command, where this is about them.
+    outlived: Outlived | None = None
     trial: Int64 | None = None
     worker: Int64 | None = None
 

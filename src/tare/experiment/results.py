@@ -54,6 +54,8 @@ REFERENCES = {
 #: How a trial ended: a killed one has a value above a time limit; an unfinished one was cut short,
 #: and its values are never used.
 STATUSES = ("ok", "killed", "failed", "unfinished")
+#: Between names of processes that outlived a command.
+NAME_SEPARATOR = ", "
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,8 @@ class Results:
     sessions : Columns
         ``session, started, ended, boot_id, nonce``.
     faults : Columns
-        ``trial, worker, iteration, kind, message, evidence``.
+        ``trial, worker, iteration, kind, message, evidence``, and of processes that outlived the
+        command ``outlived_names, outlived_ns, outlived_killed``.
     stops : Columns
         Why each cell stopped: ``cell, trials, reason, target, reached, more_trials, more_seconds``.
     notes : list of str

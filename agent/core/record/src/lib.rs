@@ -145,6 +145,10 @@ pub struct Capture {
     /// Bytes kept of each stream; the rest is read and dropped. 0: only the end of standard error,
     /// which stands by a fault.
     pub limit_bytes: u64,
+    /// Standard output is a pipe that is read, even if nothing of it is kept; otherwise it is
+    /// /dev/null then.
+    #[serde(default)]
+    pub reads_output: bool,
 }
 
 /// One of several instances of the workload that run side by side.
@@ -403,6 +407,20 @@ pub struct Fault {
     pub message: String,
     /// End of the command's standard error, where it was captured.
     pub evidence: Option<String>,
+    /// Processes that outlived the command, where this is about them.
+    pub outlived: Option<Outlived>,
+}
+
+/// Descendants of a command that still ran when its root process had ended.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outlived {
+    /// Names of the processes, each once.
+    pub names: Vec<String>,
+    /// From the end of the root process to that of the last descendant.
+    pub duration_ns: u64,
+    /// Whether they were killed, since they took longer than they may.
+    pub killed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

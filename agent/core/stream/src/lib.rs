@@ -89,5 +89,6 @@ pub fn refusal(id: u64, message: String) -> Record {
         kind: FaultKind::Job,
         message,
         evidence: None,
+        outlived: None,
     })
 }

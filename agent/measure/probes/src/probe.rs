@@ -161,6 +161,7 @@ impl Round {
             kind: FaultKind::Unavailable,
             message: format!("{what}: {why}"),
             evidence: None,
+            outlived: None,
         }));
     }
 

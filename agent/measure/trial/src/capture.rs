@@ -29,6 +29,7 @@ const PIECE: u64 = 48 << 10;
 /// What a worker's processes wrote in one trial.
 pub struct Captured {
     limit: u64,
+    reads_output: bool,
     output: Kept,
     error: Kept,
     iterations: Vec<u32>,
@@ -45,6 +46,7 @@ impl Captured {
     pub fn new(given: &record::Capture) -> io::Result<Self> {
         Ok(Self {
             limit: given.limit_bytes,
+            reads_output: given.reads_output || given.limit_bytes > 0,
             output: Kept::new()?,
             error: Kept::new()?,
             iterations: Vec::new(),
@@ -54,7 +56,7 @@ impl Captured {
     /// Makes the pipes of one iteration; `counted`: what it writes has a limit.
     pub fn begin(&self, counted: bool) -> io::Result<Capture> {
         Ok(Capture {
-            counted,
+            reads_output: self.reads_output || counted,
             output: self.output.begin(self.limit)?,
             error: self.error.begin(self.limit)?,
         })
@@ -138,21 +140,20 @@ impl Kept {
 
 /// Both streams of one iteration.
 pub struct Capture {
-    counted: bool,
+    reads_output: bool,
     pub output: Stream,
     pub error: Stream,
 }
 
 impl Capture {
-    /// What the child writes to; what nobody wants of its output goes where it would go otherwise,
-    /// since there are programs that look.
+    /// Returns what the child writes to. Output that is not read goes to /dev/null, since some
+    /// programs do less where it does.
     pub fn writers<'a>(&'a self, null: BorrowedFd<'a>) -> [BorrowedFd<'a>; 2] {
         let [output, error] = [&self.output, &self.error].map(|stream| {
             let writer = stream.writer.as_ref();
             writer.expect("nothing is launched yet").as_fd()
         });
-        let wanted = self.output.limit > 0 || self.counted;
-        [if wanted { output } else { null }, error]
+        [if self.reads_output { output } else { null }, error]
     }
 
     /// Bytes of both streams by now, kept or not.

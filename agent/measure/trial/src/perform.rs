@@ -40,7 +40,14 @@ pub fn perform(
         Ok(part) => part,
         Err(message) => {
             return Ok(Outcome {
-                faults: vec![fault(job, number, None, FaultKind::Job, message, None)],
+                faults: vec![Record::Fault(fault(
+                    job,
+                    number,
+                    None,
+                    FaultKind::Job,
+                    message,
+                    None,
+                ))],
                 captured: None,
             })
         }

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::Ordering::Acquire;
 
-use record::{FaultKind, Phase};
+use record::{FaultKind, Outlived, Phase};
 use sys::cgroup::Reading;
 use sys::clock;
-use sys::tree::{self, Status};
+use sys::tree::{self, Relative, Status};
 
 use crate::capture::Capture;
 use crate::derive_metrics;
@@ -16,8 +16,8 @@ use crate::sample_buffer::{Entry, Figure};
 use crate::worker::Closed;
 use crate::worker_trial::WorkerTrial;
 
-/// How many of the processes that went on are told by name.
-const TOLD: usize = 5;
+/// How many processes that outlived the command are named.
+const MOST_NAMES: usize = 5;
 
 /// Launches, waits, accounts; whether all went well.
 ///
@@ -180,19 +180,19 @@ impl ProcessRun {
     }
 
     fn warn(&self, part: &mut WorkerTrial, entry: &Entry) {
-        if !self.lingered.is_empty() {
-            let told = self.lingered.iter().take(TOLD);
-            let mut all: Vec<_> = told.map(|r| format!("{} ({})", r.name, r.pid)).collect();
-            if let Some(more) = self.lingered.len().checked_sub(TOLD + 1) {
-                all.push(format!("and {} more", more + 1));
-            }
-            let linger = part.job.linger_ns as f64 / 1e9;
+        if let Some(outlived) = self.outlived() {
+            let seconds = outlived.duration_ns as f64 / 1e9;
             let message = format!(
-                "{} left processes that went on for {linger} s and were killed: {}",
+                "{} left processes that {} {seconds:.3} s after it: {}",
                 part.subject(),
-                all.join(", ")
+                if outlived.killed {
+                    "were killed"
+                } else {
+                    "ended"
+                },
+                outlived.names.join(", ")
             );
-            part.fault(entry.iteration, FaultKind::Warning, message, None);
+            part.outlived(entry.iteration, message, outlived);
         }
         let doubts = [
             derive_metrics::disagreement(entry),
@@ -205,5 +205,21 @@ impl ProcessRun {
             let message = format!("{} left processes that cannot be killed", part.subject());
             part.fault(entry.iteration, FaultKind::Survived, message, None);
         }
+    }
+    /// Returns the descendants that outlived the root process; none where all had ended in time.
+    fn outlived(&self) -> Option<Outlived> {
+        let found = self.outlived.as_ref().filter(|found| !found.is_empty())?;
+        let mut names = Vec::new();
+        for Relative { name, .. } in found {
+            if !names.contains(name) && names.len() < MOST_NAMES {
+                names.push(name.clone());
+            }
+        }
+        let ended = self.tree.end.as_ref()?.monotonic_ns;
+        Some(Outlived {
+            names,
+            duration_ns: (self.tree.emptied_ns - ended).max(0) as u64,
+            killed: self.killed,
+        })
     }
 }

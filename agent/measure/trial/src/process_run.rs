@@ -20,6 +20,8 @@ use crate::worker_trial::WorkerTrial;
 
 /// How soon a tail iteration is ended when the others have finished.
 const TAIL_TICK_NS: i64 = 2_000_000;
+/// How long descendants may outlive the root process before they are looked for.
+const STRAGGLER_NS: i64 = 5_000_000;
 /// How long what was killed may take to go.
 const KILL_NS: i64 = 2_000_000_000;
 /// How long who is always somebody else by the time he is found is looked for, one by one; and
@@ -38,8 +40,10 @@ pub struct ProcessRun {
     pub interruption: Option<Interruption>,
     /// Nothing more is waited for.
     pub over: bool,
-    /// Descendants that were killed because they outlived the root too long.
-    pub lingered: Vec<Relative>,
+    /// Descendants that outlived the root process; absent: they were not looked for.
+    pub outlived: Option<Vec<Relative>>,
+    /// Whether they were killed at the end of their grace period.
+    pub killed: bool,
     /// Counters of the worker's groups at the launch.
     pub before: Reading,
     pub followed: Option<Followed>,
@@ -110,7 +114,8 @@ impl ProcessRun {
             capture,
             interruption: None,
             over: false,
-            lingered: Vec::new(),
+            outlived: None,
+            killed: false,
             before,
             followed,
         })
@@ -158,10 +163,12 @@ impl ProcessRun {
             return Some(clock::monotonic() + TAIL_TICK_NS);
         }
         match &self.tree.end {
-            Some(end) => Some(
-                end.monotonic_ns
-                    .saturating_add(duration(part.job.linger_ns)),
-            ),
+            Some(end) => {
+                let grace = duration(part.job.linger_ns);
+                let first = self.outlived.is_none().then_some(STRAGGLER_NS);
+                let wait = first.map_or(grace, |first| first.min(grace));
+                Some(end.monotonic_ns.saturating_add(wait))
+            }
             None => {
                 let begun = part.worker.block.head().before.monotonic_ns.load(Acquire);
                 let begun = begun.max(self.launched_ns);
@@ -194,10 +201,17 @@ impl ProcessRun {
         {
             return;
         }
-        if self.tree.end.is_none() {
-            self.interruption = Some(Interruption::Timeout);
+        if let Some(end) = &self.tree.end {
+            let over = end
+                .monotonic_ns
+                .saturating_add(duration(part.job.linger_ns));
+            self.outlived = Some(tree::descendants(std::process::id() as i32));
+            self.killed = clock::monotonic() >= over;
+            if !self.killed {
+                return;
+            }
         } else {
-            self.lingered = tree::descendants(std::process::id() as i32);
+            self.interruption = Some(Interruption::Timeout);
         }
         self.kill_all(part);
     }

@@ -194,6 +194,7 @@ impl Resident {
                 kind,
                 message: format!("{}: {message}", probe.name),
                 evidence: None,
+                outlived: None,
             }));
         }
         Ok(())
@@ -271,6 +272,7 @@ impl Resident {
                     kind: FaultKind::Signal,
                     message: format!("the agent's own process for the worker ended: {how}"),
                     evidence: None,
+                    outlived: None,
                 }));
             }
         }

@@ -8,7 +8,7 @@ use launch::script::{Meeting, Script};
 use launch::shared_block::SharedBlock;
 use launch::{Image, Program};
 use record::marker::{self, Marker};
-use record::{Capture, Fault, FaultKind, Phase, Process, Record, Trial, Workload};
+use record::{Capture, Fault, FaultKind, Outlived, Phase, Process, Record, Trial, Workload};
 use sys::perf::{Event, Target};
 use sys::tree::Status;
 
@@ -208,7 +208,15 @@ impl WorkerTrial<'_> {
         evidence: Option<String>,
     ) {
         let fault = fault(self.job, self.number, iteration, kind, message, evidence);
-        self.faults.push(fault);
+        self.faults.push(Record::Fault(fault));
+    }
+
+    /// Warns of processes that outlived the command.
+    pub fn outlived(&mut self, iteration: Option<u32>, message: String, outlived: Outlived) {
+        let kind = FaultKind::Warning;
+        let mut fault = fault(self.job, self.number, iteration, kind, message, None);
+        fault.outlived = Some(outlived);
+        self.faults.push(Record::Fault(fault));
     }
 }
 
@@ -258,9 +266,12 @@ fn program(worker: &Worker, job: &Trial, cpus: Option<&[u32]>) -> Result<Program
 }
 
 fn captured(job: &Trial) -> Result<Option<Captured>, String> {
-    // To be counted, it is read.
+    // Output is counted by reading it.
     let counted = job.limits.and_then(|limits| limits.output_bytes);
-    let counted = counted.map(|_| Capture { limit_bytes: 0 });
+    let counted = counted.map(|_| Capture {
+        limit_bytes: 0,
+        reads_output: true,
+    });
     match &job.workload {
         Workload::Command { capture, .. } => capture
             .or(counted)
@@ -280,8 +291,8 @@ pub fn fault(
     kind: FaultKind,
     message: String,
     evidence: Option<String>,
-) -> Record {
-    Record::Fault(Fault {
+) -> Fault {
+    Fault {
         id: job.id,
         trial: Some(job.trial),
         worker: Some(worker),
@@ -289,5 +300,6 @@ pub fn fault(
         kind,
         message,
         evidence,
-    })
+        outlived: None,
+    }
 }

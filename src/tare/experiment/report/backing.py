@@ -14,6 +14,7 @@ from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.failures import failures, reasons
 from tare.experiment.findings.instrument import own_error
 from tare.experiment.findings.level_names import fact
+from tare.experiment.findings.outlived import other_warnings, outlived
 from tare.experiment.results import Results
 from tare.experiment.time_limits import COUNTED
 from tare.results.columns import Columns
@@ -182,9 +183,10 @@ def doubts(results: Results) -> tuple[Message, ...]:
     # Of how many good trials the kernel's records were lost.
     lost = disturbance.lost(results.values(*disturbance.LOST)["value"], len(results.good))
     found += [*trusted.each(results), *_captured(trials), *([lost] if lost else [])]
-    warnings = Counter(results.faults.where(kind="warning")["message"])
+    warnings = Counter(other_warnings(results))
     return (
         *found,
+        *(one.sentence for one in outlived(results)),
         *(
             message("{warning} ({times | counted('time')})", warning=warning, times=n)
             for warning, n in warnings.most_common(20)

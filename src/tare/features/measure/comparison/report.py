@@ -27,6 +27,7 @@ from tare.experiment.findings.overview import of_metric, overview
 from tare.experiment.findings.service_cells import driven
 from tare.experiment.findings.side_failures import LostCandidate, Side
 from tare.experiment.results import Results
+from tare.features.measure import outlived
 from tare.features.measure.comparison import network_use as network
 from tare.features.measure.comparison.picture import picture
 from tare.render.vocabulary import SPREADS
@@ -52,6 +53,7 @@ def make(
     ended: str,
     gate: float | None,
     command: str = "compare",
+    shell: str | None = None,
     is_table: bool = False,
     kept: bool = False,
     next_: Sequence[NextStep] = (),
@@ -71,6 +73,8 @@ def make(
         Largest relative difference that passes.
     command : str
         That was typed.
+    shell : str or None
+        Value of ``--shell``.
     is_table : bool
         Whether one comparison is laid out as a table, too.
     kept : bool
@@ -96,6 +100,7 @@ def make(
     entries = [
         *(_several(found, results, gate) if laid else _one(found[0], gate) if found else ()),
         *_session(results, found, ended, kept=kept),
+        *(Entry("Note", one) for one in outlived.notes(results, command, shell)),
     ]
     facts = ((name, results.fact(name)) for name in _FACTS)
     return Report(

@@ -180,8 +180,8 @@ def differences_in(
     with contextlib.ExitStack() as stack:
         if has_values:
             made = report.make(
-                results, (), ended=ended, gate=None, command=execution.command, is_table=True,
-                trials=trials,
+                results, (), ended=ended, gate=None, command=execution.command,
+                shell=execution.given.shell, is_table=True, trials=trials,
             )  # fmt: skip
             stack.enter_context(reporting(msgspec.structs.replace(made, entries=())))
         why = "; ".join(map(text, by_level(results, factor=factor)))
@@ -220,7 +220,7 @@ def conclude(
     step = next_step(found, results, execution)
     made = report.make(
         results, found, ended=ended, gate=execution.gate, command=execution.command,
-        is_table=is_table, kept=execution.given.out is not None,
+        shell=execution.given.shell, is_table=is_table, kept=execution.given.out is not None,
         next_=() if step is None else (step,), trials=trials, without=without,
     )  # fmt: skip
     with reporting(made):

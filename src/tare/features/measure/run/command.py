@@ -83,8 +83,9 @@ def _one(
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
         made = report.make(
-            summary, line.name if named else line.text, execution.given.out, asked.main
-        )
+            summary, line.name if named else line.text, execution.given.out, asked.main,
+            execution.given.shell,
+        )  # fmt: skip
         with reporting(made):
             if summary.good and export is not None:
                 from tare.features.measure.run.exports import as_hyperfine, trials_of

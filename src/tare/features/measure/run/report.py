@@ -21,6 +21,7 @@ from tare.experiment.findings.known import (
 )
 from tare.experiment.findings.level_names import unit_of
 from tare.experiment.metrics import DRIVER, OF_HOSTS, PRINTED, SUPERVISED
+from tare.features.measure import outlived
 from tare.features.measure.comparison import network_use
 from tare.features.measure.run.exports import trial_json, trials_of
 from tare.features.measure.run.next_step import next_step
@@ -71,7 +72,9 @@ NOTABLE_NEIGHBOURS = 0.05
 TIMED = ("self", "switch", "perf_cpu", "perf_task", "around", DRIVER)
 
 
-def make(summary: Summary, name: str, kept: Path | None, platform: str) -> Report:
+def make(
+    summary: Summary, name: str, kept: Path | None, platform: str, shell: str | None = None
+) -> Report:
     """Lay out what was found of one command.
 
     Parameters
@@ -83,6 +86,8 @@ def make(summary: Summary, name: str, kept: Path | None, platform: str) -> Repor
         Folder of the results where it stays.
     platform : str
         What the command ran on.
+    shell : str or None
+        Value of ``--shell``.
     """
     results, time = summary.results, summary.known(summary.time_metric, 0.5)
     weak: list[Message] = []
@@ -91,7 +96,7 @@ def make(summary: Summary, name: str, kept: Path | None, platform: str) -> Repor
         from tare.experiment.findings import caveats
 
         weak = caveats.sentences(summary.caveats, summary.levels_of)
-    entries = [] if time is None else [*_entries(summary, time, kept)]
+    entries = [] if time is None else [*_entries(summary, time, kept, shell)]
     goes_on = time is not None and summary.short is None
     failures = summary.failures
     return Report(
@@ -115,7 +120,9 @@ def make(summary: Summary, name: str, kept: Path | None, platform: str) -> Repor
     )
 
 
-def _entries(summary: Summary, time: Known, kept: Path | None) -> Iterator[Entry]:
+def _entries(
+    summary: Summary, time: Known, kept: Path | None, shell: str | None
+) -> Iterator[Entry]:
     """State the time with its interval, then what it took and how far it can be trusted."""
     from tare.experiment.findings.instrument import notable
 
@@ -140,7 +147,7 @@ def _entries(summary: Summary, time: Known, kept: Path | None) -> Iterator[Entry
     if network := network_use.of_trials(summary.results):
         yield Entry("Network", network)
     yield Entry("Timed", timed(time.source), "quiet")
-    for note in _notes(summary, time, kept):
+    for note in _notes(summary, time, kept, shell):
         if note is not None:
             yield Entry("Note", note)
 
@@ -444,11 +451,14 @@ def _more_trials(reached: float | None, target: float, more: int, seconds: float
     )
 
 
-def _notes(summary: Summary, time: Known, kept: Path | None) -> Iterator[Said | None]:
+def _notes(
+    summary: Summary, time: Known, kept: Path | None, shell: str | None = None
+) -> Iterator[Said | None]:
     """Yield what else limits the figures."""
     if summary.by_hand:
         asked, n = summary.stopping.trials, len(summary.good)
         yield message(phrases.RUN_BY_HAND, asked=asked, n=n, kept=kept is not None)
+    yield from outlived.notes(summary.results, "run", shell)
     yield from summary.warnings
     yield disturbance.lost(summary.results.values(*disturbance.LOST)["value"], len(summary.trials))
     yield disturbance.switch_records(summary.results)

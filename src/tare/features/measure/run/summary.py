@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from tare.experiment import journal, plan, request_quantiles
 from tare.experiment.findings import disturbance
 from tare.experiment.findings.failures import Failure, failing_often, failures, reasons
 from tare.experiment.findings.known import Known, know
+from tare.experiment.findings.outlived import other_warnings
 from tare.experiment.metrics import DRIVER, PRINTED, TIME, waited_for
 from tare.experiment.metrics import tick as metric_tick
 from tare.experiment.specification import Stopping
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from tare.statistics.shared_timeline import SharedTimeline
     from tare.statistics.statistic import FloatArray
     from tare.statistics.trust import Trust
-
-#: Numbers of processes, by which the same warning would be another one each time.
-_PIDS = re.compile(r" \(\d+\)")
 
 
 @dataclass
@@ -155,9 +152,8 @@ class Summary:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What agents warned of, each once: that children were left, and ended."""
-        some = self.results.faults.where(kind="warning")["message"]
-        return tuple(dict.fromkeys(_PIDS.sub("", one) for one in some))
+        """What agents warned of, each once."""
+        return tuple(dict.fromkeys(other_warnings(self.results)))
 
     def timeline(self, metric: str, source: str) -> SharedTimeline | None:
         """Return what trials have in common over their iterations; None: nothing is shown."""
