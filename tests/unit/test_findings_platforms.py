@@ -415,7 +415,7 @@ def test_what_a_service_does_under_load_is_named_per_request() -> None:
     (said,) = each(found.answer)
     # The socket wait has grown most, but is named last, and at most two are.
     names = [one.args["name"] for one in args(said, ". No recorded")["parts"]]
-    assert names == ["throttled time per request", "preempted time per request"]
+    assert names == ["throttled time per request", "disk wait per request"]
     assert "else to do" in ids(found.caveats)
     assert "on both platforms:" not in ids(found.caveats)
 

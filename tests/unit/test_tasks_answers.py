@@ -60,7 +60,7 @@ def runs(*sides: list[list[Row]], of: list[Configuration] | None = None) -> Runs
             "why": None if result in ("correct", "done") else f"<b>{result}</b>",
             "exit_status": math.nan, "cpu_ns": 1e9 * seconds, "wall_ns": 2e9 * seconds,
             "memory_bytes": 1e6, "started_ns": 0.0, "took_ns": 0.0,
-            "wait_ns": 1e8 * seconds if result != "wrong" else 0.0,
+            "wait_ns": 1e8 * seconds if result != "wrong" else 0.0, "throttled_ns": math.nan,
         }
         for c, tasks in enumerate(sides)
         for t, trials in enumerate(tasks)
@@ -259,6 +259,10 @@ def test_runs_that_waited_for_a_cpu_are_said() -> None:
     busy = dataclasses.replace(busy, table=waits)
     (said_,) = caveats(busy, scored(busy, "cpu"))
     assert "10.0 %" in text(said_)
+    # To the kernel, a throttled run waits as well.
+    throttled = busy.table.with_columns(throttled_ns=busy.table["wait_ns"])
+    busy = dataclasses.replace(busy, table=throttled)
+    assert not list(caveats(busy, scored(busy, "cpu")))
 
 
 def test_folders_of_different_times_are_said() -> None:

@@ -447,6 +447,55 @@ def test_the_whole_tree_waits_for_a_cpu() -> None:
     assert disturbance.worst({}, one, one, 2) is None
 
 
+@pytest.mark.parametrize(
+    ("threads", "recorded", "throttled", "waiting"),
+    [
+        # A thread that computes for 100 ms with a quota of half a CPU.
+        (1, {"wall": 195, "ran": 100, "ready": 95, "wait": 95, "throttled": 95}, 0.49, 0.0),
+        # Two threads on two CPUs, and four, which also wait for each other.
+        (2, {"wall": 395, "ran": 200, "ready": 582, "wait": 289, "throttled": 575}, 0.73, 0.01),
+        (4, {"wall": 395, "ran": 200, "ready": 1082, "wait": 344, "throttled": 583}, 0.74, 0.11),
+        # It sleeps for most of the time.
+        (1, {"wall": 1000, "ran": 10, "ready": 90, "wait": 90, "throttled": 90}, 0.09, 0.0),
+        # The quota was used up by the launch, which is not in the time.
+        (1, {"wall": 1.5, "ran": 1.3, "ready": 0.0, "wait": 0.0, "throttled": 99}, 0.0, 0.0),
+        # Others used the CPU, and there is a quota that was never used up.
+        (1, {"wall": 195, "ran": 100, "ready": 95, "wait": 95, "throttled": 0}, 0.0, 0.49),
+    ],
+)
+@pytest.mark.parametrize("switches", [True, False])
+def test_throttled_time_is_not_waited_for_a_cpu(
+    threads: int, recorded: dict[str, float], throttled: float, waiting: float, switches: bool
+) -> None:
+    """To the kernel, a throttled thread waits as well."""
+    at = {name: np.full(10, 1e6 * ms) for name, ms in recorded.items()}
+    values = {
+        ("wait_ns", "schedstat"): at["wait"],
+        ("throttled_ns", "cgroup"): at["throttled"],
+        ("cpu_ns", "rusage"): at["ran"],
+    }
+    if switches:
+        values |= {
+            ("on_cpu_ns", "perf_cpu"): at["ran"],
+            ("off_cpu_preempted_ns", "perf_cpu"): at["ready"],
+        }
+    elif threads > 1:
+        # Only the first thread's waiting is known: all of it is throttled time.
+        throttled, waiting = recorded["wait"] / recorded["wall"], 0.0
+    found = disturbance.worst(values, at["wall"], at["wall"], 2)
+    assert found is not None
+    idle = 0.0 if switches else max(0.0, 1.5 - 1.3) / 1.5
+    expected = idle if recorded["throttled"] > recorded["wall"] and threads == 1 else throttled
+    assert found.measured["throttling"] == pytest.approx(expected, abs=0.006)
+    assert found.measured["waiting"] == pytest.approx(waiting, abs=0.006)
+    if throttled > waiting:
+        assert not found.is_waiting
+        assert disturbance.said(found) == message(
+            "throttled by a CPU quota for {share} of the time",
+            share=Amount(found.share, "share"),
+        )
+
+
 def test_nothing_is_said_of_what_was_not_looked_at() -> None:
     """No disturbance is one of those that were recorded, in all trials and for long enough."""
     wall = np.full(10, 5e8)
@@ -460,7 +509,8 @@ def test_nothing_is_said_of_what_was_not_looked_at() -> None:
         limit=Chosen(0.01),
         missing=[],
     )
-    some = {("wait_ns", "schedstat"): 0 * wall, ("throttled_ns", "cgroup"): 0 * wall[:3]}
+    throttled = np.where(np.arange(10) < 3, 0.0, np.nan)
+    some = {("wait_ns", "schedstat"): 0 * wall, ("throttled_ns", "cgroup"): throttled}
     found = disturbance.worst({**quiet, **some}, wall / 10, wall / 10, 2)
     assert found is not None
     assert found.missing == {
@@ -478,11 +528,12 @@ def test_nothing_is_said_of_what_was_not_looked_at() -> None:
     found = disturbance.worst({("wait_ns", "schedstat"): 0.1 * wall}, wall, wall, 2)
     assert found is not None
     assert found.missing["throttling"] == message("not recorded")
-    assert disturbance.said(found) == message(
-        "{what} took {share} of the time",
-        what=message("waiting for a CPU"),
-        share=Amount(pytest.approx(0.1), "share"),
-    )
+    assert text_of(disturbance.said(found)) == "waiting for a CPU took 10.0 % of the time"
+    quota = {("wait_ns", "schedstat"): 0.3 * wall, ("throttled_ns", "cgroup"): 0.1 * wall}
+    found = disturbance.worst(quota, wall, wall, 2)
+    assert found is not None
+    assert not found.is_waiting
+    assert text_of(disturbance.said(found)).endswith("and a CPU quota throttled it for 10.0 %")
 
 
 @pytest.mark.parametrize("reason", ["budget", "interrupted"])

@@ -10,6 +10,7 @@ import numpy as np
 
 from tare.experiment.findings import waiting
 from tare.experiment.findings.cells import Basis, Cell, Cells, basis_of, cells_of
+from tare.experiment.findings.disturbance import THROTTLED, without_throttling
 from tare.experiment.findings.evidence import level_columns, relative_spread
 from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.ladder import ladders
@@ -178,6 +179,8 @@ def _explain(cell: Cell, recorded: Mapping[str, tuple[str, str]], cells: Cells) 
     covariates: dict[str, FloatArray] = {}
     for name, (metric, source) in recorded.items():
         own = cells.results.values_of(metric, source, cell.row_trials)
+        if name == waiting.WAIT:
+            own = without_throttling(own, cells.results.values_of(*THROTTLED, cell.row_trials))
         if not np.isnan(own).any() and not (name == "steal" and _too_short(values, cells)):
             covariates[name] = own
     covariates[_ORDER] = cell.row_trials.astype(float)

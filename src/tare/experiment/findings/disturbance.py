@@ -25,26 +25,24 @@ _NAME_TEXTS = {
 
 #: A smaller share of the time is not worth a name.
 NOTABLE = 0.01
-_WAITING = "waiting"
+_WAITING, _THROTTLING = "waiting", "throttling"
 #: The same of services, which most of a trial's time have nothing to do.
 READY = "ready"
 #: Metric and source to the kind of disturbance that they count.
-RECORDED = {
-    ("wait_ns", "schedstat"): _WAITING,
-    ("steal_ns", "stat"): "stolen",
-    ("throttled_ns", "cgroup"): "throttling",
-}
+_WAIT, _STEAL = ("wait_ns", "schedstat"), ("steal_ns", "stat")
+THROTTLED = ("throttled_ns", "cgroup")
+RECORDED = {_WAIT: _WAITING, _STEAL: "stolen", THROTTLED: _THROTTLING}
 #: Of all threads of a command's tree: what they ran, and what they could have run besides.
 _RAN, _WAITED = ("on_cpu_ns", "perf_cpu"), ("off_cpu_preempted_ns", "perf_cpu")
+#: CPU time of the root process and of the children that it waited for.
+_CPU = ("cpu_ns", "rusage")
 #: CPU time that recording one context switch took a program, in ns: the least and the most that
 #: was measured (docs/reference/metrics.md).
 SWITCH_RECORD_NS = (170.0, 900.0)
 #: How many of the kernel's records were lost of a trial, which then has no stamps of the kernel.
 LOST = ("lost_records", "perf_buffer")
 #: What has to be known of the trials.
-NEEDED = (*RECORDED, _RAN, _WAITED)
-#: Counted of all CPUs and of the whole trial, not of one process between its exec and its end.
-_OF_MACHINE = {"steal_ns"}
+NEEDED = (*RECORDED, _RAN, _WAITED, _CPU)
 #: The shortest trial that ticks of 10 ms can say anything of.
 _SHORTEST_NS = 1e8
 
@@ -72,8 +70,22 @@ class Disturbance:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a notable share of the time went to waiting for a CPU, more than to all else."""
-        return self.what == _WAITING and self.share > NOTABLE
+        """Whether waiting for a CPU took a notable share, more than all else, without a quota."""
+        is_throttled = self.measured.get(_THROTTLING, 0.0) > NOTABLE
+        return self.what == _WAITING and self.share > NOTABLE and not is_throttled
+
+
+def without_throttling(ready_ns: FloatArray, throttled_ns: FloatArray) -> FloatArray:
+    """Return the time in which threads waited for a CPU although no quota throttled them.
+
+    Parameters
+    ----------
+    ready_ns : array, shape (n,)
+        Time in which threads were ready and had no CPU. To the kernel, throttled threads are ready.
+    throttled_ns : array, shape (n,)
+        Time for which a quota throttled their group; NaN where it was not recorded.
+    """
+    return np.maximum(ready_ns - np.nan_to_num(throttled_ns), 0.0)
 
 
 def worst(
@@ -89,7 +101,7 @@ def worst(
     Parameters
     ----------
     recorded : mapping
-        A key of :data:`NEEDED` to its values, those of the trials that have it.
+        A key of :data:`NEEDED` to its value of each trial; NaN where a trial has none.
     wall_ns, duration_ns : array, shape (n,)
         What is measured of each trial, and how long the trial took as a whole.
     cpus : int
@@ -98,44 +110,81 @@ def worst(
         Whether the workload is an application that serves: its first thread does nothing, so only
         what all of its threads ran and waited counts.
     """
-    shares: dict[str, float] = {}
-    missing: dict[str, Message] = {}
-    for (metric, source), what in RECORDED.items():
-        if serves and what == _WAITING:
-            continue
-        values = recorded.get((metric, source), np.array([]))
-        time = duration_ns * cpus if metric in _OF_MACHINE else wall_ns
-        why = _why_not(values, wall_ns)
-        if metric in _OF_MACHINE and len(time) and median(duration_ns) < _SHORTEST_NS:
-            values, why = (
-                np.array([]),
-                message("trials are shorter than {least}", least=Chosen(_SHORTEST_NS, "ns")),
-            )
-        if len(values) and len(time) and time.mean() > 0:
-            shares[what] = float(values.mean() / time.mean())
-        if why is not None:
-            missing[what] = why
-    ran, waited = (recorded.get(key, np.array([])) for key in (_RAN, _WAITED))
-    if len(ran) and len(waited) and ran.mean() + waited.mean() > 0:
-        share = float(waited.mean() / (ran.mean() + waited.mean()))
-        waiting = READY if serves else _WAITING
-        shares[waiting] = max(share, shares.get(waiting, 0.0))
-        if _why_not(ran, wall_ns) is None:
+    unknown = np.full(len(wall_ns), np.nan)
+    values = {key: recorded.get(key, unknown) for key in NEEDED}
+    is_short = len(wall_ns) > 0 and median(duration_ns) < _SHORTEST_NS
+    least = Chosen(_SHORTEST_NS, "ns")
+    absent = {what: _why_not(values[key]) for key, what in RECORDED.items()}
+    if serves:
+        del absent[_WAITING]
+    if is_short:
+        absent["stolen"] = message("trials are shorter than {least}", least=least)
+    missing = {what: why for what, why in absent.items() if why is not None}
+    if np.isfinite(values[_RAN] + values[_WAITED]).any():
+        shares = _shares_of_threads(values, wall_ns, cpus, serves=serves)
+        if _why_not(values[_RAN]) is None:
             missing.pop(_WAITING, None)
-    elif serves:
-        missing[_WAITING] = message(_NONE)
-    if not shares:
+    else:
+        shares = _shares_of_first_thread(values, wall_ns, serves=serves)
+        if serves:
+            missing[_WAITING] = message(_NONE)
+    if not is_short:
+        shares["stolen"] = _share(values[_STEAL], duration_ns * cpus)
+    known = {what: share for what, share in shares.items() if share is not None}
+    if not known:
         return None
-    what = max(shares, key=shares.__getitem__)
-    return Disturbance(what, shares[what], shares, missing)
+    what = max(known, key=known.__getitem__)
+    return Disturbance(what, known[what], known, missing)
 
 
-def _why_not(values: FloatArray, wall_ns: FloatArray) -> Message | None:
+def _shares_of_threads(
+    values: Mapping[tuple[str, str], FloatArray], wall_ns: FloatArray, cpus: int, *, serves: bool
+) -> dict[str, float | None]:
+    """Return the shares of waiting and throttling in the time of all threads of the tree.
+
+    Of services, in the time in which they could have run. Throttled time is that of the launch as
+    well, which is not in the time: no more of it counts than threads were ready.
+    """
+    ran, ready, throttled = values[_RAN], values[_WAITED], values[THROTTLED]
+    time_ns = ran + ready if serves else np.maximum(wall_ns, ran + ready)
+    waited = _share(ready, time_ns) or 0.0
+    # The larger of two lower bounds: a CPU's threads are throttled together, and counted once.
+    bounds = _share(np.minimum(throttled, ready), time_ns), _share(throttled, wall_ns * cpus)
+    stopped = [min(bound, waited) for bound in bounds if bound is not None]
+    if stopped:
+        waited -= max(stopped)
+    waiting = READY if serves else _WAITING
+    first = 0.0 if serves else _share(without_throttling(values[_WAIT], throttled), wall_ns)
+    return {waiting: max(waited, first or 0.0), _THROTTLING: max(stopped, default=None)}
+
+
+def _shares_of_first_thread(
+    values: Mapping[tuple[str, str], FloatArray], wall_ns: FloatArray, *, serves: bool
+) -> dict[str, float | None]:
+    """Return the same shares where only the first thread's time is known.
+
+    No more throttled time counts than the first thread was ready, or no CPU time was used.
+    """
+    ready, throttled = values[_WAIT], values[THROTTLED]
+    idle = wall_ns if serves else np.fmax(wall_ns - np.nan_to_num(values[_CPU]), ready)
+    waited = None if serves else _share(without_throttling(ready, throttled), wall_ns)
+    return {_WAITING: waited, _THROTTLING: _share(np.minimum(throttled, idle), wall_ns)}
+
+
+def _share(part_ns: FloatArray, time_ns: FloatArray) -> float | None:
+    """Return the share of a time in the trials that have it; None where no trial does."""
+    known = ~np.isnan(part_ns)
+    total = time_ns[known].sum()
+    return float(part_ns[known].sum() / total) if total > 0 else None
+
+
+def _why_not(values: FloatArray) -> Message | None:
     """Return why something is not known of all trials; None: it is."""
-    if not len(values):
+    known = int((~np.isnan(values)).sum())
+    if not known:
         return message(_NONE)
-    if len(values) < len(wall_ns):
-        return message("recorded in {trials} of {of} trials", trials=len(values), of=len(wall_ns))
+    if known < len(values):
+        return message("recorded in {trials} of {of} trials", trials=known, of=len(values))
     return None
 
 
@@ -148,10 +197,18 @@ def said(found: Disturbance | None) -> Message:
             "services waited for a CPU in {share} of the time in which they could have run",
             share=Amount(found.share, "share"),
         )
-    if found.share > NOTABLE:
-        what = message(_NAME_TEXTS[found.what])
+    if found.share > NOTABLE and found.what == _THROTTLING:
         return message(
-            "{what} took {share} of the time", what=what, share=Amount(found.share, "share")
+            "throttled by a CPU quota for {share} of the time", share=Amount(found.share, "share")
+        )
+    if found.share > NOTABLE:
+        throttled = found.measured.get(_THROTTLING, 0.0)
+        return message(
+            "{what} took {share} of the time{% if throttled %}, and a CPU quota throttled it for "
+            "{throttled}{% endif %}",
+            what=message(_NAME_TEXTS[found.what]),
+            share=Amount(found.share, "share"),
+            throttled=Amount(throttled, "share") if throttled > NOTABLE else None,
         )
     return message(
         "no disturbance above {limit} of the time{% if missing %} (not measured: "
@@ -235,13 +292,16 @@ def disturbance(results: Results) -> Disturbance | None:
         rows = results.trial_table
         kept = rows.rows(~np.isin(rows["trial"], without["trial"]))
         results = dataclasses.replace(results, trial_table=kept)
-    recorded = {key: results.values(*key)["value"] for key in NEEDED}
     values = results.values("wall_ns")
-    durations = values["duration_ns"] if "duration_ns" in values else np.zeros(0)
+    # How long killed trials would have taken is not known.
+    values = values.rows(np.isfinite(values["value"]))
+    recorded = {key: results.values_of(*key, values["trial"]) for key in NEEDED}
+    if "duration_ns" not in values:
+        values = values.with_columns(duration_ns=np.full(len(values), np.nan))
     return worst(
         recorded,
         values["value"],
-        durations,
+        values["duration_ns"],
         int(results.fact("cpus", 1)),
         serves=all(workload.serves for workload in results.experiment.workloads),
     )

@@ -11,6 +11,7 @@ import numpy as np
 from tare.experiment.findings import emulated_cpu
 from tare.experiment.findings import phrases as findings_phrases
 from tare.experiment.findings.cells import Basis, Pair, cells_of
+from tare.experiment.findings.disturbance import without_throttling
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, answered, uncompared
 from tare.experiment.findings.level_names import unit_of, where
@@ -29,8 +30,8 @@ _DESCRIPTION = Description(
     question="Why does a platform cost what it costs?",
     source="PINNING",
 )
-#: Times that may grow with it: metric and name. They are no parts of a whole: a thread that is
-#: throttled is preempted as well, and threads that run at once have more of each than the wall.
+#: Times that may grow with it: metric and name. They are no parts of a whole: threads that
+#: run at once have more of each than the wall.
 _PARTS = (
     ("throttled_ns", "throttled time"),
     ("cpu_ns", "CPU time"),
@@ -38,6 +39,12 @@ _PARTS = (
     ("off_cpu_preempted_ns", "preempted time"),
     ("off_cpu_blocked_ns", "blocked time"),
 )
+#: Times in which threads are ready and have no CPU, and the throttled time in them.
+_READY = {
+    "wait_ns": "throttled_ns",
+    "off_cpu_preempted_ns": "throttled_ns",
+    "service_preempted_ns": "service_throttled_ns",
+}
 #: What goes with it, but is no time of its own.
 _OTHER_METRICS = (
     ("system_ns", "in the kernel"),
@@ -193,13 +200,24 @@ def _parts(results: Results, pair: Pair, serves: bool) -> dict[str, Part]:
     for metric, _ in sorted(metrics):
         for source in ranked(metric, results.sample_table.sources(metric)):
             first, second = (
-                results.values_of(metric, source, trials) / each
+                _time(results, metric, source, trials) / each
                 for trials, each in zip(pair.row_trials, requests, strict=True)
             )
             if np.isfinite(first).all() and np.isfinite(second).all():
                 found[metric] = part(second - first)
                 break
     return found
+
+
+def _time(results: Results, metric: str, source: str, trials: np.ndarray) -> np.ndarray:
+    """Return a metric of trials, without the throttled time where threads are ready in it."""
+    values = results.values_of(metric, source, trials)
+    if (throttled := _READY.get(metric)) is None:
+        return values
+    for of in ranked(throttled, results.sample_table.sources(throttled)):
+        values = without_throttling(values, results.values_of(throttled, of, trials))
+        break
+    return values
 
 
 def _requests(results: Results, trials: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tare.experiment.findings.disturbance import without_throttling
 from tare.experiment.task_sets.outcomes import RESULTS, SESSION, Measure, Result, Scored
 from tare.features.tasks.file import FACTORS
 from tare.features.tasks.options import Metric
@@ -32,7 +33,8 @@ class ScoredRuns(Scored):
     @property
     def waited(self) -> float:
         """Share of their wall time for which runs waited for a CPU; 0 if not known."""
-        waited, wall = self.table["wait_ns"], self.table["wall_ns"]
+        ready, wall = self.table["wait_ns"], self.table["wall_ns"]
+        waited = without_throttling(ready, self.table["throttled_ns"])
         known = ~np.isnan(waited) & ~np.isnan(wall)
         return float(waited[known].sum() / wall[known].sum()) if known.any() else 0.0
 

@@ -41,7 +41,7 @@ _RESTORE = "restore it, and tasks.json, from a copy"
 #: Kept of what sessions noted: the last ones, and characters of each.
 _MOST_NOTES, _MOST_SAID = 5, 500
 #: Metrics of the table; a value is that of the best source that all of a configuration's have.
-_METRICS = ("cpu_ns", "wall_ns", "memory_bytes", "wait_ns")
+_METRICS = ("cpu_ns", "wall_ns", "memory_bytes", "wait_ns", "throttled_ns")
 
 
 def has_begun(folder: Path) -> bool:

@@ -34,6 +34,7 @@ _ANSWER_GONE = "the expected output cannot be read any more: {why}"
 #: Metrics that are kept of every run.
 KEPT = frozenset({
     "wall_ns", "cpu_ns", "memory_bytes", "exit_code", "signal", "involuntary_switches", "wait_ns",
+    "throttled_ns",
 })  # fmt: skip
 #: Result of a program for each fault that the program causes; other faults are the platform's.
 _OF_FAULT: Mapping[str, Result] = {

@@ -69,6 +69,7 @@ class Runs:
         ``exit_status`` (how the program ended: its exit code, or the negative number of the
         signal), ``cpu_ns``, ``wall_ns``, ``memory_bytes``
         (floats, NaN where not known), ``wait_ns`` (its first thread was ready and had no CPU),
+        ``throttled_ns`` (a CPU quota throttled it),
         ``started_ns`` (since the first run began) and ``took_ns``
         (until it was judged, as tare sees it).
     """

@@ -10,6 +10,7 @@ import numpy as np
 
 from tare.cli import console
 from tare.cli.again import FILES, again
+from tare.experiment.findings.disturbance import THROTTLED, without_throttling
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.features.measure.next_step import by_cpu_time, with_longer_limit
 from tare.features.measure.run.summary import Summary
@@ -85,9 +86,14 @@ def _waits(summary: Summary) -> bool:
     # Imported only where it is needed, since it takes time.
     from tare.experiment.findings.waiting import waits
 
-    return waits(
+    trials = summary.of_levels.good["trial"]
+    ready, throttled = (
+        summary.of_levels.values_of(*metric, trials)
+        for metric in (("wait_ns", "schedstat"), THROTTLED)
+    )
+    return not np.isnan(ready).any() and waits(
         summary.values("wall_ns", wall),
-        summary.values("wait_ns", "schedstat"),
+        without_throttling(ready, throttled),
         summary.values("cpu_ns", cpu),
     )
 
