@@ -54,24 +54,26 @@ def next_step(
     command, gate = execution.command, execution.gate
     if (changed := _changed_limits(found, results, execution)) is not None:
         return changed
-    waiting = [
-        d
-        for d in found
-        if _missing_pairs(d, gate)
-        and (
-            gate is None
-            or (not (d.failures and d.failures.gate) and d.gate(gate) == "inconclusive")
-        )
-    ]
+    waiting = [d for d in found if _missing_pairs(d, gate)]
+    if gate is not None:
+        # More pairs settle neither a gate that fails nor one on trials that failed.
+        fails = any(d.gate(gate) == "fail" for d in found)
+        waiting = [
+            d
+            for d in waiting
+            if not (fails or (d.failures and d.failures.gate)) and d.gate(gate) == "inconclusive"
+        ]
     # A baseline has one metric, and is compared with one session, whatever is kept of it.
     paired = all(d.paired for d in found)
     if waiting and paired and causes.cpu_metric(results) == "cpu_ns":
         return by_cpu_time(command, (*FILES, "--out"))
     if waiting:
-        more = sum(_missing_pairs(d, gate) * d.seconds for d in waiting)
+        # All candidates are measured in the same blocks.
+        blocks = max(_missing_pairs(d, gate) for d in waiting)
         resumes = execution.given.out is not None and paired
         if not resumes:  # what was measured is not gone on with, so it begins anew
-            more += sum(d.comparison.n * d.seconds for d in found)
+            blocks += max(d.comparison.n for d in found)
+        more = blocks * max(d.block_seconds for d in found)
         budget = max(1.0, 1.5 * more)
         if not resumes and results.ended == "budget":
             # A budget that ran out was too short, whatever trials alone take.
