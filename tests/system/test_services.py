@@ -241,7 +241,7 @@ REASONS = {
     "late": "service web was ended by SIGTERM",
     "empty": "service web is not ready after 1 s: its page of 0 bytes has no match",
     "code": "the load generator failed: sh ended with exit code 4; cannot connect",
-    "stuck": "the load generator failed: sh exceeded its 0.5 s",
+    "stuck": "the load generator failed: sh exceeded its 500 ms",
     "missing": "the load generator left no plain file /tmp/rows.csv",
     "lost": "the load generator counts 6 requests, but its file has 5",
     "errors": "1 of 5 requests failed (20 %); the first: refused",

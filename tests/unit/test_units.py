@@ -356,6 +356,8 @@ def test_an_estimated_number_has_two_digits(n: int, told: str) -> None:
         (4.2, 3.45, 3.1, 3.9, True),
         (1.2, 1.03, None, None, True),
         (1.0301, 1.03, None, None, False),
+        (15.9, 15.0, None, None, False),
+        (0.97, 1.03, None, None, True),
     ],
 )
 def test_a_ratio_outside_the_interval_or_of_the_other_sign_contradicts_it(

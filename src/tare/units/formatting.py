@@ -340,10 +340,13 @@ def contradicts(other: float, ratio: float, low: float | None, high: float | Non
     """Whether another ratio seems to contradict one with an interval.
 
     It lies outside the interval by more than rounding, or on the other side of 1, as both are
-    written. Without an interval, it is written differently.
+    written. Without an interval, the change is another one by more than half of it.
     """
     if low is None or high is None:
-        return change(other) != change(ratio)
+        if other <= 0 or ratio <= 0:
+            return other != ratio
+        apart = abs(math.log(other) - math.log(ratio)) > abs(math.log(ratio)) / 2
+        return apart and change(other) != change(ratio)
     step = 0.1 ** _places_of_ratio(ratio, low, high)
     step /= 1 if any(map(_is_factor, (ratio, low, high))) else 100
     is_opposite = abs(ratio - 1) > step / 2 and abs(other - 1) > step / 2

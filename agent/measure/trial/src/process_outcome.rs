@@ -132,12 +132,12 @@ impl ProcessRun {
     fn failure(&self, part: &WorkerTrial, entry: &Entry) -> Option<(FaultKind, String)> {
         let subject = part.subject();
         if self.interruption == Some(Interruption::Timeout) {
-            let limit = self.limit_ns.unwrap_or_default() as f64 / 1e9;
+            let limit = written(self.limit_ns.unwrap_or_default());
             let waits = part.meeting.as_ref().zip(self.round);
             let message = if waits.is_some_and(|(meeting, round)| meeting.waits(round)) {
-                format!("{subject} waited {limit} s at the barrier for workers that did not come")
+                format!("{subject} waited {limit} at the barrier for workers that did not come")
             } else {
-                format!("{subject} exceeded its {limit} s and was killed")
+                format!("{subject} exceeded its {limit} and was killed")
             };
             return Some((FaultKind::Timeout, message));
         }
@@ -221,5 +221,27 @@ impl ProcessRun {
             duration_ns: (self.tree.emptied_ns - ended).max(0) as u64,
             killed: self.killed,
         })
+    }
+}
+
+/// A time limit in the largest unit of which it is at least one, as people type it: "50 ms".
+fn written(limit_ns: i64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    let found = units.into_iter().find(|(size, _)| limit_ns >= *size);
+    let (size, unit) = found.unwrap_or((1, "ns"));
+    format!("{} {unit}", limit_ns as f64 / size as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::written;
+
+    #[test]
+    fn a_limit_is_written_as_it_is_typed() {
+        assert_eq!(written(50_000_000), "50 ms");
+        assert_eq!(written(1_500_000_000), "1.5 s");
+        assert_eq!(written(600_000_000_000), "600 s");
+        assert_eq!(written(250_000), "250 µs");
+        assert_eq!(written(10), "10 ns");
     }
 }

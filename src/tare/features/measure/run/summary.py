@@ -121,7 +121,14 @@ class Summary:
         """What is short of what was asked for: good trials, or a command that mostly works."""
         asked = self.stopping.trials
         if asked is not None and not self.is_complete and not self.by_hand:
-            return message("{good} of {asked} trials are good", good=len(self.good), asked=asked)
+            return message(
+                "{good} good {% if good == 1 %}trial{% else %}trials{% endif %} of the {asked} that "
+                "were requested: {failed} of {trials} failed",
+                good=len(self.good),
+                asked=asked,
+                failed=len(self.trials) - len(self.good),
+                trials=len(self.trials),
+            )
         if self.stop is not None and self.stop.reason == "failed":
             return message(
                 "it was given up with {good | counted('good trial')}, because it kept failing",
