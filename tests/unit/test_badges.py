@@ -20,9 +20,9 @@ from tare.experiment.findings.headline import summarize
 from tare.experiment.results import Results
 from tare.experiment.specification import Stopping
 from tare.render.vocabulary import SPREADS, TIMES, VALUES, Words
-from tare.render.words import paragraph
+from tare.render.words import paragraph, text
 from tare.results.finding import Finding
-from tare.results.message import Chosen
+from tare.results.message import Chosen, each
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,
@@ -34,6 +34,10 @@ from tare.results.verdict import (
 )
 from tare.wiring import SUPPLIES
 
+#: Words by which the first sentence would deny what a badge of yes affirms.
+DENIED = re.compile(r"\bnot shown\b|\b(is|are|do|does) not\b|^no\b", re.IGNORECASE)
+#: Of questions whether something stayed the same, a denial of changes says yes.
+SAME = {"same_machine", "same_network"}
 #: Words by which texts tell that something is not known.
 OPEN = re.compile(
     r"inconclusive|decided nowhere|too few|cannot be told|no interval"
@@ -102,6 +106,8 @@ def test_badge_and_text_say_the_same(name: str, behave: Behave, trials: int) -> 
         told = f"{found.name}: {found.word}: {answer}"
         if found.shown == "none":
             assert not open_, told
+        if found.shown == "yes" and found.name not in SAME:
+            assert not DENIED.search(text(each(found.answer)[0])), told
         if found.shown in ("inconclusive", "partly"):
             assert open_, told
 

@@ -88,6 +88,10 @@ def _row(
 def _answer(rows: list[dict[str, Any]], cells: Cells) -> Iterator[Message]:
     means = [r for r in rows if r["p"] < _ALPHA]
     spreads = [r for r in rows if r["p_spread"] < _ALPHA]
+    of_spreads = message("SDs depend on the input in {share}", share=share(len(spreads), len(rows)))
+    if spreads and not means:
+        # What answers the question with yes stands first.
+        yield of_spreads
     if means:
         clearest = max(means, key=lambda r: r["share"])
         yield message("means depend on the input in {share}", share=share(len(means), len(rows)))
@@ -107,10 +111,10 @@ def _answer(rows: list[dict[str, Any]], cells: Cells) -> Iterator[Message]:
         variance=Amount(clearest["share"], "share") if means else None,
         several=len(means) > 1,
     )
-    if spreads:
-        yield message("SDs depend on the input in {share}", share=share(len(spreads), len(rows)))
-    else:
+    if not spreads:
         yield message("SDs are not shown to depend on the input")
+    elif means:
+        yield of_spreads
     yield message(
         "at least {inputs | counted('input')} and {n | counted('trial')} per cell",
         inputs=min(r["inputs"] for r in rows),

@@ -447,6 +447,8 @@ def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
     margin = fleet.experiment.margin
     differs = any(p < ERROR for p in adjusted.values())
     small = len(adjusted) == len(split) and all(_high(one.host) < margin for one in split)
+    # What answers the question with yes stands first.
+    clearest = sorted(enumerate(some), key=lambda one: adjusted.get(one[0], 1.0) >= ERROR)
     answer = tuple(
         message(
             (
@@ -472,7 +474,7 @@ def _differ(fleet: Fleet, some: Sequence[Series]) -> Finding:
                 else {}
             ),
         )
-        for place, one in enumerate(some[:_MOST_SAID])
+        for place, one in clearest[:_MOST_SAID]
     )
     return _finding(
         fleet, "differ", message("Do hosts differ?"), answer,

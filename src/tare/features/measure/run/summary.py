@@ -122,8 +122,8 @@ class Summary:
         asked = self.stopping.trials
         if asked is not None and not self.is_complete and not self.by_hand:
             return message(
-                "{good} good {% if good == 1 %}trial{% else %}trials{% endif %} of the {asked} that "
-                "were requested: {failed} of {trials} failed",
+                "{good | counted('good trial')} of the {asked} that were requested: {failed} of "
+                "{trials} failed",
                 good=len(self.good),
                 asked=asked,
                 failed=len(self.trials) - len(self.good),
