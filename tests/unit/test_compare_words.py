@@ -268,6 +268,32 @@ def test_megabytes_of_output_on_one_side_are_a_caveat(
 
 
 @pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        # 5 comparisons at 99 %: seven pairs have no interval, eight have one.
+        (
+            [comparison(None, None, n=7, more_pairs=None, confidence=0.99)] * 5,
+            "5 of 6 comparisons are inconclusive: an interval needs 1 more pair (100 ms)",
+        ),
+        (
+            [comparison(0.97, 1.06, more_pairs=n) for n in (4211, 1, 90, 500)],
+            "4 of 5 comparisons are inconclusive: about 1 more pair would settle new1 (100 ms), "
+            "and 4,211 all of them (7 min 1 s)",
+        ),
+    ],
+)
+def test_of_many_comparisons_the_easiest_and_all_are_settled(
+    others: list[Comparison], said: str
+) -> None:
+    """A block takes 20 ms for the pair, and 80 ms for other commands."""
+    open_ones = [difference(c, second=f"new{i}", others_seconds=0.08) for i, c in enumerate(others)]
+    lines = printed.lines(
+        told([difference(SLOWER.comparison, others_seconds=0.08), *open_ones], None)
+    )
+    assert f"Note    {said}" in lines
+
+
+@pytest.mark.parametrize(
     ("low", "high", "n", "gate", "id", "pairs"),
     [
         # A half-width of 1 %, and 0.51 % to the gate: (1 / 0.51)² times 20 pairs.

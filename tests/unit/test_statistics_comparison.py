@@ -23,6 +23,7 @@ from tare.statistics.comparison import (
 )
 from tare.statistics.holm import holm
 from tare.statistics.signed_rank import (
+    fewest_pairs,
     hodges_lehmann,
     signed_rank_cdf,
     signed_rank_interval,
@@ -222,3 +223,10 @@ def test_a_scatter_of_many_orders_of_magnitude_has_finite_bounds() -> None:
     assert found.detectable is not None
     assert 0 <= found.low < found.ratio < found.high < math.inf
     assert math.isfinite(found.detectable)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99, 0.995])
+def test_an_interval_exists_from_the_fewest_pairs_on(confidence: float) -> None:
+    n = fewest_pairs(1 - confidence)
+    assert signed_rank_interval(np.arange(1.0, n + 1), confidence) is not None
+    assert signed_rank_interval(np.arange(1.0, n), confidence) is None

@@ -351,3 +351,14 @@ def test_what_makes_no_pairs_is_refused(first: list[float], second: list[float])
     with pytest.raises(InputError) as refused:
         compare_sequentially(np.array(first), np.array(second))
     assert refused.value.hint
+
+
+def test_a_large_effect_takes_a_few_more_pairs_however_noisy_it_is() -> None:
+    """Three times as long in 7 of 7 pairs, with a spread that keeps the interval wide."""
+    rng = np.random.default_rng(4)
+    first = np.exp(rng.normal(0, 0.2, 7))
+    for ratio, low, high in ((3.0, 1, 5), (1.0, 500, 100_000)):
+        found = compare_sequentially(first, ratio * np.exp(rng.normal(0, 0.2, 7)), 0.02, 0.995)
+        assert found.comparison.low is None
+        assert found.comparison.more_pairs is not None
+        assert low <= found.comparison.more_pairs <= high

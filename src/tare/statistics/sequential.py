@@ -26,7 +26,12 @@ from tare.statistics.comparison import (
 )
 from tare.statistics.inversion import root
 from tare.statistics.shift import clock_matters, paired_shift
-from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_level
+from tare.statistics.signed_rank import (
+    fewest_pairs,
+    hodges_lehmann,
+    signed_rank_interval,
+    signed_rank_level,
+)
 from tare.statistics.statistic import FloatArray, Shift, exp
 from tare.statistics.stopped_estimate import Continued, median_unbiased
 from tare.statistics.ticks import Tick
@@ -57,6 +62,8 @@ _STEEPNESS = 0.6
 _SPENT = 0.96
 #: What interim analyses add to the normal quantile of an interval [0.9 to 1.1 at 20 to 400 pairs].
 _DEARER = 1.0
+#: Logarithm of a ratio beyond which effects count as equally large.
+_LARGE = 10.0
 #: Quantiles that stand for the values where their spread is estimated.
 _QUANTILES = 40
 
@@ -470,6 +477,11 @@ def _conclude(
     needed = math.ceil(_pairs_needed(_thinned(np.sort(d), _QUANTILES), margin, confidence))
     if shift.low is None or shift.high is None:
         found = conclude(first, second, shift, margin, confidence)
+        # A large effect is shown long before the interval is as narrow as the margin.
+        width = math.expm1(2 * min(abs(hodges_lehmann(d)), _LARGE))
+        if width > margin:
+            shown = math.ceil(_pairs_needed(_thinned(np.sort(d), _QUANTILES), width, confidence))
+            needed = min(needed, max(shown, fewest_pairs(1 - confidence)))
         more = max(1, needed - look.n) if look.n >= FIRST_LOOK else None
         return replace(found, more_pairs=more if shift.tick is not None else None)
     p = _p_of_all_looks(shift.p, look.level, 1 - confidence, shift.different)

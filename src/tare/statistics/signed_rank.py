@@ -26,6 +26,11 @@ _LEFT = 4
 IntArray = NDArray[np.intp]
 
 
+def fewest_pairs(alpha: float) -> int:
+    """Return the pairs below which no interval at a two-sided level exists."""
+    return math.ceil(1 - math.log2(alpha))
+
+
 @lru_cache(maxsize=64)
 def signed_rank_cdf(n: int) -> FloatArray:
     """P(T ≤ t) of Wilcoxon's signed-rank statistic for t = 0 … n (n + 1) / 2, exactly."""

@@ -41,6 +41,7 @@ from tare.statistics.pair_ratios import (
     pairs_needed,
 )
 from tare.statistics.sequential import FIRST_LOOK, Look, Sequential, compare_sequentially
+from tare.statistics.signed_rank import fewest_pairs
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray, Shift, exp
 from tare.units import change_interval, chosen, contradicts, factor
@@ -311,7 +312,7 @@ class Difference:
             return self.remedy.said
         if self.gated is not None or self.comparison.verdict.conclusive:
             return None
-        more, least = self.comparison.more_pairs, FIRST_LOOK - self.comparison.n
+        more, least = self.comparison.more_pairs, self._missing_pairs
         killed = self._has_bounds and any(self.comparison.killed)
         if more is None and (killed or least <= 0):
             return message(
@@ -385,8 +386,20 @@ class Difference:
             return None if self.needs_longer_limit(gate) else pairs
         if c.low is None or c.high is None:
             # Without an interval, its width is estimated for the margin alone.
-            return max(FIRST_LOOK - c.n, 1) if c.more_pairs is None else c.more_pairs
+            return max(self._missing_pairs, 1) if c.more_pairs is None else c.more_pairs
         return self._more_by_median(gate)
+
+    @property
+    def pairs_for_interval(self) -> int:
+        """Pairs that are missing for an interval, where more than that is not known; 0: none."""
+        c = self.comparison
+        waits = self.paired and self.few is None and self.gated is None and not any(c.killed)
+        return max(0, self._missing_pairs) if waits and c.low is None and not c.more_pairs else 0
+
+    @property
+    def _missing_pairs(self) -> int:
+        """Pairs that are missing for an interval at this confidence."""
+        return max(FIRST_LOOK, fewest_pairs(1 - self.comparison.confidence)) - self.comparison.n
 
     def _more_by_median(self, gate: float) -> int | None:
         """Return how many more pairs would settle a gate on the median, which has an interval."""

@@ -211,14 +211,25 @@ def _several(found: Sequence[Difference], results: Results, gate: float | None) 
         for d, settle in open_ones:
             yield Entry("Note", message("{second}: {further}", second=d.second, further=settle))
         return
-    more = max(d.more_pairs(gate) or 0 for d, _ in open_ones)
+    lacking = [pairs for d, _ in open_ones if (pairs := d.pairs_for_interval)]
+    more = sorted((d.more_pairs(gate) or 0, d.second) for d, _ in open_ones)
+    estimated = [one for one in more if one[0] and not lacking] or [(0, "")]
+    (least, first), (most, _) = estimated[0], estimated[-1]
+    block_s = found[0].block_seconds
     several = message(
-        "{open} of {comparisons} comparisons are inconclusive{% if more %}: about "
-        "{more | counted('more trial')} of each would settle them ({time}){% endif %}",
+        "{open} of {comparisons} comparisons are inconclusive{% if lacking %}: an interval needs "
+        "{lacking | counted('more pair')} ({lacks}){% elif most %}: about "
+        "{least | counted('more pair')} would settle {first} ({soon}){% if most > least %}, and "
+        "{most} all of them ({late}){% endif %}{% endif %}",
         open=len(open_ones),
         comparisons=len(found),
-        more=more,
-        time=Duration(more * found[0].block_seconds),
+        lacking=max(lacking, default=0),
+        lacks=Duration(max(lacking, default=0) * block_s),
+        least=least,
+        first=first,
+        soon=Duration(least * block_s),
+        most=most,
+        late=Duration(most * block_s),
     )
     yield Entry("Note", several)
 
