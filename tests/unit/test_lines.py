@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from tare.cli import again
 from tare.cli.lines import Around, Line, scanned, typed
 from tare.errors import ExperimentError
+from tare.features.measure.run.command import run
 from tare.features.measure.run.exports import Trial, as_hyperfine
 from tare.options.option import Parsed
 
@@ -48,6 +51,57 @@ def test_names_or_a_shell_make_lines_of_single_words() -> None:
     assert [one.words for one in lines("a", "b", around=Around(shell="none"))] == [["a"], ["b"]]
     (one,) = lines("a | b", around=Around(shell="bash -e"))
     assert one.words == ["bash", "-e", "-c", "a | b"]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder with two programs, a script for python3, and a file that is no program."""
+    monkeypatch.chdir(tmp_path)
+    again.remember(run.names)
+    for name, first in (("a", "#!/bin/sh"), ("b", "#!/bin/sh"), ("p", "#!/usr/bin/env python3.11")):
+        Path(name).write_text(f"{first}\n")
+        Path(name).chmod(0o755)
+    Path("text").write_text("a")
+    Path("python").symlink_to(sys.executable)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("typed_", "several"),
+    [
+        ("./a ./b", "tare compare ./a ./b"),
+        ("-n 5 --budget 1s ./a ./b ./p", "tare compare -n 5 --budget 1s ./a ./b ./p"),
+        ("--quantile p90 ./a ./b", "tare run --shell none --quantile p90 ./a ./b"),
+    ],
+)
+def test_programs_that_may_be_one_command_or_several_are_refused(
+    typed_: str, several: str, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = typed_.split()
+    monkeypatch.setattr("sys.argv", ["tare", "run", *words])
+    arguments = words[words.index("./a") :]
+    with pytest.raises(ExperimentError, match=r"\./b may be a command of its own, or") as refused:
+        lines(*arguments)
+    first, second = str(refused.value.hint).splitlines()
+    assert first.startswith(f"{several}   (")
+    options = " ".join(["", *words[: words.index("./a")]])
+    assert second.startswith(f"tare run{options} -- {' '.join(arguments)}   (")
+
+
+@pytest.mark.parametrize(
+    "typed_",
+    [
+        "-- ./a ./b", "python3 ./p", "env ./a", "time ./a", "/usr/bin/env ./a", "./a b", "./a text",
+        "./a ./text", "./a", "./a 1 ./b", "./python ./p",
+    ],
+)  # fmt: skip
+def test_programs_with_other_arguments_are_one_command(
+    typed_: str, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tare", "run", *typed_.split()])
+    arguments = typed_.removeprefix("-- ").split()
+    (one,) = lines(*arguments)
+    assert one.words == arguments
 
 
 def test_every_combination_of_parameters_is_a_line() -> None:
@@ -111,11 +165,13 @@ def test_a_list_may_have_commas_and_nothing_in_it() -> None:
 @pytest.mark.parametrize(
     ("scan", "step", "listed", "told"),
     [
-        (("n", "3", "1"), None, (), "nothing from 3 to 1"),
+        (("n", "3", "1"), None, (), "3 is above 1"),
+        (("n", "3", "1"), "-1", (), "3 is above 1"),
+        (("n", "1", "3"), "-1", (), "the step -1 is not above 0"),
         (("n", "1", "x"), None, (), "no numbers"),
-        (("n", "1", "NaN"), None, (), "nothing from"),
+        (("n", "1", "NaN"), None, (), "NaN"),
         (("n", "1", "1e9"), None, (), "1000 are the most"),
-        (("n", "1", "2"), "0", (), "by 0"),
+        (("n", "1", "2"), "0", (), "the step 0 is not above 0"),
         ((), "2", (), "is that of a --parameter-scan"),
         ((), None, (("n", "1,1"),), "'1' is there twice"),
         (("n", "1", "2"), None, (("n", "1"),), "'n' is given twice"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tare.agent import record
 from tare.experiment import availability_filter, machine_facts
 from tare.experiment.placement import Machine
+from tare.experiment.session import files as session_files
 from tare.experiment.session.files import Missing, from_here, missing, needed
 from tare.experiment.specification import Cell, Experiment
 from tare.workloads.specification import WorkloadSpec
@@ -120,11 +122,48 @@ def test_what_cannot_be_run_is_known_beforehand(tmp_path: Path) -> None:
         ((folder,), folder, "a directory"),
         (("tare-no-such-program",), "tare-no-such-program", "not found"),
     ):
-        assert missing([cell(*command, directory=folder)] * 2, os.environ) == (Missing(name, why),)
+        (found,) = missing([cell(*command, directory=folder)] * 2, os.environ)
+        assert (found.name, found.why) == (name, why)
     assert missing([cell("sh", input="no.txt")], os.environ) == (Missing("no.txt", "not found"),)
     there = cell("sh", directory=f"{folder}/plain")
     assert missing([there], os.environ) == (Missing(f"{folder}/plain", "no directory"),)
     assert missing([cell("sh", "no.txt")], os.environ) == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "why", "fix"),
+    [
+        ("#!/bin/sh\r", "carriage return", "sed -i 's/\\r$//' './a b'"),
+        ("#!/usr/bin/env sh\r", "carriage return", "sed -i 's/\\r$//' './a b'"),
+        ("#!/no/such/sh -e", "/no/such/sh as its interpreter", "sed -i '1s|/no/such/sh|"),
+        ("#! /no/such/interpreter", "/no/such/interpreter as its interpreter", "head -1 './a b'"),
+        ("echo 1", "neither a binary nor a script", "sed -i '1i #!/bin/sh' './a b'"),
+        ("", "empty", "ls -l './a b'"),
+        ("#!/bin/sh", None, None),
+        ("#! /usr/bin/env sh", None, None),
+        ("#!/bin/sh -e\r", None, None),
+        ("\x7fELF of another machine", None, None),
+    ],
+)
+def test_why_the_kernel_refuses_a_file_is_known_beforehand(
+    first: str, why: str | None, fix: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_files, "_OTHER_FORMATS", tmp_path / "none")
+    file = tmp_path / "a b"
+    file.write_text(f"{first}\nexit 0\n" if first else "", newline="")
+    file.chmod(0o755)
+    found = missing([cell("./a b", directory=str(tmp_path))], os.environ)
+    assert len(found) == (why is not None)
+    if why is not None and fix is not None:
+        assert found[0].name == "./a b"
+        assert why in found[0].why
+        assert found[0].fix.startswith(fix)
+        # What is to be typed does it.
+        if fix.startswith("sed"):
+            line = found[0].fix.partition("   (")[0]
+            subprocess.run(["sh", "-c", line], cwd=tmp_path, check=True)
+            assert missing([cell("./a b", directory=str(tmp_path))], os.environ) == ()
+            subprocess.run([file], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_of_what_is_made_first_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,10 @@ fn what_cannot_be_started_is_explained() {
             file("script", "#!/nowhere/interpreter -x\n", 0o755),
             "no interpreter /nowhere/interpreter",
         ),
+        (
+            file("windows", "#!/bin/sh\r\nexit 0\r\n", 0o755),
+            "its first line, /bin/sh, ends with a carriage return",
+        ),
         (file("nonsense", "text", 0o755), "no program"),
     ] {
         let answer = agent.trial(any_command(&[&program]), json!({"iterations": 3}));

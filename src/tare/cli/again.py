@@ -72,6 +72,21 @@ def separated() -> str | None:
     return shlex.join(["tare", "run", *own, "--", *measured])
 
 
+def as_one_or_several(words: Sequence[str]) -> str:
+    """Return what to type to have words measured as several commands, and as one, in two lines."""
+    from tare.options.measuring import SessionOptions
+    from tare.options.option import named
+
+    found, _ = _typed(2)
+    own = _words([piece for piece in found if piece.name])
+    shared = all(piece.name in named(SessionOptions) for piece in found if piece.name)
+    several = ["tare", "compare"] if shared else ["tare", "run", "--shell", "none"]
+    return (
+        f"{shlex.join([*several, *own, *map(shlex.quote, words)])}   (several commands)\n"
+        f"{shlex.join(['tare', 'run', *own, '--', *words])}   (one command and its arguments)"
+    )
+
+
 def measures_options() -> bool:
     """Whether an option follows a program that is measured, so that it may be the program's."""
     if sys.argv[1:2] != ["run"]:

@@ -6,6 +6,7 @@ Options have hyperfine's names and forms, as far as they mean the same here.
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shlex
 import shutil
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tare import files
+from tare.cli import again
 from tare.cli.command_line import split
 from tare.errors import ExperimentError
 from tare.options.measuring import MeasuringOptions
@@ -25,6 +27,8 @@ from tare.workloads.placeholders import literal
 
 #: More than this is a slip of the finger.
 MOST_LINES = 1000
+#: Bytes of a script's first line that are read, and what ends the name of an interpreter.
+_LONGEST_LINE, _VERSION = 256, ".0123456789"
 #: Of a command that stands for itself as a name.
 _LONGEST_NAME = 48
 #: Of a level of a factor.
@@ -112,7 +116,7 @@ def typed(
     ExperimentError
         If there are more names or lines than commands, or a line is none.
     """
-    _check_meant(arguments, around, several=several)
+    _check_meant(arguments, around, several=several or len(names) > 1)
     texts = _texts(arguments, around, names, several=several)
     whole = texts if texts else [shlex.join(arguments)]
     for option, lines in around.lines.items():
@@ -166,6 +170,11 @@ def _check_meant(arguments: Sequence[str], around: Around, *, several: bool) -> 
     if several or around.shell is not None or "--" in sys.argv or len(arguments) < 2:
         return
     program, second = arguments[:2]
+    if _are_programs(arguments):
+        raise ExperimentError(
+            f"{second} may be a command of its own, or an argument of {program}",
+            again.as_one_or_several(arguments),
+        )
     if set(" \t") & set(program) or " " not in second.strip():
         return
     if shutil.which(program) and shutil.which(second.split()[0]):
@@ -173,6 +182,33 @@ def _check_meant(arguments: Sequence[str], around: Around, *, several: bool) -> 
             f"{second!r} may be a command of its own, or what {program} is to be given",
             f"--shell none for several commands, or tare run -- {shlex.join(arguments)}",
         )
+
+
+def _are_programs(arguments: Sequence[str]) -> bool:
+    """Whether arguments are executable files by their paths, and the first one does not run others.
+
+    Programs in a folder of PATH are called with others as arguments: ``/usr/bin/time ./a``. So is
+    an interpreter that the first line of a script names.
+    """
+    if not all("/" in one and os.access(one, os.X_OK) and files.is_file(one) for one in arguments):
+        return False
+    program, *others = map(Path, arguments)
+    if str(program.parent.absolute()) in os.get_exec_path():
+        return False
+    return not any(_names(script, program.name) for script in others)
+
+
+def _names(script: Path, program: str) -> bool:
+    """Whether the first line of a script names a program, whatever its version: ``python3``."""
+    try:
+        with files.open_plain(script, links=True) as file:
+            first = file.readline(_LONGEST_LINE)
+    except OSError:
+        return False
+    words = [Path(word).name for word in os.fsdecode(first[2:]).split()]
+    return first.startswith(b"#!") and any(
+        word.rstrip(_VERSION) == program.rstrip(_VERSION) for word in words
+    )
 
 
 def _line(
@@ -291,9 +327,21 @@ def _scan(name: str, least: str, most: str, step: str | None) -> tuple[str, tupl
             f"--parameter-scan: {least} {most} by {step or 1} are no numbers", example
         ) from None
     sane = all(n.is_finite() and -20 < n.adjusted() < 20 for n in (first, last, by) if n)
-    if not sane or by <= 0 or last < first:
+    if not sane:
         raise ExperimentError(
-            f"--parameter-scan {name}: there is nothing from {first} to {last} by {by}", example
+            f"--parameter-scan {name}: {least} {most} by {step or 1} are too large, or no numbers",
+            example,
+        )
+    if last < first:
+        raise ExperimentError(
+            f"--parameter-scan {name}: {first} is above {last}, and a scan begins with the least; "
+            "the order of trials is random anyway",
+            f"--parameter-scan {name} {last} {first}",
+        )
+    if by <= 0:
+        raise ExperimentError(
+            f"--parameter-scan {name}: the step {by} is not above 0",
+            f"--parameter-scan {name} {first} {last} --parameter-step-size {-by or 1}",
         )
     if step is None and not (first == first.to_integral() and last == last.to_integral()):
         raise ExperimentError(

@@ -202,10 +202,7 @@ def _check_programs(experiment: Experiment, made: tuple[Cell, ...]) -> None:
     missing = session.missing(here, os.environ, hosts)
     if missing:
         told = "; ".join(f"{one.name}: {one.why}" for one in missing)
-        hint = "check its name: a relative path begins in this directory"
-        if missing[0].why == "not executable":
-            hint = f"chmod +x {missing[0].name}"
-        raise TrialError(told, hint)
+        raise TrialError(told, missing[0].fix)
 
 
 def _without_root(experiment: Experiment, stack: str) -> Availability | None:

@@ -1,6 +1,6 @@
 //! Why a process could not be launched, in words.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -38,24 +38,34 @@ pub fn told(head: &Head, program: &Program, command: &str) -> Option<String> {
             Image::Own(_) => format!("cannot execute the agent itself for {command}: {error}"),
             Image::Paths(paths) => {
                 let number = head.failed_candidate.load(Relaxed) as usize;
-                refused(
-                    command,
-                    &paths[number.min(paths.len() - 1)],
-                    paths.len(),
-                    &error,
-                )
+                let path = &paths[number.min(paths.len() - 1)];
+                refused(command, path, program, paths.len(), &error)
             }
         },
     })
 }
 
-fn refused(command: &str, path: &CString, tried: usize, error: &io::Error) -> String {
-    let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
+fn refused(
+    command: &str,
+    path: &CString,
+    program: &Program,
+    tried: usize,
+    error: &io::Error,
+) -> String {
+    let path = Path::new(OsStr::from_bytes(path.as_bytes()));
     let shown = path.display();
+    let directory = program.directory.as_deref().unwrap_or_default();
+    let path = &Path::new(OsStr::from_bytes(directory.to_bytes())).join(path);
     match error.raw_os_error() {
         Some(libc::ENOENT) if path.exists() => {
             let missing = interpreter(path).unwrap_or_else(|| "its loader".to_string());
-            format!("{shown} cannot start: no interpreter {missing} here")
+            match missing.strip_suffix('\r') {
+                Some(name) => format!(
+                    "{shown} cannot start: its first line, {name}, ends with a carriage return \
+                     (sed -i 's/\\r$//'?)"
+                ),
+                None => format!("{shown} cannot start: no interpreter {missing} here"),
+            }
         }
         Some(libc::ENOENT | libc::ENOTDIR) if tried > 1 || !command.contains('/') => {
             format!("{command}: not found in the PATH of its environment")
@@ -73,7 +83,8 @@ fn refused(command: &str, path: &CString, tried: usize, error: &io::Error) -> St
     }
 }
 
-/// What a script's first line names.
+/// What a script's first line names, with a carriage return after it: to the kernel that is part
+/// of the name.
 fn interpreter(path: &Path) -> Option<String> {
     let mut start = Vec::new();
     File::open(path)
@@ -86,5 +97,7 @@ fn interpreter(path: &Path) -> Option<String> {
         .split(|byte| *byte == b'\n')
         .next()?;
     let line = String::from_utf8_lossy(line);
-    line.split_whitespace().next().map(str::to_string)
+    line.split([' ', '\t'])
+        .find(|word| !word.is_empty())
+        .map(str::to_string)
 }

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from tare import platforms, workloads
+from tare import files, platforms, workloads
 from tare.agent import record
 from tare.experiment.specification import Cell
 from tare.workloads import placeholders
+
+#: Bytes of a program in which the kernel looks for its format.
+_HEAD = 256
+#: Where formats are registered besides binaries and scripts.
+_OTHER_FORMATS = Path("/proc/sys/fs/binfmt_misc/register")
 
 
 def needed(
@@ -41,10 +48,11 @@ def needed(
 
 
 class Missing(NamedTuple):
-    """What a command needs and cannot have."""
+    """What a command needs and cannot have, with what to type about it."""
 
     name: str
-    why: Literal["not found", "not executable", "a directory", "no directory"]
+    why: str
+    fix: str = "check its name: a relative path begins in this directory"
 
 
 def missing(
@@ -70,17 +78,61 @@ def _missing(job: record.Command) -> Iterator[Missing]:
         yield Missing(str(folder), "no directory" if folder.exists() else "not found")
         return
     program = job.argv[0]
-    if "/" not in program:
-        if _program(job) is None:
-            yield Missing(program, "not found")
-    elif (folder / program).is_dir():
-        yield Missing(program, "a directory")
-    elif not (folder / program).exists():
+    at = folder / program if "/" in program else _program(job)
+    if at is None or not at.exists():
         yield Missing(program, "not found")
-    elif not os.access(folder / program, os.X_OK):
-        yield Missing(program, "not executable")
+    elif at.is_dir():
+        yield Missing(program, "a directory")
+    elif not os.access(at, os.X_OK):
+        yield Missing(program, "not executable", f"chmod +x {shlex.quote(program)}")
+    elif (refused := _refused(at, program, folder)) is not None:
+        yield Missing(program, *refused)
     if job.input is not None and not (folder / job.input).exists():
         yield Missing(job.input, "not found")
+
+
+def _refused(file: Path, program: str, folder: Path) -> tuple[str, str] | None:
+    """Return why the kernel does not start an executable file, and what to type; None: it may."""
+    try:
+        with files.open_plain(file, links=True) as opened:
+            head = opened.read(_HEAD) or b""
+    except OSError:
+        # It may be executable, and not readable.
+        return None
+    quoted = shlex.quote(program if "/" in program else str(file))
+    if head.startswith(b"#!"):
+        return _refused_script(os.fsdecode(head[2:].partition(b"\n")[0]), quoted, folder)
+    if not head:
+        return "empty", f"ls -l {quoted}"
+    # What else the kernel starts is registered there.
+    if head.startswith(b"\x7fELF") or _OTHER_FORMATS.exists():
+        return None
+    return (
+        "neither a binary nor a script that begins with #!",
+        f"sed -i '1i #!/bin/sh' {quoted}   (if it is a script for sh)",
+    )
+
+
+def _refused_script(line: str, quoted: str, folder: Path) -> tuple[str, str] | None:
+    """Return the same of a script by its first line without the ``#!``."""
+    words = re.split("[ \t]+", line.strip(" \t"))
+    interpreter = words[0]
+    by_env = Path(interpreter).name == "env"
+    sought = words[-1] if by_env else interpreter
+    # The kernel and env look for a name that ends with it.
+    if sought.endswith("\r") and not (folder / sought).exists():
+        return (
+            "its first line ends with a carriage return, as in files of Windows: the interpreter "
+            f"{sought!r} is not found",
+            f"sed -i 's/\\r$//' {quoted}",
+        )
+    if not interpreter or (folder / interpreter).exists():
+        return None
+    other = shutil.which(Path(interpreter).name)
+    fix = f"head -1 {quoted}   (name an interpreter that is here)"
+    if other is not None and "|" not in interpreter:
+        fix = f"sed -i '1s|{interpreter}|{other}|' {quoted}"
+    return f"its first line names {interpreter} as its interpreter, which is not here", fix
 
 
 def _jobs(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -313,7 +314,7 @@ def programs(
             raise table.error(
                 "checker",
                 f"{program!r} {'is not executable' if there else 'is no program'}",
-                f"chmod +x {program}" if there else 'such as "./check"',
+                f"chmod +x {shlex.quote(program)}" if there else 'such as "./check"',
             )
         found += named(checker.command(asked.checker, {}))
     inputs = {task.input for task in tasks}
