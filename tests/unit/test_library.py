@@ -151,6 +151,18 @@ def test_a_text_that_is_no_quantity_is_refused_as_the_command_line_does() -> Non
         tare.run("true", budget="2 x")
 
 
+def test_errors_of_a_gate_name_keyword_arguments() -> None:
+    with pytest.raises(ExperimentError, match=r"^gate_on needs gate, and") as refused:
+        tare.compare("true", "false", gate_on="p95")
+    assert refused.value.hint == 'gate="3%"'
+    with pytest.raises(ExperimentError, match=r"and trials asks for 5\n") as refused:
+        tare.compare("true", "false", gate=0.03, gate_on="p95", trials=5)
+    assert refused.value.hint == "trials=120, or more"
+    with pytest.raises(ExperimentError, match=r"no platform layer 'dokcer'\n") as refused:
+        tare.run("true", platform="dokcer")
+    assert refused.value.hint == "did you mean 'docker'?"
+
+
 @pytest.mark.system
 def test_run_gives_values_and_json_of_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     found = tare.run(["sleep", "0.01"], trials=8)

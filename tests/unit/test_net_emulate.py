@@ -44,6 +44,21 @@ def test_words_of_a_specification_need_no_quotes() -> None:
     assert _asked(*words.split()).shapes == (parse(words), parse(words))
 
 
+@pytest.mark.parametrize(
+    "words", ["rate 200Mbit echo hi", "--hosts 3 distribution:google env -i a"]
+)
+def test_a_command_without_dashes_before_it_is_refused(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tare", "net", "emulate", *words.split()])
+    given = EmulateOptions(spec=[word for word in words.split() if word not in ("--hosts", "3")])
+    with pytest.raises(ExperimentError, match="is a command, and -- is missing") as refused:
+        asked(given)
+    before, _, command = str(refused.value.hint).partition(" -- ")
+    assert f"{before} {command}" == f"tare net emulate {words}"
+    assert command.split()[0] in ("echo", "env")
+
+
 def test_a_host_can_be_shaped_by_itself() -> None:
     found = _asked("none", "--host", "3=rate 10Mbit", "--on", "all")
     assert found.shapes == (None, None, Rate(rate_bps=10_000_000))

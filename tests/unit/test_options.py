@@ -90,6 +90,12 @@ def test_what_is_typed_becomes_values(words: str, values: dict[str, Any]) -> Non
         ("--waits 1s,", "--waits '1s,' is not possible; expected times", None),
         ("--count --quiet", "--count has no value", "--count N"),
         ("--count -- a", "--count has no value", "--count N"),
+        ("--count -n 2", "--count has no value: -n is an option", "--count N"),
+        (
+            "--each -n 2",
+            "--each has no value: -n is an option",
+            "--each=-n   (if that is its value)",
+        ),
         ("-P a", "--pair takes TEXT", "--pair TEXT"),
         ("-n 0", "--count '0' is below 1", "--count 1"),
         ("-n 1.5", "--count '1.5' is no whole number", "--count 1"),

@@ -135,6 +135,14 @@ def test_a_cloud_of_which_a_figure_alone_is_known_says_so() -> None:
         ("cloud:google", "is called distribution:NAME", "distribution:google"),
         ("replay:", "not say of what", "replay:"),
         ("rate 1Gbit\nqueue", "printable", None),
+        ("rate 20Mbti", "no known unit", "rate 20Mbit"),
+        ("rate 20", "no unit", "rate 200Mbit/s"),
+        ("rate=200Mbit", "rate is meant", "rate 200Mbit"),
+        (
+            "bucket high = 2Gbit low=2x budget=10Gbit",
+            "no known unit",
+            "bucket high = 2Gbit low=200Mbit/s budget=10Gbit",
+        ),
         ("rate 1\x1bGbit", "printable", None),
     ],
 )

@@ -26,6 +26,21 @@ def read(more: str = "", text: str = SMALL) -> TaskSet:
     return parse(text.format(more=more), "set.toml", catalogue())[1]
 
 
+@pytest.mark.parametrize(
+    ("text", "said", "hint"),
+    [
+        ("[task]\nfiles = 1", "task: is no key", "[tasks] in place of [task]"),
+        ("[experiment]\ntrials = 3", "this is no task set", "tare experiment run set.toml"),
+    ],
+)
+def test_what_is_no_task_set_is_told_apart_from_a_misspelt_one(
+    text: str, said: str, hint: str
+) -> None:
+    with pytest.raises(ExperimentError, match=said) as refused:
+        parse(text, "set.toml", catalogue())
+    assert refused.value.hint == hint
+
+
 def test_a_task_is_standard_input_unless_the_command_names_it() -> None:
     experiment, _ = parse(SMALL.format(more=""), "my set.toml", catalogue())
     assert experiment.name == "my-set"

@@ -148,13 +148,33 @@ def _value(option: Option, piece: Piece, known: Mapping[str, Option]) -> Any:
         return read(option, option.spellings[piece.name])
     if values is None:
         return read(option, option.bare or "")
-    is_option = any(
-        value == "--" or (value in known and value.startswith("--")) for value in values
-    )
-    if len(values) < option.words or (is_option and len(piece.words) > 1):
+    # What is attached to the option is meant as its value: --name=-n.
+    apart = values if len(piece.words) > 1 else ()
+    other = next((value for value in apart if _is_option(value, option, known)), None)
+    if len(values) < option.words or other is not None:
         wants = "has no value" if option.words == 1 else f"takes {option.placeholder}"
-        raise UsageError(f"{option.long} {wants}", example_of(option))
+        if other is None or other == "--":
+            raise UsageError(f"{option.long} {wants}", example_of(option))
+        raise UsageError(
+            f"{option.long} {wants}: {other} is an option", _attached(option, values, other)
+        )
     return read(option, *values)
+
+
+def _is_option(value: str, option: Option, known: Mapping[str, Option]) -> bool:
+    """Whether the value of an option is another option; of several values, one may be ``-n``."""
+    return value == "--" or (value in known and (value.startswith("--") or option.words == 1))
+
+
+def _attached(option: Option, values: Sequence[str], other: str) -> str:
+    """Return what to type where a value of an option looks like another option."""
+    try:
+        option.kind.typed(other)
+    except ValueError:
+        return example_of(option)
+    if option.words > 1:
+        return example_of(option)
+    return f"{option.long}={other}   (if that is its value)"
 
 
 def example_of(option: Option, example: str = "") -> str:

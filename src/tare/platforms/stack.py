@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import threading
 import time
@@ -228,9 +229,12 @@ def layers(stack: str) -> list[Layer]:
     for word in stack.split("/"):
         name, colon, argument = word.partition(":")
         if name not in units:
-            known = ", ".join(name for name, unit in units.items() if not unit.double)
+            known = [name for name, unit in units.items() if not unit.double]
+            close = difflib.get_close_matches(name, known, n=1)
             raise ExperimentError(
-                f"there is no platform layer {name!r} (in {stack!r})", f"there are: {known}"
+                f"there is no platform layer {name!r}"
+                + (f" (in {stack!r})" if name != stack else ""),
+                f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}",
             )
         found.append(units[name].named(argument) if colon else units[name])
     names = [layer.description.name for layer in found]

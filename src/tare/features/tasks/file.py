@@ -15,7 +15,7 @@ import msgspec
 from tare import files
 from tare.experiment import file as experiment_file
 from tare.experiment.file import keys
-from tare.experiment.file.table import File, Table, suggestion
+from tare.experiment.file.table import File, Table, closest, suggestion
 from tare.experiment.session.files import named, needed
 from tare.experiment.specification import KNOWN_FACTORS, Cell, Experiment
 from tare.features.tasks import checker
@@ -136,7 +136,12 @@ def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskS
     values = experiment_file.tables(text, name)
     file = Table(File(name), "", values)
     if experiment_file.TASKS not in values:
-        raise file.error("tasks", "is missing: this is no task set", f"tare experiment run {name}")
+        meant = next((key for key in values if closest(key, ["tasks"])), None)
+        raise file.error(
+            "tasks" if meant is None else meant,
+            "is missing: this is no task set" if meant is None else "is no key",
+            f"tare experiment run {name}" if meant is None else f"[tasks] in place of [{meant}]",
+        )
     file.only(TABLES)
     top, own = file.table("tasks"), file.table("experiment")
     _check_places(top, own)

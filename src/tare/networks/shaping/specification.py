@@ -121,13 +121,17 @@ def parse(text: str) -> Shaping:
             f"distribution:{words.name}",
         )
     if words.kind not in kinds:
-        near = nearest(words.kind, kinds)
+        near = nearest(words.kind.partition("=")[0], kinds)
         raise ExperimentError(
             f"a network is not specified by {words.kind!r}, but by {', '.join(get_args(Kind))}"
             + (f"; {near} is meant?" if near else ""),
             next((told for kind, told in EXAMPLES.items() if kind == near), EXAMPLES["bucket"]),
         )
-    return kinds[words.kind](words)
+    try:
+        return kinds[words.kind](words)
+    except rates.WrongQuantityError as error:
+        # The whole specification with another quantity can be typed.
+        raise ExperimentError(error.message, error.corrected(text)) from None
 
 
 def _none(words: Words) -> None:

@@ -42,7 +42,7 @@ def ask(given: CompareOptions) -> dict[str, Any]:
     if given.gate_on is not None and (given.gate is None or given.baseline is not None):
         raise ExperimentError(
             "--gate-on needs --gate, and commands that are measured together",
-            "tare compare --gate 3% --gate-on mean 'cmd a' 'cmd b'",
+            "--gate 3%",
         )
     if given.gate_on is not None and given.trials is not None:
         _check_enough(given.gate_on, given.trials)
@@ -125,8 +125,8 @@ def _check_enough(gate_on: str, trials: int) -> None:
     needed = 0 if quantile == 0.5 else pairs_needed(quantile)
     if trials < needed:
         raise ExperimentError(
-            f"a gate on {gate_on} needs {needed} pairs at least, and -n asks for {trials}",
-            f"-n {needed}, or more",
+            f"a gate on {gate_on} needs {needed} pairs at least, and --trials asks for {trials}",
+            f"--trials {needed}, or more",
         )
 
 

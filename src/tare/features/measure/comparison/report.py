@@ -254,8 +254,20 @@ def _session(
     by_hand = stopped_by_hand(results, kept=kept) if ended == "interrupted" else None
     recording = switch_records(results)
     changed = caveats.notes(sessions.caveats(results))
-    notes = (results.steady, recording, by_hand, *changed)
+    notes = (results.steady, recording, by_hand, _random_order(results), *changed)
     yield from (Entry("Note", said) for said in notes if said is not None)
+
+
+def _random_order(results: Results) -> Message | None:
+    """Say in which order commands run, where one of several fails in some of its trials only."""
+    trials = results.trial_table
+    if results.experiment.stopping.compare != "workload" or len(results.levels("workload")) < 2:
+        return None
+    if not any({"ok", "failed"} <= {*of["status"]} for _, of in trials.groups("workload")):
+        return None
+    return message(
+        "the commands run in random order: put what one needs of another into its --prepare"
+    )
 
 
 def stopped_by_hand(results: Results, *, kept: bool) -> Message:

@@ -43,7 +43,7 @@ def check(platforms: Sequence[str], lines: Sequence[Line], refused: Mapping[str,
         what = "platform" if len(platforms) > 1 else "command"
         raise ExperimentError(
             f"{given} is about one {what}, and {max(len(platforms), len(lines))} are asked for",
-            f"leave {given} out (--budget and -n are for all), or run each {what} by itself",
+            f"leave {given} out (--budget and --trials are for all), or run each {what} by itself",
         )
 
 

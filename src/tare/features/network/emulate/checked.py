@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare.cli.command_line import split
-from tare.errors import UsageError
+from tare.errors import ExperimentError, UsageError
 from tare.networks.replay import resolved
 from tare.networks.shaping.specification import Shaping, parse
 from tare.options.measuring import MOST_HOSTS
@@ -84,9 +87,26 @@ def _shapes(given: EmulateOptions) -> tuple[Shaping, ...]:
         )
     if count > MOST_HOSTS:
         raise UsageError(f"a network has at most {MOST_HOSTS} hosts", f"--hosts {MOST_HOSTS}")
+    _check_dashes(given)
     general = resolved(parse(text)) if text else None
     shapes = {host: resolved(parse(spec)) for host, spec in own.items()}
     return tuple(shapes.get(host, general) for host in range(1, count + 1))
+
+
+def _check_dashes(given: EmulateOptions) -> None:
+    """Refuse a command among the words of the shape: what is run stands after ``--``."""
+    for number, word in enumerate(given.spec):
+        if not number or given.command or shutil.which(word) is None:
+            continue
+        try:
+            parse(" ".join(given.spec[:number]))
+        except ExperimentError:
+            continue
+        at = sys.argv.index(word) if word in sys.argv else len(sys.argv)
+        raise UsageError(
+            f"{word} is a command, and -- is missing before it",
+            shlex.join(["tare", *sys.argv[1:at], "--", *sys.argv[at:]]),
+        )
 
 
 def _on(host: int | str, count: int) -> tuple[int, ...]:
