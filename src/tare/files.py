@@ -19,6 +19,8 @@ from typing import BinaryIO
 from tare.decoding import DecodeError
 from tare.errors import InputError, StoreError
 
+#: What a command's output goes to, besides a file: ``/dev/null``, or a pipe that is read.
+NULL, PIPE = "null", "pipe"
 #: As many as the kernel follows.
 _MOST_LINKS = 40
 

@@ -24,8 +24,8 @@ NEEDS = [(role["name"], item) for role in PURPOSES["role"] for item in role["ite
 NAMED = {by for _, item in (*ITEMS, *NEEDS) for by in item["by"]}
 #: Options that several commands have, besides those of `tare.options.shared`.
 SEVERAL = {
-    "--bisect", "--budget", "--capture", "--fingerprint", "--hosts", "--image", "--min-trials",
-    "--platform", "--size", "--warmup", "--workers",
+    "--bisect", "--budget", "--fingerprint", "--hosts", "--image", "--min-trials",
+    "--output",    "--platform", "--size", "--warmup", "--workers",
 }  # fmt: skip
 #: Help of the options that several commands have.
 SHARED = {one.help for one in vars(shared).values() if isinstance(one, Option)}

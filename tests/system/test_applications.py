@@ -118,7 +118,8 @@ def test_every_platform_runs_the_same_files(shop: Path, tmp_path: Path, platform
     if not found.works:
         pytest.skip(f"{platform}: {found.why}")
     out = tmp_path / "out"
-    given = ["-p", platform, "-n", "2", "--capture", "--out", str(out), "--no-fingerprint"]
+    given = ["-p", platform, "-n", "2", "--out", str(out), "--no-fingerprint"]
+    given += ["--output", str(out / "output" / "{trial}.out")]
     run("--application", f"{shop}/", *given)
     samples = tare.open(out).samples()
     counted = samples[samples["metric"] == "counted"]
@@ -168,7 +169,8 @@ def test_an_instance_has_a_folder_on_a_disk_and_it_is_removed(
     file.write_text(f"{text_}\n[needs]\ndisk = true\n")
     (shop / "root" / "application" / "words").write_text(WRITES)
     out = tmp_path / "out"
-    given = ["-p", platform, "-n", "2", "--capture", "--out", str(out), "--no-fingerprint"]
+    given = ["-p", platform, "-n", "2", "--out", str(out), "--no-fingerprint"]
+    given += ["--output", str(out / "output" / "{trial}.out")]
     run("--application", f"{shop}/", *given)
     names = set(tare.open(out).instances["instance"])
     assert names

@@ -134,19 +134,17 @@ def test_failures_that_are_none(tmp_path: Path) -> None:
 def test_a_command_that_fails_shows_what_it_said_at_last(tmp_path: Path) -> None:
     done = tare("run", "--", "sh", "-c", "echo lost key >&2; exit 3", cwd=tmp_path, code=15)
     assert "lost key" in done.stderr
-    assert "--capture" not in done.stderr
+    assert "--output" not in done.stderr
     done = tare("run", "false b", "sh -c 'echo lost door >&2; exit 3'", cwd=tmp_path, code=15)
     assert "lost door" in done.stderr
 
 
 def test_what_is_piped_in_is_given_to_each_or_refused(tmp_path: Path) -> None:
-    words = ("-n", "3", "--capture", "--no-fingerprint")
+    words = ("-n", "3", "--output", "kept-{trial}.out", "--no-fingerprint")
     done = tare("run", *words, "--", "wc", "-l", cwd=tmp_path, text="a\nb\n", code=11)
     assert "--input -" in done.stderr
-    out = tmp_path / "out"
-    tare("run", *words, "--input", "-", "--out", str(out), "--", "wc", "-l", cwd=tmp_path,
-         text="a\nb\n")  # fmt: skip
-    kept = sorted(out.glob("output/*.out"))
+    tare("run", *words, "--input", "-", "--", "wc", "-l", cwd=tmp_path, text="a\nb\n")
+    kept = sorted(tmp_path.glob("kept-*.out"))
     assert [one.read_text() for one in kept] == ["2\n"] * 3
     # A file from its beginning is meant, one in the middle of a loop is the loop's.
     lines = tmp_path / "lines"

@@ -33,6 +33,8 @@ CALLER = 54321
 SECRET = "what only root may read"
 IMAGE = "tare-test-attacked"
 KEY = "tare-attacked"
+#: Where output is kept, in the folder of results.
+KEPT = "output/{trial}.{worker}.{iteration}.out"
 #: Numbers of system calls, and of what keyctl does.
 ADD_KEY, KEYCTL = {"x86_64": 248, "aarch64": 217}, {"x86_64": 250, "aarch64": 219}
 REVOKE, USERS_KEYRING = 3, -4
@@ -196,7 +198,7 @@ def measured(
     }
     text = ["[experiment]", *lines(experiment)]
     for name, words in workloads.items():
-        workload = {"name": name, "command": [program, *words], "capture": True, "timeout": "30 s"}
+        workload = {"name": name, "command": [program, *words], "output": KEPT, "timeout": "30 s"}
         text += ["[[workload]]", *lines(workload)]
         text += ["[workload.environment]", *lines(host.environment)]
     text += ["[factors]", *lines({"platform": [stack], "workers": [2]})]

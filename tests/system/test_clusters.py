@@ -15,6 +15,7 @@ import pytest
 
 import tare
 from tare import platforms
+from tare.workloads.placeholders import literal
 
 pytestmark = [
     pytest.mark.system,
@@ -55,6 +56,8 @@ trap 'read now rest < /proc/uptime; echo "asked at $now"; test $1 = $4 && exit 0
 httpd -f -p $1:$2 -h /tmp/$2 &
 while true; do sleep 0.1; done
 """
+#: Where output is kept, in the folder of results.
+KEPT = "output/{trial}.{worker}.{iteration}.out"
 ASKED = re.compile("asked at ([0-9.]+)")
 ASK = """\
 echo "I am $1"
@@ -81,7 +84,8 @@ def parts(tmp_path: Path) -> Path:
 
 
 def run(parts: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    given = ["--application", str(parts), "--out", str(out), "--no-fingerprint", "--capture"]
+    given = ["--application", str(parts), "--out", str(out), "--no-fingerprint"]
+    given += ["--output", str(out / KEPT)]
     return cli.run("run", *given, "--hosts", "3", *words)
 
 
@@ -116,7 +120,7 @@ def test_services_start_anew_for_each_trial_where_instances_do(parts: Path, tmp_
     experiment.write_text(
         '[experiment]\nname = "fresh"\nquestion = "?"\ntrials = 2\nfresh = "trial"\n'
         "fingerprint = false\n"
-        f'[[workload]]\napplication = "{parts}"\ncapture = true\n'
+        f'[[workload]]\napplication = "{parts}"\noutput = "{KEPT}"\n'
         '[factors]\nnetwork = ["none"]\n[network]\nhosts = 2\n'
     )
     out = tmp_path / "out"
@@ -136,7 +140,8 @@ def test_services_of_two_cells_are_there_side_by_side(
     if not found.works:
         pytest.skip(f"{platform}: {found.why}")
     one = (
-        f'[[workload]]\nname = "{{0}}"\napplication = "{parts}"\nfault = "{{0}}"\ncapture = true\n'
+        f'[[workload]]\nname = "{{0}}"\napplication = "{parts}"\nfault = "{{0}}"\n'
+        f'output = "{literal(KEPT)}"\n'
     )
     experiment = tmp_path / "two.toml"
     experiment.write_text(
@@ -217,7 +222,7 @@ def test_services_that_do_not_end_are_killed_side_by_side_and_named(
     assert done.returncode == 0, done.stdout + done.stderr
     note = "Service part on 2 hosts did not end within 3 s of its stop signal and was killed"
     assert " ".join(done.stderr.split()).count(f"Note: {note}") == 1
-    written = [(out / "output" / f"1.host{host}.out").read_text() for host in (1, 2, 3)]
+    written = [(out / "output" / f"1.0.0.out.host{host}").read_text() for host in (1, 2, 3)]
     asked = [float(found[1]) for found in map(ASKED.search, written) if found]
     first, second, third = asked
     assert abs(third - second) < 3

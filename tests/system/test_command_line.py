@@ -371,7 +371,7 @@ def test_commands_fresh_platforms_and_sequential_order_reach_a_report(tmp_path: 
         [[workload]]
         name = "sleep"
         command = "sh -c 'echo {nap}; sleep {nap}'"
-        capture = true
+        output = "output/{trial}.out"
         [factors]
         platform = ["bare", "unshare"]
         nap = ["0.01", "0.02"]
@@ -397,4 +397,4 @@ def test_a_program_of_the_current_directory_runs_in_sandboxes_as_beside_them(
     assert done.returncode == 0, done.stderr
     done = tare("run", "-p", platform, "-n", "1", "--", "./nothing", cwd=tmp_path, check=15)
     assert "./nothing: not found" in done.stderr
-    assert "--capture" not in done.stderr
+    assert "--output" not in done.stderr

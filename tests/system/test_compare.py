@@ -95,7 +95,7 @@ def test_a_gate_that_cannot_be_answered_in_time_is_undecided(tmp_path: Path) -> 
 
 
 def test_a_command_that_fails_is_told_with_what_it_said(tmp_path: Path) -> None:
-    done = compare("true", "sh -c 'echo broken >&2; exit 3'", "--capture", check=15)
+    done = compare("true", "sh -c 'echo broken >&2; exit 3'", "--output", "pipe", check=15)
     assert "exit" in done.stderr
     assert "broken" in done.stderr
     done = compare("true", "sleep 0.005", "sh -c 'exit 3'", "-n", "12", "--gate", "900%", check=1)
@@ -181,7 +181,7 @@ def test_pairs_share_the_input_of_their_block(tmp_path: Path) -> None:
     out = tmp_path / "out"
     compare(
         "sh -c 'test {seed} -gt 0 && echo {seed}'", "sh -c 'echo {seed}'", "--inputs", "3",
-        "-n", "7", "--capture", "--no-fingerprint", "--out", str(out),
+        "-n", "7", "--output", "pipe", "--no-fingerprint", "--out", str(out),
     )  # fmt: skip
     seeds: dict[int, set[int]] = {}
     for trial in exported_trials(out):

@@ -84,7 +84,7 @@ def test_a_command_that_always_fails_says_why(
     told = words(done)
     assert how in told
     assert all(line in told for line in lines)
-    assert "--capture" not in told
+    assert "--output" not in told
     error = json.loads((programs / "found.json").read_text())
     assert lines[0].encode().decode("unicode_escape") in json.dumps(error).encode().decode(
         "unicode_escape"
@@ -94,7 +94,7 @@ def test_a_command_that_always_fails_says_why(
 def test_who_says_nothing_is_told_to_be_silent(programs: Path) -> None:
     told = words(tare(programs, "run", "-n", "4", "--", "./silent"))
     assert "exit code 7" in told
-    assert "--capture --out DIR" in told
+    assert "--output FILE keeps what it wrote" in told
 
 
 def test_a_command_that_fails_now_and_then_says_why(programs: Path) -> None:

@@ -46,11 +46,11 @@ instances = "shared"
 [[workload]]
 name = "out"
 command = ["{iperf3}", "-J", "-t", "2", "-c", "{{host2}}"]
-capture = true
+output = "output/{{trial}}.{{worker}}.{{iteration}}.out"
 [[workload]]
 name = "in"
 command = ["{iperf3}", "-J", "-t", "2", "-R", "-c", "{{host2}}"]
-capture = true
+output = "output/{{trial}}.{{worker}}.{{iteration}}.out"
 [factors]
 network = ["rate 20Mbit"]
 platform = {platforms}

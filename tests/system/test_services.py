@@ -275,7 +275,8 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
     for usual, given in hurried.items():
         text = text.replace(usual, given)
     file.write_text(text)
-    workload = '[[workload]]\nname = "{}"\napplication = "{}"\ncapture = true\nfault = "{}"\n'
+    workload = '[[workload]]\nname = "{}"\napplication = "{}"\nfault = "{}"\n'
+    workload += 'output = "output/{{trial}}.out"\n'
     text = '[experiment]\nname = "a"\nquestion = "b?"\ntrials = 1\nfingerprint = false\n'
     for fault in (*REASONS, "none"):
         text += workload.format(fault, made[fault in HURRIED], fault)
@@ -320,8 +321,7 @@ def test_what_services_and_their_driver_print_is_kept(faulty: Faulty) -> None:
     trial = faulty.trials.loc["none", "trial"]
     kept = {path.name: path.read_text() for path in (faulty.out / "output").glob(f"{trial}.*")}
     assert kept == {
-        f"{trial}.0.0.out": "first| it is up\n", f"{trial}.0.0.err": "",
-        f"{trial}.driver.out": "made 5\n", f"{trial}.driver.err": "",
+        f"{trial}.out": "first| it is up\n", f"{trial}.out.driver": "made 5\n",
     }  # fmt: skip
 
 

@@ -26,13 +26,14 @@ def run(out: Path, *words: str, hosts: int = 2, size: str = "1c512m", trials: in
     """Run a job; a result that is not right fails its trial."""
     given = [word for one in words for word in ("--set", one)]
     where = ["--hosts", str(hosts), "--size", size, "-n", str(trials), "--out", str(out)]
-    done = cli.run("run", "--application", "spark", *given, *where, "--no-fingerprint", "--capture")
+    where += ["--output", str(out / "output" / "{trial}.out"), "--no-fingerprint"]
+    done = cli.run("run", "--application", "spark", *given, *where)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def printed(out: Path) -> dict[str, object]:
     """Return what the first trial's job printed."""
-    lines = (out / "output" / "1.0.0.out").read_text().splitlines()
+    lines = (out / "output" / "1.out").read_text().splitlines()
     found = json.loads(next(line for line in lines if line.startswith("{")))
     assert isinstance(found, dict)
     return found

@@ -167,7 +167,7 @@ def test_a_part_that_fails_leaves_no_used_instance_to_the_next_trial(
         yield
 
     monkeypatch.setattr("tare.experiment.session.kept_output.KeptOutput.around", around)
-    command = WorkloadSpec(name="echo", command=("echo",), capture=True)
+    command = WorkloadSpec(name="echo", command=("echo",), output="{trial}.out")
     asked = experiment(fresh="trial", factors={"workers": (1,)}, workloads=(command,))
     lines, stage, _ = session(asked)
     ended = [line.status for line in lines if isinstance(line, journal.TrialEnd)]

@@ -21,6 +21,8 @@ CATALOGUE = catalogue()
 HEAD = '[experiment]\nname = "a"\nquestion = "b?"\n'
 KERNEL = '[[workload]]\nkernel = "exp_float"\n'
 RUN, ISOLATE = 'fresh = "run"\n', '[factors]\nplatform = ["bare", "isolate"]\n'
+#: A command whose output goes to a file.
+WRITES = '[[workload]]\ncommand = "a"\noutput = "{}"\n'
 COMMAND = '[[workload]]\ncommand = ["./prog", "{input}"]\n'
 
 
@@ -99,7 +101,7 @@ def test_everything_that_can_be_said() -> None:
         inherit = ["PATH"]
         directory = "/srv"
         input = "{input}"
-        capture = true
+        output = "output/{trial}.{worker}.{iteration}.out"
         timeout = "2 min"
         enforce = { cpu = "1 s", memory = "64 MiB", output = "1 MB", processes = 8 }
         [factors]
@@ -218,8 +220,8 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + RUN + 'process = "same"\n' + KERNEL + ISOLATE, "experiment.process", ""),
         (HEAD + RUN + 'instances = "shared"\n' + KERNEL + ISOLATE, "experiment.instances", ""),
         (
-            HEAD + RUN + '[[workload]]\ncommand = "a"\ncapture = true\n' + ISOLATE,
-            "a, which captures its output",
+            HEAD + RUN + '[[workload]]\ncommand = "a"\noutput = "pipe"\n' + ISOLATE,
+            "a, which has its output read",
             '"trial"',
         ),
         (
@@ -255,6 +257,26 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + '[[workload]]\ncommand = "a {b!r}"', "{b!r} is no placeholder", "{{"),
         (HEAD + '[[workload]]\ncommand = "a {workers.real}"', "is no placeholder", "{{"),
         (HEAD + '[[workload]]\ncommand = "a"\ninput = "{x}"', "workload[1].input", ""),
+        (HEAD + WRITES.format("inherit"), "workload[1].output: 'inherit'", ""),
+        (HEAD + WRITES.format("a/.."), "workload[1].output: 'a/..' is not possible", ""),
+        (HEAD + WRITES.format("{trail}"), "placeholder {trail}", "'trial'"),
+        (HEAD + WRITES.format("{host2}"), "placeholder {host2}", ""),
+        (HEAD + WRITES.format("{trial}/a"), "{trial} is in the name of a folder", ""),
+        (
+            HEAD + WRITES.format("o.txt") + WRITES.format("o.txt").replace('"a"', '"b"'),
+            "every command would overwrite o.txt",
+            'output = "o-{trial}.txt" in [workload]',
+        ),
+        (
+            HEAD + WRITES.format("d/o") + '[factors]\nplatform = ["bare", "unshare"]',
+            "every platform would overwrite o",
+            'output = "d/o-{trial}" in [workload]',
+        ),
+        (
+            HEAD + WRITES.format("{trial}") + "[factors]\nworkers = [2]",
+            "every worker would overwrite {trial}",
+            'output = "{trial}-{worker}" in [workload]',
+        ),
         (HEAD + KERNEL + "[factors]\nworkers = []", "factors.workers: has no levels", ""),
         (HEAD + KERNEL + "[factors]\nworkers = 2", "factors.workers: 2 is no list", "[2]"),
         (HEAD + KERNEL + "[factors]\nworkers = [0]", "factors.workers: 0", ""),

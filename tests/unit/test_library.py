@@ -129,7 +129,7 @@ def test_commands_are_needed() -> None:
     ("message", "hint", "expected"),
     [
         ("--budget is too short", "--budget 90s", ("budget is too short", 'budget="90s"')),
-        ("x", "--capture --out DIR keeps it", ("x", 'capture=True out="DIR" keeps it')),
+        ("x", "--output FILE keeps it", ("x", 'output="FILE" keeps it')),
         ("x", "-n 20, or more", ("x", "trials=20, or more")),
         ("x", "--name names it", ("x", "name names it")),
         ("x", "tare run --budget 3s", ("x", "tare run --budget 3s")),
@@ -286,7 +286,7 @@ def test_a_failure_raises_what_to_do_and_keeps_what_was_measured() -> None:
         tare.run(["no-such-program"])
     with pytest.raises(TrialError) as failed:
         tare.run("false", trials=3)
-    assert failed.value.hint == 'capture=True out="DIR" keeps what it wrote'
+    assert failed.value.hint == 'output="FILE" keeps what it wrote'
     lost = tare.compare("true", "false", trials=5, gate=0.05)
     assert (lost.gate, lost.comparisons) == ("fail", ())
     with pytest.raises(InputError):

@@ -156,7 +156,7 @@ def test_every_byte_counts(tmp_path: Path) -> None:
     made = results(tmp_path, told, {("wall_ns", "around"): 1.0}, n=1, program="write")
     line = json.dumps(told)
     (tmp_path / "output/1.0.0.out").write_text(f"oooo\n{line}\n")
-    (tmp_path / "output/1.0.0.err").write_text("eee\n")
+    (tmp_path / "output/1.0.0.out.err").write_text("eee\n")
     found = errors(made, tmp_path)
     assert dict(zip(found["source"], found["error"], strict=True)) == {"stdout": 0, "stderr": -1}
 

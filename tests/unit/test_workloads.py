@@ -70,10 +70,16 @@ def test_a_command_inherits_what_it_is_told_to(
 
 
 def test_captured_streams_are_bounded() -> None:
-    told = job(WorkloadSpec(name="a", command=("a",), capture=True))
+    told = job(WorkloadSpec(name="a", command=("a",), output="{trial}.out"))
     assert isinstance(told, record.Command)
     assert told.capture is not None
     assert told.capture.limit_bytes > 0
+
+
+def test_output_that_is_read_is_not_kept() -> None:
+    told = job(WorkloadSpec(name="a", command=("a",), output="pipe"))
+    assert isinstance(told, record.Command)
+    assert told.capture == record.Capture(limit_bytes=0, reads_output=True)
 
 
 @given(st.text(), st.text())

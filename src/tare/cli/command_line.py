@@ -237,7 +237,7 @@ def how_to_see(
     found: Sequence[Failure],
     hiding: Sequence[str] = (),
     *,
-    capture: str = "--capture --out DIR",
+    output: str = "--output FILE",
     timeout: str = "--timeout",
 ) -> str | None:
     """Say how to see what a command that failed wrote, or to show it what it may have looked for.
@@ -248,7 +248,7 @@ def how_to_see(
         How trials failed.
     hiding : sequence of str
         Where every trial failed, of those of :func:`hiding`.
-    capture, timeout : str
+    output, timeout : str
         What is typed to keep the output, and for another timeout.
     """
     from tare import platforms
@@ -258,9 +258,9 @@ def how_to_see(
     if ran and all(one.kind == "timeout" for one in ran):
         return f"a longer {timeout}"
     if ran and not any(one.stderr for one in ran):
-        if capture.startswith("--capture") and not again.offers("--capture"):
+        if output.startswith("--") and not again.offers("--output"):
             return "run it by itself, to see what it writes"
-        return f"{capture} keeps what it wrote"
+        return f"{output} keeps what it wrote"
     if ran and hiding:
         verb = "shows" if len(hiding) == 1 else "show"
         layer = next(filter(None, map(platforms.showing, hiding)), None)
@@ -336,8 +336,8 @@ def explained(error: TrialError, found: Sequence[Failure], prepared: Prepared) -
     message = f"{number}: {reasons}"
     if prepared.text is None:
         return TrialError(message, how_to_see(found, where))
-    capture = "capture = true in its [[workload]]"
+    output = 'output = "output.txt" in its [[workload]]'
     if prepared.experiment.fresh == "run":
-        capture = f'{capture}, with fresh = "trial",'
+        output = f'{output}, with fresh = "trial",'
     timeout = "timeout in its [[workload]]"
-    return TrialError(message, how_to_see(found, where, capture=capture, timeout=timeout))
+    return TrialError(message, how_to_see(found, where, output=output, timeout=timeout))

@@ -46,7 +46,7 @@ class MeasuringOptions(TypedDict, total=False):
     as_root: bool
     out: StrPath
     resume: bool
-    capture: bool
+    output: StrPath
     fingerprint: bool
     strict: bool
     warmup: int
@@ -232,6 +232,7 @@ _CONVERT: Mapping[str, Callable[[str, object], str | None]] = {
     "[=CODES]": _codes,
     "FILE": _path,
     "DIR": _path,
+    "WHERE": _path,
     "FILE|-": _file,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import unicodedata
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tare import units
+from tare.files import NULL, PIPE
 
 #: Longest text: a command's word may be long, but a file has no room for more than this.
 LONGEST = 100_000
@@ -201,6 +203,28 @@ TEXTS = Kind('a table of texts, such as {LANG = "C"}', _texts, schema=_TABLE)
 OF_VALUES = Kind('a table of parameters, such as {mode = ["fast"]}', _of_values, schema=_TABLE)
 LEVELS = Kind('a table of factors, such as {platform = ["bare", "docker"]}', _levels,
               schema=_TABLE)  # fmt: skip
+#: Words that other tools have for the terminal, which would not be taken for files.
+_TERMINAL = ("-", "inherit")
+
+
+def _output(value: Any) -> str:
+    if (text := _text(value)) in _TERMINAL:
+        raise units.QuantityError("is not possible: tare writes to the terminal itself", "pipe")
+    if "\n" in text or Path(text).name in ("", ".."):
+        raise ValueError
+    return NULL if text == os.devnull else text
+
+
+def _typed_output(text: str) -> str:
+    if (output := _output(text)) in (NULL, PIPE):
+        return output
+    # The folder may be a link, the file may not.
+    return str(Path(text).parent.resolve() / Path(text).name)
+
+
+OUTPUT = Kind('"null", "pipe", or a file, such as "{trial}.out"', _output, parse=_typed_output,
+              typing="null, pipe, or a file", example="pipe", metavar="WHERE",
+              values=lambda: (NULL, PIPE), is_path=True)  # fmt: skip
 #: Of the command line alone.
 PATH = Kind("a path", str, parse=Path, metavar="FILE", is_path=True)
 FOLDER = replace(PATH, metavar="DIR")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tare.files import NULL
 from tare.options import kinds, shared
 from tare.options.option import (
     HOW_MANY,
@@ -39,7 +40,7 @@ FOREIGN = {
     **dict.fromkeys(("--runs", "-r"), "-n N"),
     **dict.fromkeys(("--min-runs", "--max-runs", "-m", "-M"), "leave it out, or --budget"),
     **dict.fromkeys(("--export-csv", "--export-asciidoc"), "--export-json FILE"),
-    **dict.fromkeys(("--output", "--show-output"), "--capture --out DIR"),
+    **dict.fromkeys(("--capture", "--show-output"), "--output FILE"),
     **dict.fromkeys(("--style", "--sort", "--time-unit", "-u"), "leave it out"),
     "--command-name": "--name NAME",
     "--export-markdown": "--markdown FILE",
@@ -216,6 +217,13 @@ class MeasuringOptions(Options):
     input: str | None = option(
         kinds.STREAM, "Standard input of each; -: that of tare itself.", rare=True,
     )  # fmt: skip
+    output: str = option(
+        kinds.OUTPUT, "Commands' output: null, pipe or a file.",
+        group=OUTPUT, default=NULL, table=COMMAND, key="output",
+        meaning="standard output and error: `/dev/null`; pipes that are read and dropped; or a "
+        "file that keeps 1 MiB of them, relative to the folder of results, with `{trial}`, "
+        "`{worker}`, `{iteration}` or levels in its name; errors go to the same name and `.err`",
+    )  # fmt: skip
     quiet: bool = shared.QUIET
 
 
@@ -251,10 +259,6 @@ class _SessionOptions(MeasuringOptions):
     )  # fmt: skip
     out: Path | None = shared.OUT
     resume: bool = shared.RESUME
-    capture: bool = flag(
-        "Keep commands' output in --out DIR (1 MiB each).", group=OUTPUT, table=COMMAND,
-        key="capture", meaning="keep standard output and error",
-    )  # fmt: skip
     fingerprint: bool = flag(
         "With --out: do not probe the machine before and after.", group=OUTPUT, default=True,
         table=EXPERIMENT, key="fingerprint",

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from tare import registry
 from tare.agent import record
+from tare.files import PIPE
 from tare.workloads import placeholders
 from tare.workloads.application import SCRATCH
 from tare.workloads.specification import WorkloadSpec
@@ -84,11 +85,17 @@ def job(
         },
         directory=None if spec.directory is None else fill(spec.directory),
         input=None if spec.input is None else fill(spec.input),
-        capture=record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES)
-        if spec.capture or (spec.application is not None and not spec.serves)
-        else None,
+        capture=_capture(spec),
         ignored_exits=spec.ignore_failure,
     )
+
+
+def _capture(spec: WorkloadSpec) -> record.Capture | None:
+    """Return how much of its output is read and sent; None: it writes to ``/dev/null``."""
+    # What an application prints are its results.
+    if spec.keeps_output or (spec.application is not None and not spec.serves):
+        return record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES)
+    return record.Capture(limit_bytes=0, reads_output=True) if spec.output == PIPE else None
 
 
 def values(

@@ -13,6 +13,8 @@ CORES, MEMORY = "cores", "memory_bytes"
 GIVEN = (CORES, MEMORY)
 #: Not factors either: the addresses of a network's hosts, and a file with one a line.
 HOSTS, HOST_FILE = "hosts", "host_file"
+#: Of the file in which output is kept: numbers of trial, worker and iteration.
+OF_TRIAL = ("trial", "worker", "iteration")
 #: Address of the host on which a command or a service itself is.
 HOST = "host"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tare.files import NULL, PIPE
 from tare.units.bounded import Bytes, Count, Positive
 from tare.workloads.application import Application
 
@@ -44,8 +45,8 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     directory: str | None = None
     #: File to read as standard input; None: nothing.
     input: str | None = None
-    #: Keep standard output and error of every iteration.
-    capture: bool = False
+    #: Standard output and error: ``null``, ``pipe``, or the file in which they are kept.
+    output: str = NULL
     #: Exit codes that are no failure besides 0; empty: all, and signals; None: none.
     ignore_failure: tuple[int, ...] | None = None
     #: Runs the lines below.
@@ -60,6 +61,11 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     enforce: Enforced | None = None
     #: Trials of each of its cells, where these are fewer than those of the experiment.
     trials: Count | None = None
+
+    @property
+    def keeps_output(self) -> bool:
+        """Whether what it writes is kept in a file."""
+        return self.output not in (NULL, PIPE)
 
     @property
     def serves(self) -> bool:

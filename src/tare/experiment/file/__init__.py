@@ -24,6 +24,7 @@ from tare.experiment.file import (
 )
 from tare.experiment.file.table import File, Source, Table, closest, suggestion
 from tare.experiment.specification import NO_NETWORK, OF_MACHINE, Experiment, Limit
+from tare.files import NULL
 from tare.registry import Catalogue
 from tare.workloads.specification import Enforced
 
@@ -278,7 +279,7 @@ def _check_fresh(table: Table, experiment: Experiment) -> None:
     for workload in experiment.workloads:
         for what, is_given in (
             ("is an application", workload.application),
-            ("captures its output", workload.capture),
+            ("has its output read", workload.output != NULL),
             ("has limits", workload.enforce),
             ("ignores exit codes", workload.ignore_failure is not None),
             ("has an empty variable", "" in workload.environment.values()),

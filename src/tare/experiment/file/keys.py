@@ -153,7 +153,7 @@ APPLICATION = (
         "one of `tare describe applications`, or a folder with an `application.toml`, with a slash "
         "in it",
     ),
-    Key("capture", kinds.FLAG, "keep standard output and error"),
+    next(key for key in measuring.keys(measuring.COMMAND) if key.name == "output"),
     ENFORCE,
 )
 COMMAND = (

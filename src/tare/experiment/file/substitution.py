@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from tare import registry
 from tare.experiment.file.table import Source, Table, closest, shown, suggestion
@@ -28,7 +29,8 @@ def check(source: Source, experiment: Experiment) -> None:
     always = tuple(name for name in KNOWN_FACTORS if name not in _IF_VARIED)
     varied = tuple(name for name in _IF_VARIED if name in experiment.factors)
     of_hosts = _of_hosts(experiment)
-    known = ("workload", *always, *varied, *own, *of_hosts, placeholders.SEED)
+    levels = ("workload", *always, *varied, *own, placeholders.SEED)
+    known = (*levels, *of_hosts)
     used: set[str] = set()
     for number, workload in enumerate(experiment.workloads, 1):
         named = (*known, *workload.arguments)
@@ -36,7 +38,9 @@ def check(source: Source, experiment: Experiment) -> None:
             named = (*named, *placeholders.GIVEN)
         if workload.spans_hosts:
             named = (*named, placeholders.HOST)
-        used |= _used_in(Table(source, f"workload[{number}]", {}), _texts(workload), named)
+        table = Table(source, f"workload[{number}]", {})
+        used |= _used_in(table, _texts(workload), named)
+        _check_output(table, workload, experiment, (*levels, *workload.arguments))
         used |= _of_application(Table(source, "factors", {}), workload, experiment)
     for command in experiment.network.serve:
         own_hosts = (*of_hosts, placeholders.HOST)
@@ -60,6 +64,35 @@ def check(source: Source, experiment: Experiment) -> None:
                     f"is no parameter of {workload.application.name}",
                     suggestion(name, tuple(workload.arguments)),
                 )
+
+
+def _check_output(
+    table: Table, workload: WorkloadSpec, experiment: Experiment, known: tuple[str, ...]
+) -> None:
+    """Check that the file of a command's output is of one command alone, unless by trial."""
+    if not workload.keeps_output:
+        return
+    path = Path(workload.output)
+    _used_in(table, {"output": (path.name,)}, (*known, *placeholders.OF_TRIAL))
+    used = placeholders.names(path.name)
+    if used_in_folder := placeholders.names(str(path.parent)):
+        name = min(used_in_folder)
+        raise table.error("output", f"{{{name}}} is in the name of a folder, and not of the file")
+    sharing = [w for w in experiment.workloads if w.output == workload.output]
+    levels = {"workload": sharing, **experiment.factors}
+    wanted = ["worker"] if experiment.factors.get("workers", (1,)) != (1,) else []
+    if "trial" not in used:
+        wanted += [factor for factor, some in levels.items() if len(some) > 1]
+    for name in wanted:
+        if name not in used:
+            by = "worker" if name == "worker" else "trial"
+            whole = path.with_name(f"{path.stem}-{{{by}}}{path.suffix}")
+            who = "command" if name == "workload" else name
+            raise table.error(
+                "output",
+                f"every {who} would overwrite {path.name}",
+                table.setting("output", f'"{whole}"', "workload"),
+            )
 
 
 def _all_of(workload: WorkloadSpec) -> set[str]:

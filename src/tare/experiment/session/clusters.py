@@ -31,6 +31,7 @@ from tare.experiment.session.parts import RunningTrial, SessionResources, TrialP
 from tare.experiment.session.pool import MEMORY_SHARE
 from tare.experiment.session.resident import Key, Resident
 from tare.experiment.specification import Cell
+from tare.files import NULL
 from tare.host import processes
 from tare.platforms import Root
 from tare.render.words import text
@@ -71,6 +72,9 @@ class Member:
         self._control = Control(hosts.emulator, number, services)
         #: What starts the services; None: nothing does yet.
         self._starter: AuxiliaryCommand | None = None
+        #: File in which its output is kept, and what placeholders in its name stand for.
+        self.kept_in = NULL
+        self.levels: Mapping[str, str] = {}
 
     @property
     def address(self) -> str:
@@ -378,10 +382,11 @@ class Clusters(TrialPart):
         # Once one has failed, or nobody wants them any more, no other is waited for.
         over = threading.Event()
         limit_bytes = workloads.CAPTURE_LIMIT_BYTES
-        capture = record.Capture(limit_bytes=limit_bytes) if workload.capture else None
+        capture = record.Capture(limit_bytes=limit_bytes) if workload.keeps_output else None
 
         def start(member: Member) -> None:
             own = {**values, placeholders.HOST: member.address}
+            member.kept_in, member.levels = workload.output, values
             member.start(
                 own, str(self.resources.shared), self.resources.user, over.is_set, trial, capture
             )
@@ -442,7 +447,7 @@ class Clusters(TrialPart):
         self.resources.pool.discard([member.resident], lost=member.number not in idle)
         if self.resources.outputs is not None and member.output:
             of = f"host{member.number}"
-            self.resources.outputs.keep(member.output, workloads.CAPTURE_LIMIT_BYTES, of)
+            self.resources.outputs.keep(member.output, member.kept_in, member.levels, of)
 
     def _note_killed(self, members: list[Member]) -> None:
         """Name services that did not end in their time, each once for so many hosts."""

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from tare.agent import record
-from tare.experiment.session.output import Keep
+from tare.experiment.session.output import KeptFiles
 from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.session.resident import Key, Resident
-from tare.workloads import CAPTURE_LIMIT_BYTES
 
 
 class KeptOutput(TrialPart):
     """Keeps what the command of a trial writes, next to the journal."""
 
     #: What keeps the output of each instance of the current trial.
-    _keeps: dict[Key, Keep]
+    _keeps: dict[Key, KeptFiles]
 
     @contextmanager
     def around(self, trial: RunningTrial) -> Iterator[None]:
@@ -25,7 +24,9 @@ class KeptOutput(TrialPart):
         assert outputs is not None
         with ExitStack() as stack:
             self._keeps = {
-                resident.key: stack.enter_context(outputs.trial(CAPTURE_LIMIT_BYTES))
+                resident.key: stack.enter_context(
+                    outputs.trial(trial.cell.workload.output, trial.levels)
+                )
                 for resident in trial.residents
             }
             yield

@@ -1,4 +1,4 @@
-"""What commands write, as agents send it: kept in the experiment's folder."""
+"""What commands write, as agents send it: kept in the files that workloads name."""
 
 from __future__ import annotations
 
@@ -6,81 +6,114 @@ import base64
 import binascii
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tare.agent import record
 from tare.errors import AgentError, StoreError
-
-FOLDER = "output"
+from tare.results.message import Amount, Message, message
+from tare.workloads import CAPTURE_LIMIT_BYTES, placeholders
 
 
 class Outputs:
-    """The files ``output/TRIAL.WORKER.ITERATION.out`` and ``.err`` of a session.
+    """The files of a session in which commands' output is kept.
 
-    Those of what drives services are ``output/TRIAL.driver.out`` and ``.err``.
+    Standard error is kept in the file of the same name with ``.err``, if there is any. Output of
+    services on host 2 of a network, and of what drives services, has ``.host2`` and ``.driver``
+    before that. Each trial begins its files anew; several iterations follow each other in one file.
 
-    The folder is opened once: whoever puts another in its place, or a link, gets nothing of it.
+    Each folder is opened once: whoever puts another in its place, or a link, gets nothing of it.
 
     Parameters
     ----------
     folder : Path
-        Of the experiment.
+        Of the experiment, in which relative names are.
+    names : iterable of str
+        The files, with placeholders in their names.
+    note : callable
+        Takes what is to be reported with the results.
 
     Raises
     ------
     StoreError
-        If it cannot be made.
+        If a folder cannot be made.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FOLDER
-        try:
-            self._path.mkdir(exist_ok=True)
-            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._folder = os.open(self._path, flags)
-        except OSError as error:
-            raise _lost(self._path, error) from error
+    def __init__(self, folder: Path, names: Iterable[str], note: Callable[[Message], None]) -> None:
+        self._folder = folder
+        self._note = note
+        #: Whether it is noted that a file has not the whole output.
+        self._is_noted = False
+        #: Descriptor of each folder of files.
+        self._folders: dict[Path, int] = {}
+        for path in [folder / name for name in dict.fromkeys(names)]:
+            if path.parent not in self._folders:
+                self._folders[path.parent] = _open_folder(path.parent)
+            _is_there(path.name, self._folders[path.parent], path)
 
     @contextlib.contextmanager
-    def trial(self, limit_bytes: int, of: str | None = None) -> Iterator[Keep]:
+    def trial(
+        self, name: str, levels: Mapping[str, str], of: str | None = None
+    ) -> Iterator[KeptFiles]:
         """Give what keeps the output of one trial.
 
         Parameters
         ----------
-        limit_bytes : int
-            Of each stream of an iteration; more was not asked for.
+        name : str
+            File, as the workload names it.
+        levels : mapping
+            What placeholders in the name stand for, besides trial, worker and iteration.
         of : str, optional
-            Whose it is, instead of a worker and an iteration.
+            Whose output it is, if not the command's.
         """
-        keep = Keep(self._folder, limit_bytes, self._path, of)
+        path = self._folder / name
+        keep = KeptFiles(path, self._folders[path.parent], levels, of)
         try:
             yield keep
         finally:
             keep.close()
+            if keep.is_cut and not self._is_noted:
+                self._is_noted = True
+                self._note(
+                    message(
+                        "{file} has the first {most} of what was written, not all of it",
+                        file=str(path),
+                        most=Amount(CAPTURE_LIMIT_BYTES, "bytes"),
+                    )
+                )
 
-    def keep(self, pieces: Iterable[record.Output], limit_bytes: int, of: str) -> None:
-        """Keep what somebody else than a worker wrote, as :meth:`trial` does."""
-        with self.trial(limit_bytes, of) as kept:
+    def keep(
+        self, pieces: Iterable[record.Output], name: str, levels: Mapping[str, str], of: str
+    ) -> None:
+        """Keep what something else than the command wrote, as :meth:`trial` does."""
+        with self.trial(name, levels, of) as kept:
             for piece in pieces:
                 kept.add(piece)
 
     def close(self) -> None:
-        """Let go of the folder."""
-        os.close(self._folder)
+        """Close the folders."""
+        for folder in self._folders.values():
+            os.close(folder)
 
 
-class Keep:
+class KeptFiles:
     """Keeps the output of one trial; pieces of a stream come in order, one stream at a time."""
 
-    def __init__(self, folder: int, limit_bytes: int, path: Path, of: str | None) -> None:
-        self._folder = folder
-        self._limit_bytes = limit_bytes
+    def __init__(self, path: Path, folder: int, levels: Mapping[str, str], of: str | None) -> None:
         self._path = path
+        self._folder = folder
+        self._levels = levels
         self._of = of
-        self._name: str | None = None
+        #: Worker, iteration and stream of the last piece, and of those before it.
+        self._stream: tuple[int, int, str] | None = None
+        self._ended: set[tuple[int, int, str]] = set()
+        #: Files of this trial.
+        self._begun: set[str] = set()
         self._file = -1
         self._kept = 0
+        #: Whether a stream reached the limit, beyond which nothing is kept.
+        self.is_cut = False
 
     def add(self, piece: record.Output) -> None:
         """Append a piece.
@@ -92,33 +125,85 @@ class Keep:
         StoreError
             If it cannot be written.
         """
-        of = self._of or f"{piece.worker}.{piece.iteration}"
-        name = f"{piece.trial}.{of}.{piece.stream}"
+        stream = piece.worker, piece.iteration, piece.stream
         try:
             data = base64.b64decode(piece.data, validate=True)
         except binascii.Error as error:
             raise AgentError(f"the agent sent an output that is not in base 64: {error}") from error
+        if stream != self._stream:
+            self.close()
+            if stream in self._ended:
+                raise AgentError(f"the agent sent {' '.join(map(str, stream))} a second time")
+            self._stream, self._kept = stream, 0
+        self._kept += len(data)
+        self.is_cut |= self._kept == CAPTURE_LIMIT_BYTES
+        if self._kept > CAPTURE_LIMIT_BYTES:
+            raise AgentError(f"the agent sent more than {CAPTURE_LIMIT_BYTES} bytes of an output")
+        name = self._name(piece)
         try:
-            if name != self._name:
-                self.close()
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-                self._file = os.open(name, flags, 0o644, dir_fd=self._folder)
-                self._name, self._kept = name, 0
-            self._kept += len(data)
-            if self._kept > self._limit_bytes:
-                raise AgentError(f"the agent sent more than {self._limit_bytes} bytes as {name}")
+            if self._file < 0 and (data or piece.stream == "out" or name in self._begun):
+                self._file = self._open(name)
+            elif self._file < 0:
+                self._remove(name)
             while data:
                 data = data[os.write(self._file, data) :]
-        except FileExistsError as error:
-            raise AgentError(f"the agent sent {name} a second time") from error
         except OSError as error:
-            raise _lost(self._path / name, error) from error
+            raise _lost(self._path.with_name(name), error) from error
 
     def close(self) -> None:
         """Close the file of the last stream."""
-        if self._name is not None:
+        if self._stream is not None:
+            self._ended.add(self._stream)
+            self._stream = None
+        if self._file >= 0:
             os.close(self._file)
-            self._name = None
+            self._file = -1
+
+    def _name(self, piece: record.Output) -> str:
+        own = {"trial": piece.trial, "worker": piece.worker, "iteration": piece.iteration}
+        values = {**self._levels, **{name: str(number) for name, number in own.items()}}
+        # A level may be a path.
+        plain = {name: value.replace("/", "_") for name, value in values.items()}
+        ends = (self._of, "err" if piece.stream == "err" else None)
+        return ".".join((placeholders.fill(self._path.name, plain), *filter(None, ends)))
+
+    def _open(self, name: str) -> int:
+        """Open a file: what an earlier trial wrote is removed, what this one wrote is kept."""
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        if name in self._begun:
+            return os.open(name, flags | os.O_APPEND, dir_fd=self._folder)
+        self._remove(name)
+        self._begun.add(name)
+        return os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o644, dir_fd=self._folder)
+
+    def _remove(self, name: str) -> None:
+        """Remove an earlier file, but nothing else, such as a device or a link to one."""
+        if _is_there(name, self._folder, self._path):
+            os.unlink(name, dir_fd=self._folder)
+
+
+def _is_there(name: str, folder: int, path: Path) -> bool:
+    """Whether a folder has a file of a name; raises StoreError if it is something else."""
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        raise StoreError(
+            f"{path.with_name(name)} is no file, so output is not kept in it",
+            "name another file as output",
+        )
+    return True
+
+
+def _open_folder(path: Path) -> int:
+    try:
+        path.mkdir(exist_ok=True)
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write to the folder {path}: {error.strerror}", f"mkdir -p {path}"
+        ) from error
 
 
 def _lost(path: Path, error: OSError) -> StoreError:

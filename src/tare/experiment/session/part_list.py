@@ -33,7 +33,7 @@ def _prints_values(workload: WorkloadSpec) -> bool:
 
 
 def _keeps_output(workload: WorkloadSpec) -> bool:
-    return workload.capture and workload.command is not None
+    return workload.keeps_output and workload.command is not None
 
 
 #: The outermost first: a part is entered after the parts above it, and left before them.

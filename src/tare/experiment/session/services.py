@@ -18,7 +18,6 @@ from tare.experiment.session.failing import Why
 from tare.experiment.session.parts import RunningTrial, TrialPart
 from tare.experiment.session.resident import Resident
 from tare.experiment.session.window import timeout_s
-from tare.experiment.specification import Cell
 from tare.results.message import Duration, message
 from tare.workloads import serving
 
@@ -75,7 +74,7 @@ class Services(TrialPart):
         driving = self._driving
         driving.wait()
         trial.keep(driving.warnings)
-        self._keep_output(driving, trial.cell)
+        self._keep_output(driving, trial)
         failure = self._ended(driving, trial, failure)
         if failure is None:
             # Imported here: failed trials have no requests, and the import takes time.
@@ -91,13 +90,13 @@ class Services(TrialPart):
         # It has what services and their driver wrote.
         return failure and failure.in_one_line
 
-    def _keep_output(self, driving: Driving, cell: Cell) -> None:
+    def _keep_output(self, driving: Driving, trial: RunningTrial) -> None:
         """Keep what the driver wrote, where output is wanted; that of services is the trial's."""
-        outputs = self.resources.outputs
-        if outputs is None or not cell.workload.capture:
+        outputs, workload = self.resources.outputs, trial.cell.workload
+        if outputs is None or not workload.keeps_output:
             return
         written = (got for got in driving.records if isinstance(got, record.Output))
-        outputs.keep(written, workloads.CAPTURE_LIMIT_BYTES, DRIVER)
+        outputs.keep(written, workload.output, trial.levels, DRIVER)
 
     def _ended(self, driving: Driving, trial: RunningTrial, failure: Why | None) -> Why | None:
         """Return why a load or its services did not come to their end, or None."""

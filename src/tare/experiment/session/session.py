@@ -109,9 +109,10 @@ class _Session:
         request.progress.stage("starting the observer")
         shared = stack.enter_context(session_folder.made(name))
         outputs = None
-        if any(cell.workload.capture for cell in request.plan.cells):
+        kept = [c.workload.output for c in request.plan.cells if c.workload.keeps_output]
+        if kept:
             # Before anything is measured that could put something else in its place.
-            outputs = Outputs(request.folder)
+            outputs = Outputs(request.folder, kept, session.note)
             stack.callback(outputs.close)
         observer = Observer(
             nonce,

@@ -20,6 +20,7 @@ from tare.experiment.session.resident import Cpus
 from tare.experiment.session.trial_job import job_of, levels_of
 from tare.experiment.specification import TOPOLOGY, Cell
 from tare.experiment.time_limits import COUNTED
+from tare.files import NULL
 
 __all__ = ["Conductor", "Outcome"]
 
@@ -185,7 +186,9 @@ class Conductor:
         # Of services, what they wrote last comes with the report that one has failed.
         if workload.command is None or workload.serves:
             return False
-        return workload.application is not None or workload.capture or self._errors.wants(cell)
+        if workload.application is not None or workload.output != NULL:
+            return True
+        return self._errors.wants(cell)
 
 
 def _prepare(trial: RunningTrial) -> TareError | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tare.decoding import decode
 from tare.experiment.results import Results
-from tare.features.machine.selftest.programs import BY_NAME, Program
+from tare.features.machine.selftest.programs import BY_NAME, KEPT, Program
 from tare.results.columns import Columns
 
 #: Of a stream that was captured; not a metric of the agent's.
@@ -99,12 +99,12 @@ def _told(results: Results, folder: Path) -> Iterator[_Told]:
         if trial["status"] != program.expected_status or number not in samples:
             continue
         for worker, some in sorted(samples[number].items()):
-            stem = folder / "output" / f"{number}.{worker}.0"
-            truth = Truth(program.known, {}) if program.known else read(Path(f"{stem}.out"))
+            kept = folder / KEPT.format(trial=number, worker=worker, iteration=0)
+            truth = Truth(program.known, {}) if program.known else read(kept)
             if truth is not None:
                 yield _Told(
                     number, worker, str(trial["platform"]), int(trial["workers"]),
-                    program, truth, _measured(program, some, stem),
+                    program, truth, _measured(program, some, kept),
                 )  # fmt: skip
 
 
@@ -118,11 +118,11 @@ def read(path: Path) -> Truth | None:
 
 
 def _measured(
-    program: Program, some: Mapping[tuple[str, str], float], stem: Path
+    program: Program, some: Mapping[tuple[str, str], float], kept: Path
 ) -> dict[tuple[str, str], float]:
     found = dict(some)
     if OUTPUT in program.metrics:
-        found |= {(OUTPUT, stream): n for stream, n in _streams(stem).items()}
+        found |= {(OUTPUT, stream): n for stream, n in _streams(kept).items()}
     if WHOLE in program.metrics:
         found |= {
             (WHOLE, source): found["wall_ns", source]
@@ -134,16 +134,16 @@ def _measured(
     return {key: value for key, value in found.items() if key[0] in program.metrics}
 
 
-def _streams(stem: Path) -> dict[str, float]:
+def _streams(kept: Path) -> dict[str, float]:
     """Count what was kept of what ``write`` wrote: of each stream only its own letter."""
     found: dict[str, float] = {}
-    for stream, ending, letter in (("stdout", "out", b"o"), ("stderr", "err", b"e")):
+    for stream, file, letter in (("stdout", kept, b"o"), ("stderr", Path(f"{kept}.err"), b"e")):
         try:
-            kept = Path(f"{stem}.{ending}").read_bytes()
+            written = file.read_bytes()
         except OSError:
             continue
-        first = kept.split(b"\n", 1)[0]
-        found[stream] = float(first.count(letter) + (len(first) < len(kept)))
+        first = written.split(b"\n", 1)[0]
+        found[stream] = float(first.count(letter) + (len(first) < len(written)))
     return found
 
 

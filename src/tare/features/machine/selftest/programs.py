@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tare.experiment.specification import Cell, Experiment, Stopping
+from tare.files import NULL
 from tare.workloads.specification import WorkloadSpec
 
 #: How long the one that is to exceed its time is given.
@@ -17,6 +18,8 @@ TIMEOUT_S = 0.05
 MOST_WORKERS = 64
 #: Bytes that a captured stream gets: more than a pipe holds.
 OUTPUT_BYTES = 100_000
+#: Where output is kept.
+KEPT = "output/{trial}.{worker}.{iteration}.out"
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def _workload(program: Program) -> WorkloadSpec:
         name=program.name,
         command=("truth", *program.words),
         of_agent=True,
-        capture=not program.known,
+        output=NULL if program.known else KEPT,
         timeout_s=program.timeout_s,
     )
 

@@ -85,10 +85,10 @@ def next_step(
         return NextStep(again(command, changes, ["--trials"] if resumes else ["--trials", "--out"]))
     if execution.page:
         return None
-    if not found and offers("--capture"):
+    if not found and offers("--output"):
         # Every candidate failed: what it wrote says why.
         return NextStep(
-            again(command, {"--capture": None, "--out": "DIR"}, FILES),
+            again(command, {"--output": "{workload}.out"}, FILES),
             message("keeps what it wrote"),
         )
     return NextStep(again(command, {"--report": "report.html"}), message("draws the page"))

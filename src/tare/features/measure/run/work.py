@@ -114,7 +114,7 @@ def ask(given: RunOptions) -> Asked:
                 keys={**given.keys("workload"), **given.keys("command"), **line.options},
             )
             if given.application is None
-            else {**line.options, **given.keys("workload"), "capture": given.capture}
+            else {**line.options, **given.keys("workload"), "output": Parsed(given.output)}
             for line in measured
         ],
         **where,
