@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tare.cli.again import again
+from tare.cli.again import FILES, again
 from tare.experiment.findings.outlived import in_background, outlived
 from tare.experiment.results import Results
 from tare.results.message import Message, message
+from tare.results.report import NextStep
 
 
-def notes(results: Results, command: str, shell: str | None) -> Iterator[Message]:
-    """Yield how many trials left processes, and why, where the shell's syntax explains it.
+def notes(results: Results) -> Iterator[Message]:
+    """Yield how many trials left processes, and why, where the shell's syntax explains it."""
+    yield from (one.sentence for one in outlived(results))
+    if in_background(results):
+        yield message(
+            "sh takes &> as & and >: the command before it runs in the background. bash redirects "
+            "both streams with it"
+        )
+
+
+def with_bash(results: Results, command: str, shell: str | None) -> NextStep | None:
+    """Return the command with a shell that redirects with ``&>``; None: that is not the cause.
 
     Parameters
     ----------
@@ -19,12 +30,8 @@ def notes(results: Results, command: str, shell: str | None) -> Iterator[Message
     command : str
         That was typed.
     shell : str or None
-        Value of ``--shell``; None: it was not given.
+        Value of ``--shell``; None: the line is an argument of the command itself.
     """
-    yield from (one.sentence for one in outlived(results))
-    if in_background(results):
-        yield message(
-            "sh takes &> as & and >: the command before it runs in the background; bash "
-            "redirects both streams{% if command %}: {command}{% endif %}",
-            command=again(command, {"--shell": "bash"}) if shell is not None else None,
-        )
+    if shell is None or not in_background(results):
+        return None
+    return NextStep(again(command, {"--shell": "bash"}, FILES), message("redirects with &>"))

@@ -53,7 +53,6 @@ def make(
     ended: str,
     gate: float | None,
     command: str = "compare",
-    shell: str | None = None,
     is_table: bool = False,
     kept: bool = False,
     next_: Sequence[NextStep] = (),
@@ -73,8 +72,6 @@ def make(
         Largest relative difference that passes.
     command : str
         That was typed.
-    shell : str or None
-        Value of ``--shell``.
     is_table : bool
         Whether one comparison is laid out as a table, too.
     kept : bool
@@ -100,7 +97,7 @@ def make(
     entries = [
         *(_several(found, results, gate) if laid else _one(found[0], gate) if found else ()),
         *_session(results, found, ended, kept=kept),
-        *(Entry("Note", one) for one in outlived.notes(results, command, shell)),
+        *(Entry("Note", one) for one in outlived.notes(results)),
     ]
     facts = ((name, results.fact(name)) for name in _FACTS)
     return Report(

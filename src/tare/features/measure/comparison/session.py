@@ -180,8 +180,8 @@ def differences_in(
     with contextlib.ExitStack() as stack:
         if has_values:
             made = report.make(
-                results, (), ended=ended, gate=None, command=execution.command,
-                shell=execution.given.shell, is_table=True, trials=trials,
+                results, (), ended=ended, gate=None, command=execution.command, is_table=True,
+                trials=trials,
             )  # fmt: skip
             stack.enter_context(reporting(msgspec.structs.replace(made, entries=())))
         why = "; ".join(map(text, by_level(results, factor=factor)))
@@ -216,11 +216,13 @@ def conclude(
     from tare.experiment.findings import sessions
     from tare.features.measure.comparison import report
     from tare.features.measure.comparison.next_steps import next_step
+    from tare.features.measure.outlived import with_bash
 
-    step = next_step(found, results, execution)
+    background = with_bash(results, execution.command, execution.given.shell)
+    step = background or next_step(found, results, execution)
     made = report.make(
         results, found, ended=ended, gate=execution.gate, command=execution.command,
-        shell=execution.given.shell, is_table=is_table, kept=execution.given.out is not None,
+        is_table=is_table, kept=execution.given.out is not None,
         next_=() if step is None else (step,), trials=trials, without=without,
     )  # fmt: skip
     with reporting(made):

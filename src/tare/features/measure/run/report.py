@@ -96,7 +96,7 @@ def make(
         from tare.experiment.findings import caveats
 
         weak = caveats.sentences(summary.caveats, summary.levels_of)
-    entries = [] if time is None else [*_entries(summary, time, kept, shell)]
+    entries = [] if time is None else [*_entries(summary, time, kept)]
     goes_on = time is not None and summary.short is None
     failures = summary.failures
     return Report(
@@ -110,7 +110,11 @@ def make(
         name=results.experiment.name,
         question=results.experiment.question,
         entries=tuple(entries),
-        next_steps=(next_step(summary, kept, platform),) if goes_on else (),
+        next_steps=(
+            outlived.with_bash(results, "run", shell) or next_step(summary, kept, platform),
+        )
+        if goes_on
+        else (),
         strip=(),
         sections=(),
         origin=Origin(seed=results.experiment.seed),
@@ -120,9 +124,7 @@ def make(
     )
 
 
-def _entries(
-    summary: Summary, time: Known, kept: Path | None, shell: str | None
-) -> Iterator[Entry]:
+def _entries(summary: Summary, time: Known, kept: Path | None) -> Iterator[Entry]:
     """State the time with its interval, then what it took and how far it can be trusted."""
     from tare.experiment.findings.instrument import notable
 
@@ -147,7 +149,7 @@ def _entries(
     if network := network_use.of_trials(summary.results):
         yield Entry("Network", network)
     yield Entry("Timed", timed(time.source), "quiet")
-    for note in _notes(summary, time, kept, shell):
+    for note in _notes(summary, time, kept):
         if note is not None:
             yield Entry("Note", note)
 
@@ -451,14 +453,12 @@ def _more_trials(reached: float | None, target: float, more: int, seconds: float
     )
 
 
-def _notes(
-    summary: Summary, time: Known, kept: Path | None, shell: str | None = None
-) -> Iterator[Said | None]:
+def _notes(summary: Summary, time: Known, kept: Path | None) -> Iterator[Said | None]:
     """Yield what else limits the figures."""
     if summary.by_hand:
         asked, n = summary.stopping.trials, len(summary.good)
         yield message(phrases.RUN_BY_HAND, asked=asked, n=n, kept=kept is not None)
-    yield from outlived.notes(summary.results, "run", shell)
+    yield from outlived.notes(summary.results)
     yield from summary.warnings
     yield disturbance.lost(summary.results.values(*disturbance.LOST)["value"], len(summary.trials))
     yield disturbance.switch_records(summary.results)
