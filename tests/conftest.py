@@ -11,6 +11,7 @@ import os
 import re
 import resource
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import private_state
 import pytest
+import typed
 import vega_lite
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
@@ -40,6 +42,22 @@ settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("tare")
 # Before modules of charts import it.
 drawing.styled = vega_lite.validated(drawing.styled)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hints_can_be_typed() -> Iterator[None]:
+    """Check the hints that processes print, as those of tare do."""
+    communicate = subprocess.Popen.communicate
+
+    def checked(process: subprocess.Popen[Any], *args: Any, **given: Any) -> tuple[Any, Any]:
+        output = communicate(process, *args, **given)
+        for text in output:
+            typed.check(text.decode(errors="replace") if isinstance(text, bytes) else text or "")
+        return output
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "communicate", checked)
+        yield
 
 
 _BEFORE = pytest.StashKey[float]()

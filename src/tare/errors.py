@@ -3,15 +3,45 @@
 from __future__ import annotations
 
 
+class Typed(str):
+    """A hint that can be typed; a hint that is another str is advice in words.
+
+    It is a command line for a shell, or what the command that was typed lacks: options such as
+    ``--gate 3%``, or ``sudo`` before it. After three spaces, parentheses may say what that brings:
+    ``make setup   (builds the agent)``.
+    """
+
+    __slots__ = ()
+
+    @property
+    def command(self) -> str:
+        """What is typed."""
+        return self.partition("   (")[0]
+
+    def replaced(self, command: str) -> Typed:
+        """Return the same with another command."""
+        return Typed(command + self[len(self.command) :])
+
+
+def filled(hint: str, **values: str) -> str:
+    """Return a hint with values in place of their names in braces."""
+    return type(hint)(hint.format(**values))
+
+
+def advice(hint: str) -> str:
+    """Return a hint as it is printed: after ``try`` what can be typed, after ``hint`` words."""
+    return f"{'try' if isinstance(hint, Typed) else 'hint'}: {hint}"
+
+
 class TareError(Exception):
-    """What happened and why, with what to type next.
+    """What happened and why, with what to do about it.
 
     Parameters
     ----------
     message : str
         What happened, and why.
     hint : str, optional
-        What to do about it; a line to type where there is one.
+        What to do about it: `Typed` where it can be typed, otherwise in words.
     """
 
     #: Exit codes start at 10, since 0 to 2 are verdicts.
@@ -32,7 +62,7 @@ class TareError(Exception):
     @hint.setter
     def hint(self, hint: str | None) -> None:
         self._hint = hint
-        self.__notes__ = [f"try: {hint}"] if hint else []
+        self.__notes__ = [advice(hint)] if hint else []
 
 
 class ExperimentError(TareError):

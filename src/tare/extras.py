@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from tare.errors import TareError
+from tare.errors import TareError, Typed
 
 
 class Extra(NamedTuple):
@@ -45,5 +45,5 @@ def need(module: str) -> None:
         extra = EXTRAS[module]
         raise TareError(
             f"{extra.purpose} need the extra {extra.name!r}, which is not installed",
-            f"pip install 'tare-bench[{extra.name}]'",
+            Typed(f"pip install 'tare-bench[{extra.name}]'"),
         )

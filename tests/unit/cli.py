@@ -28,6 +28,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+import typed
+
 TARE = [sys.executable, "-c", "from tare.__main__ import main; main()"]
 _SERVER = "import cli; cli.serve({link}, {address!r})"
 _ARGV = """
@@ -162,6 +164,7 @@ def run(
         running = start(*words, cwd=cwd, env=env, stdin=given, constants=constants)
         try:
             output = running.communicate(timeout)
+            typed.check("\n".join(output))
         except subprocess.TimeoutExpired:
             running.kill()
             running.wait()

@@ -6,6 +6,8 @@ import io
 import sys
 from dataclasses import dataclass
 
+import typed
+
 from tare import wiring
 from tare.cli import app
 from tare.errors import TareError
@@ -50,6 +52,7 @@ def invoke(*words: str, catch: bool = True, root: Group = wiring.ROOT) -> Result
         if not catch:
             raise
         code, error = caught.exit_code, caught
+        typed.check_hint(caught.hint or "")
     finally:
         sys.stdout, sys.stderr = before
     texts = []

@@ -23,7 +23,7 @@ import msgspec
 
 from tare.agent import record
 from tare.decoding import DecodeError
-from tare.errors import AgentError
+from tare.errors import AgentError, Typed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ def binary() -> Path:
     if not os.access(path, os.X_OK):
         raise AgentError(
             f"the agent {path} is missing: the package was not built with it",
-            "make setup   (or: pip install .)",
+            Typed("make setup   (or: pip install .)"),
         )
     return path
 
@@ -383,7 +383,7 @@ def _hello(channel: Channel, timeout_s: float) -> record.Hello:
     if first.schema != record.SCHEMA:
         raise AgentError(
             f"the agent speaks schema {first.schema}, this tare speaks {record.SCHEMA}",
-            "make setup   (builds the agent of this version)",
+            Typed("make setup   (builds the agent of this version)"),
         )
     return first
 

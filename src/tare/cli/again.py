@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import itertools
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from tare.errors import TareError, Typed
 from tare.options.option import Option
-from tare.options.parsing import Piece, pieces
+from tare.options.parsing import Piece, is_right, pieces
 
 #: Options with a file that holds the answer: that of another question would replace it, or mix in.
 FILES = ("--json", "--save", "--report", "--markdown", "--junit", "--export-json")
@@ -17,12 +21,17 @@ FILES = ("--json", "--save", "--report", "--markdown", "--junit", "--export-json
 
 #: The options of the command that was typed last, by each of their names.
 _known: dict[str, Option] = {}
+#: Words that name the command that was typed last, and those after them.
+_line: list[tuple[str, ...]] = [(), ()]
 
 
-def remember(options: Mapping[str, Option]) -> None:
-    """Remember which options the command has that was typed."""
+def remember(
+    options: Mapping[str, Option], command: Sequence[str] = (), words: Sequence[str] = ()
+) -> None:
+    """Remember which options the command has that was typed, and what was typed."""
     _known.clear()
     _known.update(options)
+    _line[:] = tuple(command), tuple(words)
 
 
 def offers(option: str) -> bool:
@@ -55,6 +64,73 @@ def again(command: str, changes: Mapping[str, str | None], without: Sequence[str
     return shlex.join(["tare", *words, *kept, *added, *rest])
 
 
+@contextlib.contextmanager
+def completing() -> Iterator[None]:
+    """Complete the hints of errors that pass."""
+    try:
+        yield
+    except TareError as error:
+        error.hint = completed(error.hint)
+        raise
+
+
+def completed(hint: str | None) -> str | None:
+    """Return the command line that was typed as a hint changes it, in its place in the line.
+
+    Words, whole command lines, and options that the command does not have stay as they are.
+    """
+    command, words = _line
+    if not isinstance(hint, Typed) or not command:
+        return hint
+    if hint.command == "sudo":
+        program = Path(sys.argv[0]).absolute() if sys.argv[1:] == [*command[1:], *words] else "tare"
+        return hint.replaced(shlex.join(["sudo", str(program), *command[1:], *words]))
+    if not hint.startswith("-"):
+        return hint
+    changes: dict[str, list[Piece]] = {}
+    for piece in pieces(shlex.split(hint.command), _known):
+        if piece.option is None:
+            return hint
+        changes.setdefault(piece.option.name, []).append(piece)
+    found = _own(words)
+    line = list(found)
+    # What is new begins the line, in the order of the hint.
+    for name, new in reversed(changes.items()):
+        given = [piece for piece in found if piece.option and piece.option.name == name]
+        old = _refused(given, new)
+        at = next((i for i, piece in enumerate(line) if piece in old), 0)
+        line = [piece for piece in line if piece not in old]
+        line[at:at] = new
+    rest = words[len(_words(found)) :]
+    return hint.replaced(shlex.join([*command, *_words(line), *rest]))
+
+
+def _refused(given: Sequence[Piece], new: Sequence[Piece]) -> list[Piece]:
+    """Return what takes the place of an option: of several values that which was meant."""
+    values = [" ".join(piece.values or ()) for piece in given]
+    if len(given) <= len(new) or not given[0].option or not given[0].option.repeatable:
+        return list(given)
+    meant = " ".join(new[0].values or ())
+    # Of values that exclude each other, one is to stay alone.
+    if len(new) > 1 or meant in values:
+        return list(given)
+    return [given[values.index(difflib.get_close_matches(meant, values, 1, cutoff=0)[0])]]
+
+
+def _own(words: Sequence[str]) -> list[Piece]:
+    """Divide words up to ``--``; an option that stands in place of a value is none."""
+    found: list[Piece] = []
+    at = 0
+    for piece in pieces(words, _known):
+        for place, word in enumerate(piece.words):
+            if place and (word == "--" or (word.startswith("--") and word in _known)):
+                bare = piece._replace(words=piece.words[:place], values=None)
+                return [*found, bare, *_own(words[at + place :])]
+        found.append(piece)
+        at += len(piece.words)
+    return found
+
+
 def separated() -> str | None:
     """Return what to type where options of a measured command may be taken for tare's own.
 
@@ -68,8 +144,8 @@ def separated() -> str | None:
     at = next((i for i, piece in enumerate(found) if not piece.name), len(found))
     own, measured = (_words(some) for some in (found[:at], found[at:]))
     if not measured or not shutil.which(measured[0]):
-        return "tare run [options] -- command   (what follows -- is the command's own)"
-    return shlex.join(["tare", "run", *own, "--", *measured])
+        return "write -- between tare's options and the command, whose own options follow it"
+    return Typed(shlex.join(["tare", "run", *own, "--", *measured]))
 
 
 def as_one_or_several(words: Sequence[str]) -> str:
@@ -88,14 +164,18 @@ def as_one_or_several(words: Sequence[str]) -> str:
 
 
 def measures_options() -> bool:
-    """Whether an option follows a program that is measured, so that it may be the program's."""
+    """Whether an option follows a program that is measured, so that it may be the program's.
+
+    No, where one before the program is wrong itself.
+    """
     if sys.argv[1:2] != ["run"]:
         return False
     found, rest = _typed(2)
-    arguments = list(itertools.dropwhile(lambda piece: bool(piece.name), found))
+    own = list(itertools.takewhile(lambda piece: bool(piece.name), found))
+    arguments = found[len(own) :]
     if rest or not arguments or not shutil.which(arguments[0].words[0]):
         return False
-    return any(piece.name for piece in arguments)
+    return all(map(is_right, own)) and any(piece.name for piece in arguments)
 
 
 def _words(pieces: Sequence[Piece]) -> list[str]:

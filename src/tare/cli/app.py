@@ -11,7 +11,7 @@ import msgspec
 
 from tare.cli import again, bisect, console, delivery, failed, limits, terminated
 from tare.cli.call import Call
-from tare.errors import InterruptError, StoreError, TareError, UsageError
+from tare.errors import InterruptError, StoreError, TareError, UsageError, advice
 from tare.experiment.supplies import Supplies
 from tare.host import numpy_loading
 from tare.options import help as helps
@@ -61,13 +61,14 @@ def run(root: Group, supplies: Supplies, words: Sequence[str]) -> int:
     typed = {p.option.name: "".join((p.values or ())[-1:]) for p in before if p.option is not None}
     bisect.remember(typed)
     failed.remember(typed, path.partition(" ")[2])
-    again.remember(known)
+    again.remember(known, path.split(), rest)
     if not found.is_small:
         limits.check()
     if any(piece.name in ("-h", "--help") for piece in before):
         console.print_text(helps.of_command(path, found))
         return 0
-    given = parse(path, found.options, rest)
+    with again.completing():
+        given = parse(path, found.options, rest)
     console.is_quiet = getattr(given, "quiet", False)
     return invoke(found, given, Call(supplies, path.partition(" ")[2]))
 
@@ -83,7 +84,8 @@ def invoke(command: Command, given: Options, call: Call) -> int:
     if command.needs_numpy:
         numpy_loading.load()
     try:
-        made = command.work(given, call)
+        with again.completing():
+            made = command.work(given, call)
     except BaseException as error:
         found = delivery.reported(error)
         if found is not None:
@@ -143,7 +145,7 @@ def _told(error: BaseException) -> Failure:
     hint = again.separated() if own else told.hint
     print(f"tare: {in_one_item(told.message)}", file=sys.stderr)
     if hint:
-        print(f"  try: {in_one_item(hint)}", file=sys.stderr)
+        print(f"  {in_one_item(advice(hint))}", file=sys.stderr)
     return Failure(type(told).__name__, told.exit_code, told.message, hint)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare import files
 from tare.cli import again
-from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, UsageError
+from tare.errors import ExperimentError, InterruptError, StoreError, TrialError, Typed, UsageError
 from tare.host import lease
 from tare.options.measuring import SessionOptions
 
@@ -74,7 +74,7 @@ def workload(
         if not text.isascii() and text.encode(errors="replace").decode() != text:
             raise UsageError(
                 f"{text!r} is not UTF-8, and results are kept as text",
-                "a link to it with another name: ln -s … /tmp/name",
+                "name a link to it: ln -s FILE /tmp/name",
             )
     kept = literal_but_hosts if hosts else literal
     return {
@@ -128,9 +128,9 @@ def places(
     from tare.workloads.placeholders import literal_but_hosts
 
     if given.serve and given.network is None:
-        raise ExperimentError("--serve serves on hosts of a network", "--network none")
+        raise ExperimentError("--serve serves on hosts of a network", Typed("--network none"))
     if given.hosts is not None and given.network is None and not networked:
-        raise ExperimentError("--hosts says how many a network has", "--network none")
+        raise ExperimentError("--hosts says how many a network has", Typed("--network none"))
     commands = [[literal_but_hosts(word) for word in split(line)] for line in given.serve]
     of_network = {**given.keys("network"), **({"serve": commands} if commands else {})}
     return {
@@ -172,12 +172,13 @@ def split(command: str) -> list[str]:
     asked = shell_syntax(command)
     if asked is not None:
         raise ExperimentError(
-            f"{command!r} needs a shell, for {asked}", "--shell sh   (runs each as a line of it)"
+            f"{command!r} needs a shell, for {asked}",
+            Typed("--shell sh   (runs each as a line of it)"),
         )
     if re.match(r"[A-Za-z_]\w*=", words[0]):
         raise ExperimentError(
             f"{words[0]!r} is a variable, and only a shell would set it",
-            f"--shell sh, or {shlex.quote(f'env {command}')}",
+            Typed("--shell sh   (or write env before the variable)"),
         )
     return words
 
@@ -308,9 +309,11 @@ def interrupted(folder: Path, goes_on: str, shows: str | None = None) -> Interru
         elif isinstance(line, journal.TrialEnd) and line.trial in begun:
             return InterruptError(
                 f"interrupted; what was measured is kept in {folder}",
-                f"{goes_on}   (goes on)" + (f"   or: {shows}" if shows else ""),
+                Typed(f"{goes_on}   (goes on{f'; {shows} shows what there is' if shows else ''})"),
             )
-    return InterruptError("interrupted before the first trial ended", f"{goes_on}   (goes on)")
+    return InterruptError(
+        "interrupted before the first trial ended", Typed(f"{goes_on}   (goes on)")
+    )
 
 
 def explained(error: TrialError, found: Sequence[Failure], prepared: Prepared) -> TrialError:

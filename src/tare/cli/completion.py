@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tare import files
 from tare.cli import console
-from tare.errors import StoreError, UsageError
+from tare.errors import StoreError, Typed, UsageError
 from tare.options.completion import SCRIPTS
 
 #: Where a shell looks for it: a variable, the folder below home where it is not set, and the file.
@@ -34,7 +34,8 @@ def install() -> int:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"cannot make {place.parent}: {error.strerror}", "tare --show-completion > FILE"
+            f"cannot make {place.parent}: {error.strerror}",
+            Typed("tare --show-completion > tare-completion   (to source it)"),
         ) from error
     files.write(files.target(place), SCRIPTS[shell].encode(), "")
     told = f"Completion is in {place}, and begins with the next {shell}."
@@ -57,6 +58,6 @@ def _shell() -> str:
     if shell not in SCRIPTS:
         raise UsageError(
             f"there is no completion for {shell or 'a shell without a name'}",
-            f"SHELL=bash tare --show-completion   (or one of: {', '.join(SCRIPTS)})",
+            Typed(f"SHELL=bash tare --show-completion   (or one of: {', '.join(SCRIPTS)})"),
         )
     return shell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import msgspec
 
 from tare import files, units
 from tare.cli import terminated
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,7 +77,8 @@ def check_writable(*files: Path | str | None) -> None:
         folder = Path(file).absolute().parent
         if not folder.is_dir():
             raise StoreError(
-                f"cannot write {file}: there is no folder {folder}", f"mkdir -p {folder}"
+                f"cannot write {file}: there is no folder {folder}",
+                Typed(f"mkdir -p {shlex.quote(str(folder))}"),
             )
         if not os.access(folder, os.W_OK) or Path(file).is_dir():
             raise StoreError(f"cannot write {file}", "choose another file")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tare.cli import console
-from tare.errors import StoreError, TareError
+from tare.errors import StoreError, TareError, Typed
 from tare.results.report import Failure, Report
 
 if TYPE_CHECKING:
@@ -203,7 +203,9 @@ def _draw_page(
     except StoreError as error:
         if report.command in _DRAWN_AGAIN and (page.parent / "journal").is_dir():
             again = shlex.join(["tare", "experiment", "report", str(page.parent)])
-            raise StoreError(error.message, f"free some room, then: {again}") from error
+            raise StoreError(
+                error.message, Typed(f"{again}   (after freeing some room)")
+            ) from error
         raise
     to.print(f"Report: {written[0]}", soft_wrap=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import resource
 
-from tare.errors import ResourceError, StoreError, TareError
+from tare.errors import ResourceError, StoreError, TareError, Typed
 
 #: Address space of a session and its report; a page with charts takes 1.9 GiB of it, little of
 #: which is ever memory. With less, numpy's linear algebra hangs, or ends the process with code 1.
@@ -28,14 +28,16 @@ def check() -> None:
     if files != resource.RLIM_INFINITY and files < OPEN_FILES:
         raise ResourceError(
             f"only {files} files may be open, and tare needs {OPEN_FILES}; nothing was measured",
-            "ulimit -n 1024   (in this shell)",
+            Typed("ulimit -n 1024   (in this shell)"),
         )
     limit = _address_space()
     if limit is not None and limit < ADDRESS_SPACE_BYTES:
         raise ResourceError(
             f"the address space is limited to {limit >> 20} MiB, and tare needs "
             f"{ADDRESS_SPACE_BYTES >> 20} MiB; nothing was measured",
-            "ulimit -v unlimited   (in this shell; memory.max of a control group limits memory)",
+            Typed(
+                "ulimit -v unlimited   (in this shell; memory.max of a control group limits memory)"
+            ),
         )
 
 
@@ -49,8 +51,10 @@ def foreseen(error: BaseException) -> TareError | None:
     ):
         return ResourceError(
             "memory ran out",
-            "ulimit -v unlimited, or free some; then tare experiment report DIR   (concludes from "
-            "what --out DIR holds)",
+            Typed(
+                "ulimit -v unlimited   "
+                "(or free some; tare experiment report concludes from what --out holds)"
+            ),
         )
     return None
 
@@ -66,15 +70,20 @@ def _refused(error: OSError) -> TareError | None:
         case errno.EMFILE | errno.ENFILE:
             files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
             told = ResourceError(
-                f"too many files are open: {files} may be{where}", "ulimit -n 1024"
+                f"too many files are open: {files} may be{where}", Typed("ulimit -n 1024")
             )
         case errno.ENOMEM:
-            told = ResourceError(f"memory ran out{where}", "free some, or ulimit -v unlimited")
+            told = ResourceError(
+                f"memory ran out{where}", Typed("ulimit -v unlimited   (or free some)")
+            )
         case errno.EAGAIN:
             processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
             told = ResourceError(
                 f"no more processes can be started{where}: the limit is {processes}",
-                "ulimit -u, and pids.max of the control group",
+                Typed(
+                    "ulimit -u   "
+                    "(processes that this user may have; pids.max limits a control group)"
+                ),
             )
         case errno.ENAMETOOLONG if error.filename:
             told = StoreError(
@@ -84,7 +93,7 @@ def _refused(error: OSError) -> TareError | None:
         case errno.EACCES if error.filename:
             told = StoreError(
                 f"{error.filename} cannot be reached: permission denied",
-                "ls -ld of it and of the folders above it, or sudo tare …",
+                Typed("sudo   (or change the rights of it and of the folders above it)"),
             )
     return told
 

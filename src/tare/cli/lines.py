@@ -20,7 +20,7 @@ from typing import Any
 from tare import files
 from tare.cli import again
 from tare.cli.command_line import split
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.options.measuring import MeasuringOptions
 from tare.options.option import Parsed
 from tare.workloads.placeholders import literal
@@ -180,7 +180,7 @@ def _check_meant(arguments: Sequence[str], around: Around, *, several: bool) -> 
     if shutil.which(program) and shutil.which(second.split()[0]):
         raise ExperimentError(
             f"{second!r} may be a command of its own, or what {program} is to be given",
-            f"--shell none for several commands, or tare run -- {shlex.join(arguments)}",
+            Typed("--shell none   (for several commands; for one, write -- before it)"),
         )
 
 
@@ -319,7 +319,7 @@ def scanned(
 
 
 def _scan(name: str, least: str, most: str, step: str | None) -> tuple[str, tuple[str, ...]]:
-    example = "--parameter-scan threads 1 8"
+    example = Typed(f"--parameter-scan {name} 1 8")
     try:
         first, last, by = (Decimal(text) for text in (least, most, step or "1"))
     except InvalidOperation:
@@ -346,7 +346,9 @@ def _scan(name: str, least: str, most: str, step: str | None) -> tuple[str, tupl
     if step is None and not (first == first.to_integral() and last == last.to_integral()):
         raise ExperimentError(
             f"--parameter-scan {name}: between fractions the step does not go without saying",
-            f"--parameter-scan {name} {first} {last} --parameter-step-size {(last - first) / 4}",
+            Typed(
+                f"--parameter-scan {name} {first} {last} --parameter-step-size {(last - first) / 4}"
+            ),
         )
     count = int((last - first) / by) + 1
     if count > MOST_LINES:

@@ -13,7 +13,7 @@ import termios
 from collections.abc import Iterator
 
 from tare.cli.command_line import folder_in_memory
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 
 
 @contextlib.contextmanager
@@ -42,7 +42,7 @@ def standard_input(asked: str | None) -> Iterator[str | None]:
                 if error.errno == errno.ENOSPC:
                     raise
                 raise ExperimentError(
-                    f"standard input cannot be read: {error.strerror}", "--input FILE"
+                    f"standard input cannot be read: {error.strerror}", "name a file with --input"
                 ) from error
             # Under sudo, the command is the caller's, and so is what it reads.
             user = users.calling_user()
@@ -69,7 +69,9 @@ def refuse_piped() -> None:
     if _waits(0):
         raise ExperimentError(
             "something is piped into tare, and no command would read it",
-            "--input - gives it to every execution; </dev/null says that nothing is meant",
+            Typed(
+                "--input -   (gives it to every execution; </dev/null says that nothing is meant)"
+            ),
         )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tare import loads, platforms
-from tare.errors import ExperimentError, PlatformError, TareError, TrialError
+from tare.errors import ExperimentError, PlatformError, TareError, TrialError, Typed
 from tare.experiment import journal, plan, remnants, session
 from tare.experiment.placement import Machine
 from tare.experiment.specification import Cell, Experiment
@@ -249,7 +250,7 @@ def _outside(experiment: Experiment, stack: str) -> Availability | None:
             name=stack,
             works=False,
             why=message("it can be a host of an emulated network only where root runs tare"),
-            fix="sudo tare …, or unshare",
+            fix=Typed("sudo   (or use unshare)"),
         )
     return None
 
@@ -265,15 +266,26 @@ def _loads(experiment: Experiment, here: Machine) -> dict[str, Availability]:
 
 
 def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformError:
-    fixes = [found.fix for found in missing.values() if found.fix]
+    fixes = [*dict.fromkeys(found.fix for found in missing.values() if found.fix)]
     if others:
-        fixes.append("--skip-missing, to leave it out")
+        fixes.append(Typed("--skip-missing   (leaves it out)"))
     return PlatformError(
         "; ".join(
             f"{level} is not available here: {text(f.why or '')}" for level, f in missing.items()
         ),
-        "   or: ".join(dict.fromkeys(fixes)) or None,
+        _first(fixes),
     )
+
+
+def _first(fixes: Sequence[str]) -> str | None:
+    """Return the first of several fixes as a hint, with the others in words."""
+    if len(fixes) < 2:
+        return next(iter(fixes), None)
+    first, *others = fixes
+    further = " or ".join(fix.command if isinstance(fix, Typed) else fix for fix in others)
+    if isinstance(first, Typed):
+        return Typed(f"{first.command}   (or {further})")
+    return f"{first}; or {further}"
 
 
 def _level_left_out(factor: str, level: str, found: Availability) -> journal.Note:

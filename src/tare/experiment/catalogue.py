@@ -10,7 +10,7 @@ import msgspec
 from tare import registry
 from tare.agent import client
 from tare.decoding import DecodeError, decode
-from tare.errors import AgentError
+from tare.errors import AgentError, Typed
 from tare.registry import Catalogue, Description, Metric, Probe
 
 
@@ -35,7 +35,9 @@ def catalogue() -> Catalogue:
         described = decode(done.stdout, _Described)
     except DecodeError as error:
         said = done.stderr.decode(errors="replace").strip() or str(error)
-        raise AgentError(f"the agent does not describe itself: {said}", "make setup") from error
+        raise AgentError(
+            f"the agent does not describe itself: {said}", Typed("make setup")
+        ) from error
     return Catalogue(
         kernels={kernel.name: kernel for kernel in described.kernels},
         metrics={metric.name: metric for metric in described.metrics},

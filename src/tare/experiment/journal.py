@@ -16,7 +16,7 @@ import msgspec
 from tare import files as whole_file
 from tare.agent import record
 from tare.decoding import DecodeError, Decoder, decode
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.experiment.plan import VERSION
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ class Writer:
         return StoreError(
             f"cannot write the journal {self._path}: {error.strerror}; "
             "all trials before the one in flight are kept",
-            "free some room, then run the same command again with --resume",
+            Typed("--resume   (after freeing some room)"),
         )
 
 

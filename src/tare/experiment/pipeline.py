@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tare.agent import record
-from tare.errors import ChangedError, StoreError, TrialError
+from tare.errors import ChangedError, StoreError, TrialError, Typed
 from tare.experiment import availability_filter, journal, pilot, plan, remnants, store
 from tare.experiment import file as experiment_file
 from tare.experiment import machine_facts as machine
@@ -410,7 +411,7 @@ def _begun(
         if not resume:
             raise StoreError(
                 f"{folder} is not empty: it holds an experiment, so nothing was measured",
-                "add --resume to go on with it, or choose another --out",
+                Typed("--resume   (goes on with it; or choose another --out)"),
             )
         past, collector, is_complete = folders.go_on(made, prepared.text, folder)
         remnants.cleanup()
@@ -539,13 +540,17 @@ def check_same(
         raise ChangedError(
             "the machine changed during a session: comparisons within blocks hold, levels mix both "
             "states",
-            "measure again, with nothing else on the machine: tare doctor",
+            Typed("tare doctor   (then measure again, with nothing else on the machine)"),
         )
     other = next(n for c in some for n in c.sessions if n != levels_of)
     raise ChangedError(
         f"not all sessions are of the same machine and network, so levels are those of session "
         f"{levels_of} alone",
-        None if folder is None else f"tare experiment report {folder} --session {other}",
+        None
+        if folder is None
+        else Typed(
+            f"tare experiment report {shlex.quote(str(folder))} --session {shlex.quote(str(other))}"
+        ),
     )
 
 

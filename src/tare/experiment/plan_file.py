@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ import msgspec
 
 from tare import files
 from tare.decoding import DecodeError, decode
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, Typed
 from tare.experiment.file import changes
 from tare.experiment.plan import VERSION, Plan
 
@@ -50,10 +51,10 @@ def read(folder: Path) -> Plan:
         )
         hint = "name the folder that --out named"
         if (folder / TASKS).is_file():
-            hint = f"tare tasks report {folder}   (it holds a task set)"
+            hint = Typed(f"tare tasks report {shlex.quote(str(folder))}   (it holds a task set)")
         elif is_fleet(folder):
             found = f"{folder} holds a fleet; the results of each host are in {folder / HOSTS}"
-            hint = f"tare fleet report {folder}   (compares the hosts)"
+            hint = Typed(f"tare fleet report {shlex.quote(str(folder))}   (compares the hosts)")
         raise StoreError(found, hint) from error
     return decoded(data, Plan, VERSION, path)
 
@@ -68,7 +69,7 @@ def check_no_fleet(folder: Path) -> None:
     if is_fleet(folder):
         raise StoreError(
             f"{folder} holds a fleet's results, so nothing was measured",
-            "add --fleet ADDRESS to go on with it, or choose another --out",
+            "go on with it with --fleet ADDRESS, or choose another --out",
         )
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tare import registry
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import lease as leases
 from tare.host import processes
 from tare.host.lease import InUseError, Lease, Remnant
@@ -132,7 +132,7 @@ def _remove(
     if failed:
         told = "; ".join(f"{what}: {error}" for what, error in failed.items())
         hints = (getattr(error, "hint", None) for error in failed.values())
-        hint = next((one for one in hints if one is not None), "sudo tare cleanup")
+        hint = next((one for one in hints if one is not None), Typed("sudo tare cleanup"))
         raise PlatformError(f"could not be removed: {told}", hint)
     return removed
 

@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 import secrets
+import shlex
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +22,7 @@ import msgspec
 
 from tare import files
 from tare.decoding import DecodeError, decode
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.results.message import Said
 
 _NAME = re.compile(r"tare-[0-9a-f]{6}(?=-|\.|$)")
@@ -122,7 +123,10 @@ def _noted(path: Path, raw: Path, text: bytes) -> Iterator[None]:
             raise PlatformError(
                 f"what this session makes cannot be noted in {path.parent}: {error.strerror}; "
                 "nothing was started or changed",
-                f"df -h {path.parent}; df -i {path.parent}   (and make room there)",
+                Typed(
+                    f"df -h {shlex.quote(str(path.parent))}; df -i "
+                    f"{shlex.quote(str(path.parent))}   (and make room there)"
+                ),
             ) from error
         yield
 
@@ -198,9 +202,9 @@ def writable() -> Path:
     tried = " and ".join(map(str, _folders()))
     raise PlatformError(
         f"no place to note what this session makes: {tried} cannot be written",
-        "sudo mount -t tmpfs tmpfs /run/tare"
+        Typed("sudo mount -t tmpfs tmpfs /run/tare")
         if os.geteuid() == 0
-        else "export XDG_RUNTIME_DIR=$(mktemp -d)",
+        else Typed("export XDG_RUNTIME_DIR=$(mktemp -d)"),
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tare import files
 from tare.agent import record
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import libraries
 
 #: Where administrators' programs are, which an ordinary user's PATH may lack.
@@ -49,7 +49,9 @@ def find(name: str, package: str | None = None) -> Path:
     """
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{MORE}")
     if found is None:
-        raise PlatformError(f"{name} is not on this machine", f"sudo apt install {package or name}")
+        raise PlatformError(
+            f"{name} is not on this machine", Typed(f"sudo apt install {package or name}")
+        )
     return Path(found).absolute()
 
 

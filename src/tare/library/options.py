@@ -7,15 +7,16 @@ import math
 import re
 import reprlib
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from itertools import repeat
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, TypeVar
 
-from tare.errors import TareError, UsageError
-from tare.options.option import Option, Options
-from tare.options.parsing import read
+from tare.errors import TareError, Typed, UsageError
+from tare.options.option import Option, Options, named
+from tare.options.parsing import pieces, read
 
 #: A program with its arguments, or one text that is divided into words as a shell would.
 Command: TypeAlias = str | Sequence[str]
@@ -324,16 +325,30 @@ _VALUE = r"(?:[ =]((?!-)(?:[A-Z]+\b|[^\s,;:()|]+(?=$|[,;)]|   ))))?"
 def in_keywords(error: TareError, known: Iterable[str], options: type[Options]) -> TareError:
     """Name keyword arguments where a message of the command line names options.
 
-    A hint that is a whole command line stays as it is.
+    A whole command line stays as it is.
     """
     names = {name.replace("_", "-"): name for name in known}
     option = rf"--({'|'.join(sorted(names, key=len, reverse=True))})(?![\w-])"
     error.message = re.sub(option, lambda found: names[found[1]], error.message)
     error.args = (error.message,)
-    if error.hint and not error.hint.startswith(("tare ", "sudo ")):
-        hint = re.sub(r"(?<!\S)-n(?= )", "--trials", error.hint)
+    hint = error.hint
+    if hint == Typed("sudo"):
+        error.hint = "run it as root"
+    elif isinstance(hint, Typed):
+        error.hint = _as_keywords(hint, names.values(), options)
+    elif hint:
         error.hint = re.sub(option + _VALUE, lambda f: _keyword(names[f[1]], f[2], options), hint)
     return error
+
+
+def _as_keywords(hint: Typed, known: Collection[str], options: type[Options]) -> Typed:
+    """Return options as keyword arguments; of a command line, or others, as they are."""
+    found = [*pieces(shlex.split(hint.command), named(options))] if hint.startswith("-") else []
+    names = [piece.option.name.rstrip("_") if piece.option else "" for piece in found]
+    if not found or not all(name in known for name in names):
+        return hint
+    values = (" ".join(piece.values or ()) or None for piece in found)
+    return hint.replaced(", ".join(map(_keyword, names, values, repeat(options))))
 
 
 def _keyword(name: str, value: str | None, options: type[Options]) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from tare.agent import record
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import lease, processes, programs
 from tare.host.lease import Remnant
 from tare.loads.load import Load, Parameters, Running
@@ -61,15 +61,16 @@ class StressNg(Load):
     def check(self, parameters: Parameters) -> None:
         """See that stress-ng is there and knows the stressor."""
         if shutil.which("stress-ng") is None:
-            raise PlatformError("stress-ng is not installed", "sudo apt install stress-ng")
+            raise PlatformError("stress-ng is not installed", Typed("sudo apt install stress-ng"))
         if shutil.which("setpriv") is None:
-            raise PlatformError("setpriv is not installed", "sudo apt install util-linux")
+            raise PlatformError("setpriv is not installed", Typed("sudo apt install util-linux"))
         arguments(parameters)
         command = ["stress-ng", "--stressors"]
         known = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
         if known and parameters["stressor"] not in known:
             raise PlatformError(
-                f"stress-ng has no stressor {parameters['stressor']!r}", "stress-ng --stressors"
+                f"stress-ng has no stressor {parameters['stressor']!r}",
+                Typed("stress-ng --stressors"),
             )
 
     def start(self, parameters: Parameters, name: str, user: record.User | None = None) -> Running:
@@ -100,7 +101,7 @@ def arguments(parameters: Parameters) -> list[str]:
     """
     stressor = parameters["stressor"]
     if not re.fullmatch(r"[a-z][a-z0-9-]*", stressor):
-        raise PlatformError(f"{stressor!r} cannot be a stressor", "stress-ng --stressors")
+        raise PlatformError(f"{stressor!r} cannot be a stressor", Typed("stress-ng --stressors"))
     extra = words("extra", parameters["extra"])
     return [f"--{stressor}", str(parameters["workers"]), *extra]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from tare.agent import client, record
 from tare.decoding import DecodeError, Decoder
-from tare.errors import AgentError, PlatformError
+from tare.errors import AgentError, PlatformError, Typed
 from tare.networks.replay import resolved
 from tare.networks.shaping import draws
 from tare.networks.shaping.specification import Shaping
@@ -197,7 +197,8 @@ class Emulator:
     def _ask(self, order: record.EmulateOrder) -> record.EmulateRecord:
         answer = self._talk.ask(msgspec.json.encode(order))
         if isinstance(answer, record.NetworkRefused):
-            raise PlatformError(answer.message, answer.hint)
+            # The agent has no hint in words.
+            raise PlatformError(answer.message, answer.hint and Typed(answer.hint))
         if _id(answer) != order.id:
             raise AgentError(f"the emulating agent answered {_id(answer)}, not {order.id}")
         return answer
@@ -286,7 +287,7 @@ class _Talk:
         code = self._process.poll()
         return AgentError(
             f"the agent that emulates the network is gone (exit code {code}: {said})",
-            "tare cleanup",
+            Typed("tare cleanup"),
         )
 
     def _read(self, lines: IO[bytes]) -> None:

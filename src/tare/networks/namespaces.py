@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 
 _CLONE_NEWNET = 0x40000000
 
@@ -29,7 +29,7 @@ def enter(namespace: Path | str) -> None:
                 error = ctypes.get_errno()
                 raise OSError(error, os.strerror(error))
     except OSError as error:
-        raise PlatformError(f"cannot enter {namespace}: {error.strerror}", "sudo tare …") from error
+        raise PlatformError(f"cannot enter {namespace}: {error.strerror}", Typed("sudo")) from error
 
 
 @contextlib.contextmanager

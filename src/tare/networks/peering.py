@@ -11,7 +11,7 @@ import socket
 import stat
 from pathlib import Path
 
-from tare.errors import UsageError
+from tare.errors import Typed, UsageError
 
 #: Where an end listens unless it is told otherwise: "tare" on a telephone's keys.
 PORT = 8273
@@ -33,7 +33,7 @@ def make_key(path: Path) -> None:
     except FileExistsError as error:
         raise UsageError(
             f"{path} is there already, and a key that is in use is not overwritten",
-            f"tare net serve --new-key {path}.new",
+            Typed(f"tare net serve --new-key {shlex.quote(f'{path}.new')}"),
         ) from error
     except OSError as error:
         raise UsageError(f"cannot write the key {path}: {error.strerror}") from error
@@ -65,14 +65,17 @@ def read_key(path: Path, *, absent: str | None = None) -> str:
     except FileNotFoundError as error:
         raise UsageError(
             f"there is no key {path}",
-            absent or f"scp OTHER:{path.name} {path}   (copy it from the other end)",
+            absent or f"copy it from the other end to {path}",
         ) from error
     except OSError as error:
         raise UsageError(
-            f"cannot read the key {path}: {error.strerror}", f"ls -l {path}"
+            f"cannot read the key {path}: {error.strerror}",
+            Typed(f"ls -l {shlex.quote(str(path))}"),
         ) from error
     if regular and about.st_mode & 0o077:
-        raise UsageError(f"others may read the key {path}", f"chmod 600 {path}")
+        raise UsageError(
+            f"others may read the key {path}", Typed(f"chmod 600 {shlex.quote(str(path))}")
+        )
     key = data.decode("ascii", errors="replace").strip()
     if not _KEY.fullmatch(key):
         raise UsageError(
@@ -101,7 +104,7 @@ def numeric(address: str) -> str:
     except (OSError, UnicodeError) as error:
         raise UsageError(
             f"{host!r} is no address, and no name that is known here: {error.args[-1]}",
-            f"getent hosts {shlex.quote(host)}",
+            Typed(f"getent hosts {shlex.quote(host)}"),
         ) from error
     found = ipaddress.ip_address(str(where[0]).partition("%")[0])
     return f"[{found}]:{port}" if found.version == 6 else f"{found}:{port}"

@@ -69,7 +69,8 @@ def _release(path: Path, note: Note) -> None:
     elif note.boot_id == boot_id and _lives(note.network):
         raise PlatformError(
             f"{note.interface} is in another network namespace ({note.network}, not {here})",
-            "sudo ip netns exec NAME tare cleanup   (NAME: of ip netns list)",
+            "run tare cleanup there: sudo ip netns exec NAME tare cleanup, with a NAME of ip "
+            "netns list",
         )
     path.unlink()
 

@@ -26,7 +26,7 @@ from tare.results.message import Message, message
 MOST_STEPS = 65_536
 _LARGEST_FILE = 256 << 20
 _HEAD_BYTES = 4096
-_IPERF3_EXAMPLE = "iperf3 -c HOST -J > FILE"
+_IPERF3_EXAMPLE = "let iperf3 write JSON, with -J"
 _CSV_EXAMPLE = "second,bandwidth_gbps\n0,9.69\n1,9.68"
 
 #: How columns of time are called; and of bandwidth, with the bits a second that one of it is.

@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from tare.errors import UsageError
+from tare.errors import Typed, UsageError
 from tare.options.option import Option, Options, named
 
 #: Function of a command: takes its options and the call.
@@ -122,15 +122,18 @@ def find(root: Group, words: Sequence[str], name: str = "tare") -> tuple[str, Co
         elif word is None or word.startswith("-"):
             break
         else:
-            raise _unknown(path, word, found)
+            raise _unknown(path, words[used:], found)
     return path, found, used
 
 
-def _unknown(path: str, word: str, group: Group) -> UsageError:
+def _unknown(path: str, words: Sequence[str], group: Group) -> UsageError:
     import difflib
+    import shlex
 
+    word, *rest = words
     close = difflib.get_close_matches(word, group.commands, n=1)
-    hint = f"{path} {close[0]}" if close else f"{path} --help"
+    meant = [close[0], *rest] if close else ["--help"]
+    hint = Typed(shlex.join([*path.split(), *meant]))
     return UsageError(f"{path} has no command {word!r}", hint)
 
 

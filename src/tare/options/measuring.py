@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tare.errors import Typed
 from tare.files import NULL
 from tare.options import kinds, shared
 from tare.options.option import (
@@ -31,22 +32,20 @@ EXPERIMENT, STOPPING, WORKLOAD, COMMAND = "experiment", "stopping", "workload", 
 FACTORS, NETWORK = "factors", "network"
 #: Tables of an experiment file to the parts of them that have names of their own here.
 PARTS = {EXPERIMENT: (STOPPING,), WORKLOAD: (COMMAND,)}
-#: Options of other commands and of hyperfine, to what to type instead.
+#: Options of other commands and of hyperfine, to what to do instead.
 FOREIGN = {
     **Options.foreign,
-    "--gate": "tare compare --gate 2% 'CMD A' 'CMD B'",
-    "--margin": "tare compare --margin 2% 'CMD A' 'CMD B'",
-    "--baseline-name": "--name NAME",
-    **dict.fromkeys(("--runs", "-r"), "-n N"),
+    **dict.fromkeys(("--gate", "--margin"), "compare commands with tare compare, which has it"),
+    **dict.fromkeys(("--baseline-name", "--command-name"), Typed("--name")),
+    **dict.fromkeys(("--runs", "-r"), Typed("-n")),
     **dict.fromkeys(("--min-runs", "--max-runs", "-m", "-M"), "leave it out, or --budget"),
-    **dict.fromkeys(("--export-csv", "--export-asciidoc"), "--export-json FILE"),
-    **dict.fromkeys(("--capture", "--show-output"), "--output FILE"),
+    **dict.fromkeys(("--export-csv", "--export-asciidoc"), "write JSON with --export-json"),
+    **dict.fromkeys(("--capture", "--show-output"), "write it to a file with --output FILE"),
     **dict.fromkeys(("--style", "--sort", "--time-unit", "-u"), "leave it out"),
-    "--command-name": "--name NAME",
-    "--export-markdown": "--markdown FILE",
+    "--export-markdown": Typed("--markdown"),
     "--reference": "name it first: the first command is the reference",
-    "-c": "--cleanup LINE",
-    "-s": "--setup LINE",
+    "-c": Typed("--cleanup"),
+    "-s": Typed("--setup"),
 }
 
 
@@ -165,7 +164,7 @@ class MeasuringOptions(Options):
     )  # fmt: skip
     platform: Any = option(
         STACK, "Stack of layers, outermost first.", group=WHERE, short="-p", default="bare",
-        once="tare run -p bare -p unshare -- COMMAND   (compares platforms)",
+        once="compare platforms with tare run, which takes several",
     )  # fmt: skip
     size: str = option(
         kinds.WORD.offering(lambda: ("all", "1c", "2c", "2c8g"), "SIZE"),

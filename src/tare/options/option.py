@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
+from tare.errors import Typed
 from tare.options.kinds import FLAG, Kind
 
 #: Headings of the help, in their order.
@@ -196,8 +197,8 @@ class Options:
     """
 
     records: ClassVar[Mapping[str, Option]] = {}
-    #: Options of other commands and tools, to what to type instead.
-    foreign: ClassVar[Mapping[str, str]] = {"--version": "tare --version"}
+    #: Options of other commands and tools, to what to do instead; an option takes their place.
+    foreign: ClassVar[Mapping[str, str]] = {"--version": Typed("tare --version")}
     #: Names of the attributes that were given.
     given: frozenset[str]
 

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from tare.errors import UsageError
+from tare.errors import Typed, UsageError
 from tare.options.option import Option, Options, named
 from tare.units import QuantityError
 
@@ -95,7 +95,7 @@ def parse(path: str, options: type[Given], words: Sequence[str]) -> Given:
             continue
         option = piece.option
         if option is None:
-            raise _unknown(path, piece.name, known, options.foreign)
+            raise _unknown(path, piece, words, found, options)
         value = _value(option, piece, known)
         if option.repeatable:
             values.setdefault(option.name, []).append(value)
@@ -108,15 +108,23 @@ def parse(path: str, options: type[Given], words: Sequence[str]) -> Given:
 
 
 def _unknown(
-    path: str, name: str, known: Mapping[str, Option], foreign: Mapping[str, str]
+    path: str, wrong: Piece, words: Sequence[str], found: Sequence[Piece], options: type[Options]
 ) -> UsageError:
-    if name in foreign:
-        return UsageError(f"{path} has no option {name}", foreign[name])
-    bare = {one.lstrip("-"): one for one in known if one.startswith("--")}
-    close = [one for one in bare if one.startswith(name[2:])] if len(name) > 3 else []
-    close = close or difflib.get_close_matches(name.lstrip("-"), bare, n=1, cutoff=0.7)
-    meant = ", or ".join(bare[one] for one in close[:3])
-    return UsageError(f"{path} has no option {name}", meant or f"{path} --help")
+    name = wrong.name
+    hint: str | None = options.foreign.get(name)
+    if hint is None:
+        bare = {one.lstrip("-"): one for one in named(options) if one.startswith("--")}
+        close = [one for one in bare if one.startswith(name[2:])] if len(name) > 3 else []
+        close = close or difflib.get_close_matches(name.lstrip("-"), bare, n=1, cutoff=0.7)
+        hint = f"did you mean {', or '.join(bare[one] for one in close[:3])}?"
+        if len(close) < 2:
+            hint = Typed(bare[close[0]] if close else Typed(f"{path} --help"))
+    if isinstance(hint, Typed) and hint.startswith("-"):
+        # Another name of the same option, in its place; its value may follow in the same word.
+        at = sum(len(piece.words) for piece in itertools.takewhile(lambda p: p is not wrong, found))
+        meant = hint + words[at].removeprefix(name)
+        hint = Typed(shlex.join([*path.split(), *words[:at], meant, *words[at + 1 :]]))
+    return UsageError(f"{path} has no option {name}", hint)
 
 
 def _too_often(option: Option, found: Sequence[Piece]) -> UsageError:
@@ -127,24 +135,32 @@ def _too_often(option: Option, found: Sequence[Piece]) -> UsageError:
         for one in found:
             if one.option is not None and one.option.name == "application":
                 new += [one.option.long, *(one.values or ())]
-        hint = (
-            f"give one; or all of them: {shlex.join(new)}   "
-            f"(a list of {option.key} under [factors])"
+        hint: str = Typed(
+            f"{shlex.join(new)}   (a list of {option.key} under [factors]; or give only one)"
         )
     else:
-        hint = option.once or example_of(option)
+        last = [one for one in found if one.option is option][-1]
+        hint = option.once or Typed(shlex.join(last.words))
     return UsageError(f"{option.long} is given {count} times, and takes one value", hint)
+
+
+def is_right(piece: Piece) -> bool:
+    """Whether there is such an option, and its value is one."""
+    try:
+        return piece.option is not None and bool([_value(piece.option, piece, {})])
+    except UsageError:
+        return False
 
 
 def _value(option: Option, piece: Piece, known: Mapping[str, Option]) -> Any:
     values = piece.values
     if option.is_flag:
         if values is not None:
-            raise UsageError(f"{piece.name} takes no value", piece.name)
+            raise UsageError(f"{piece.name} takes no value", Typed(piece.name))
         return piece.name != option.negative
     if piece.name in option.spellings:
         if values is not None:
-            raise UsageError(f"{piece.name} takes no value", piece.name)
+            raise UsageError(f"{piece.name} takes no value", Typed(piece.name))
         return read(option, option.spellings[piece.name])
     if values is None:
         return read(option, option.bare or "")
@@ -180,7 +196,10 @@ def _attached(option: Option, values: Sequence[str], other: str) -> str:
 def example_of(option: Option, example: str = "") -> str:
     """Return an option with a value, as it is typed; empty: what is usual for its kind."""
     sign = " " if option.bare is None else "="
-    return f"{option.long}{sign}{example or option.kind.example or option.placeholder}"
+    value = example or option.kind.example
+    if not value:
+        return f"write {option.long}{sign}{option.placeholder}"
+    return Typed(f"{option.long}{sign}{shlex.quote(value) if option.words == 1 else value}")
 
 
 def read(option: Option, *texts: str) -> Any:
@@ -198,7 +217,7 @@ def read(option: Option, *texts: str) -> Any:
         if not option.is_argument and text.encode(errors="replace").decode() != text:
             raise UsageError(
                 f"{name} {text!r} is not UTF-8, and results are kept as text",
-                "a link to it with another name: ln -s … /tmp/name",
+                "name a link to it: ln -s FILE /tmp/name",
             )
         try:
             found.append(option.kind.typed(text))
@@ -231,7 +250,7 @@ def _arguments(
             some = [read(record, word) for word in taken]
             values[record.name] = some if record.repeatable else some[0]
         elif record.is_required:
-            raise UsageError(f"{path} needs {record.placeholder}", f"{path} --help")
+            raise UsageError(f"{path} needs {record.placeholder}", Typed(f"{path} --help"))
     if left:
-        raise UsageError(f"{path} takes no {left[0]!r} there", f"{path} --help")
+        raise UsageError(f"{path} takes no {left[0]!r} there", Typed(f"{path} --help"))
     return values

@@ -25,7 +25,7 @@ REPORT: Any = option(
     kinds.PATH,
     "Write a page: .html, .md (extra images), or .json.",
     group=OUTPUT,
-    once="--report FILE.json, then: tare report FILE.json --report FILE.html",
+    once="write JSON with --report, and render it as often as needed with tare report",
 )
 MARKDOWN: Any = option(kinds.STREAM, "Write a table as Markdown; -: standard output.", group=OUTPUT)
 JUNIT: Any = option(kinds.PATH, "Write verdicts as JUnit XML.", group=OUTPUT)

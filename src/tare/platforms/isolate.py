@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host.lease import Remnant
 from tare.platforms import box_file, root
 from tare.platforms.layer import Figure, Layer, Place, Starter, Told, View
@@ -117,8 +117,10 @@ class Isolate(Layer):
             raise PlatformError(
                 "isolate is not on PATH (distributions do not have it; pip, cargo and npm have "
                 "others of that name)",
-                "git clone https://github.com/ioi/isolate && "
-                "make -C isolate isolate && sudo make -C isolate install",
+                Typed(
+                    "git clone https://github.com/ioi/isolate && "
+                    "make -C isolate isolate && sudo make -C isolate install"
+                ),
             )
 
     def view(self, outer: View, place: Place) -> View:
@@ -202,7 +204,7 @@ class Isolate(Layer):
     def mend(self, said: str) -> str | None:
         """Explain what isolate needs."""
         if "must be started as root" in said or "Must be started as root" in said:
-            return "sudo chown root $(which isolate) && sudo chmod u+s $(which isolate)"
+            return Typed("sudo chown root $(which isolate) && sudo chmod u+s $(which isolate)")
         if "out of range" in said:
             return "[platforms.isolate] box = 0   (its configuration has fewer boxes)"
         if "[platforms.isolate] extra" in said:
@@ -301,7 +303,8 @@ def _folders(files: Sequence[str]) -> list[str]:
             )
         if folder.is_dir() and not folder.stat().st_mode & stat.S_IXOTH:
             raise PlatformError(
-                f"a box has a user of its own, who may not use {folder}", f"chmod o+x {folder}"
+                f"a box has a user of its own, who may not use {folder}",
+                Typed(f"chmod o+x {shlex.quote(str(folder))}"),
             )
         found.append(str(folder))
     return found
@@ -328,7 +331,7 @@ def _claim(name: str, first: int) -> int:
         return box
     raise PlatformError(
         f"all boxes of isolate from {first} on are taken",
-        "tare cleanup   (or a smaller box in [platforms.isolate])",
+        Typed("tare cleanup   (or a smaller box in [platforms.isolate])"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path, PurePosixPath
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import programs
 from tare.host.lease import Remnant, session_of
 from tare.platforms import callers, nest, root, users, versions
@@ -56,7 +56,7 @@ class Nspawn(Layer):
         programs.find(PROGRAM, "systemd-container")
         if os.geteuid() != 0:
             raise PlatformError(
-                "systemd-nspawn needs root's rights", "sudo tare …, or use bubblewrap"
+                "systemd-nspawn needs root's rights", Typed("sudo   (or use bubblewrap)")
             )
 
     def view(self, outer: View, place: Place) -> View:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tare.agent import client
 from tare.decoding import builtins
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host.lease import Remnant
 from tare.platforms import nest, root, users
 from tare.platforms.docker.nested import LABEL, labels, options
@@ -86,7 +87,7 @@ class Podman(Layer):
     def check_here(self, place: Place) -> None:
         """See that it is there, has the image, and can hold what is asked of it."""
         if shutil.which(PROGRAM) is None:
-            raise PlatformError("podman is not installed", "sudo apt install podman")
+            raise PlatformError("podman is not installed", Typed("sudo apt install podman"))
         image = self.settings(place)["image"]
         way = self._way(place, here=True)
         if place.limited and (not _can_limit() or NO_GROUPS[0] in way.run):
@@ -96,7 +97,9 @@ class Podman(Layer):
                 "run it as root, or boot with systemd.unified_cgroup_hierarchy=1",
             )
         if image is not None and _asked(*way.general, "image", "exists", image).returncode:
-            raise PlatformError(f"podman has no image {image}", f"podman pull {image}")
+            raise PlatformError(
+                f"podman has no image {image}", Typed(f"podman pull {shlex.quote(str(image))}")
+            )
 
     def view(self, outer: View, place: Place) -> View:
         """Show the container: its files, the agent, the shared directory."""
@@ -143,9 +146,11 @@ class Podman(Layer):
         if "hybrid mode not supported" in said or "setrlimit" in said:
             return '[platforms.podman] options = "--runtime runc"   (and runc where it stands)'
         if "image not known" in said or "in local containers storage" in said:
-            return "podman pull it there   ([platforms.podman] image)"
+            return "pull it there with podman, or name another one: [platforms.podman] image"
         if "newuidmap" in said or "subuid ranges" in said:
-            return "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER"
+            return Typed(
+                "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER"
+            )
         return None
 
     def facts(self, place: Place) -> tuple[Told, ...]:
@@ -251,7 +256,7 @@ def _look(place: Place) -> Way:
                 # It would raise limits, and this user may not: so it shall keep what is held.
                 held = _own_limits()
     said = done.stderr.strip()
-    hint = Podman().mend(said) or "podman info   (and, by hand: podman run --rm IMAGE true)"
+    hint = Podman().mend(said) or Typed("podman info   (and, by hand, run true in its image)")
     raise PlatformError(f"podman starts no container here: {said}", hint)
 
 
@@ -278,7 +283,9 @@ def _about() -> dict[str, Any]:
         about: dict[str, Any] = builtins(said.stdout)
     except ValueError as error:
         why = said.stderr.strip()
-        raise PlatformError(f"podman tells nothing of itself: {why}", "podman info") from error
+        raise PlatformError(
+            f"podman tells nothing of itself: {why}", Typed("podman info")
+        ) from error
     return about
 
 
@@ -306,7 +313,7 @@ def _remove(container: str) -> None:
     if done.returncode:
         raise PlatformError(
             f"the container {container[:12]} of podman cannot be removed: {done.stderr.strip()}",
-            f"podman rm --force {container[:12]}",
+            Typed(f"podman rm --force {container[:12]}"),
         )
 
 

@@ -10,10 +10,11 @@ runs are not shown. What in them is for root alone, root of a sandbox may not us
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.platforms.layer import Place, Root, View
 from tare.registry import Parameter, words
 from tare.workloads.application import HOST_NAME
@@ -156,7 +157,7 @@ def _check(root: Root) -> None:
     if not (base / HOSTS[1:]).is_file():
         raise PlatformError(
             f"the root {base} has no file {HOSTS}, which says where {HOST_NAME} is",
-            f"echo '127.0.0.1 localhost {HOST_NAME}' > {base}{HOSTS}",
+            Typed(f"echo '127.0.0.1 localhost {HOST_NAME}' > {shlex.quote(f'{base}{HOSTS}')}"),
         )
 
 
@@ -194,7 +195,7 @@ def _looked_at(root: str | None) -> tuple[list[tuple[str, str]], list[tuple[str,
     except OSError as error:
         raise PlatformError(
             f"the directory {root}, to be shown as a root, cannot be read: {error.strerror}",
-            f"ls -d {root}",
+            Typed(f"ls -d {shlex.quote(str(root))}"),
         ) from error
     named = [one for one in entries if (one.name not in OWN if root else one.name in SYSTEM)]
     plain = [one for one in named if not one.is_symlink() and (one.is_dir() or one.is_file())]

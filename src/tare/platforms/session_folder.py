@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 
 MEMORY = Path("/dev/shm")
 
@@ -57,7 +58,10 @@ def made(
             own.rmdir()
         raise PlatformError(
             f"cannot make the session's folder {own}: {error.strerror}",
-            f"df -h {parent}; df -i {parent}   (and make room there)",
+            Typed(
+                f"df -h {shlex.quote(str(parent))}; df -i {shlex.quote(str(parent))}   "
+                "(and make room there)"
+            ),
         ) from error
     try:
         yield shared
@@ -89,7 +93,10 @@ def on_disk(parent: str, name: str) -> Iterator[str]:
         except OSError as error:
             raise PlatformError(
                 f"cannot make a folder in {parent} for {name}: {error.strerror}",
-                f"df -h {parent}; df -i {parent}   (and make room there)",
+                Typed(
+                    f"df -h {shlex.quote(str(parent))}; df -i {shlex.quote(str(parent))}   "
+                    "(and make room there)"
+                ),
             ) from error
         yield str(inside)
 
@@ -116,7 +123,10 @@ def scratch(path: str) -> Iterator[None]:
         raise PlatformError(
             f"cannot make the instance's folder {folder}: {error.strerror}",
             # The session's folder is gone when this is read.
-            f"df -h {folder.parents[1]}; df -i {folder.parents[1]}   (and make room there)",
+            Typed(
+                f"df -h {shlex.quote(str(folder.parents[1]))}; df -i "
+                f"{shlex.quote(str(folder.parents[1]))}   (and make room there)"
+            ),
         ) from error
     try:
         yield

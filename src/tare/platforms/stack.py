@@ -14,7 +14,7 @@ import msgspec
 
 from tare import registry
 from tare.agent import client
-from tare.errors import ExperimentError, PlatformError, TareError
+from tare.errors import ExperimentError, PlatformError, TareError, Typed
 from tare.host import lease, processes
 from tare.platforms import quota, session_folder, users
 from tare.platforms import root as root_files
@@ -280,7 +280,7 @@ def start(stack: str, place: Place) -> Instance:
                 raise PlatformError(
                     f"{stack} with a folder on a disk needs root's rights: what other users write "
                     "to it, only root can remove",
-                    "sudo tare …, or platform bare",
+                    Typed("sudo   (or platform bare)"),
                 )
             folder = session_folder.on_disk(place.root.disk_parent, place.name)
             place = msgspec.structs.replace(place, disk=made.enter_context(folder))

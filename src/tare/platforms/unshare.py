@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.platforms import callers
 from tare.platforms.layer import Layer, Place, View
 from tare.registry import Description
@@ -57,7 +57,7 @@ class Unshare(Layer):
     def check_here(self, place: Place) -> None:
         """See that unshare is there."""
         if shutil.which(COMMAND[0]) is None:
-            raise PlatformError("unshare is not installed", "sudo apt install util-linux")
+            raise PlatformError("unshare is not installed", Typed("sudo apt install util-linux"))
 
     def view(self, outer: View, place: Place) -> View:
         """Show the host's files; of its users only the caller, who is called root."""
@@ -87,12 +87,12 @@ def switch(said: str) -> str:
     for path, off, setting in SWITCHES:
         try:
             if Path(path).read_text().strip() == off:
-                return f"sudo {setting}"
+                return Typed(f"sudo {setting}")
         except OSError:
             continue
     if "No space left" in said:
         # The kernel's word for a limit that is reached, of which 0 is one.
-        return "sudo sysctl user.max_user_namespaces=10000"
+        return Typed("sudo sysctl user.max_user_namespaces=10000")
     return "namespaces are refused here (a container or a security module around tare?)"
 
 

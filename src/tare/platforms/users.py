@@ -14,7 +14,7 @@ import zlib
 from pathlib import Path
 
 from tare.agent import record
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.platforms.layer import View
 
 #: As many as a distribution has for itself.
@@ -34,7 +34,7 @@ def calling_user() -> record.User | None:
         raise ExperimentError(
             "SUDO_UID and SUDO_GID do not say who called sudo, so it is not known whom the command "
             "is to run as",
-            "unset SUDO_UID, or --as-root",
+            Typed("--as-root   (or unset SUDO_UID)"),
         ) from error
     if uid == 0:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.experiment import plan_file
 from tare.readers import asv, json_file, screen_text, tare_documents
 from tare.readers.compression import take, unpacked
@@ -77,7 +77,9 @@ def recognise(file: Path, format: str | None = None) -> str:
     if format in formats:
         return format
     if format is not None:
-        raise InputError(f"there is no format {format!r}", f"--format takes {', '.join(formats)}")
+        raise InputError(
+            f"there is no format {format!r}", f"name one with --format: {', '.join(formats)}"
+        )
     head = _head(file)
     found = next((name for name in formats if formats[name].recognises(head, file)), None)
     if found is None and (printed := screen_text.printed_by(head)):
@@ -118,11 +120,13 @@ def command_for(file: Path) -> str | None:
     if head is None:
         return None
     if plan_file.is_fleet(file):
-        return f"tare fleet report {shlex.quote(str(file))}   (it holds a fleet)"
+        return Typed(f"tare fleet report {shlex.quote(str(file))}   (it holds a fleet)")
     if (file / plan_file.FILE).is_file():
-        return f"tare experiment report {shlex.quote(str(file))}   (it holds measured trials)"
+        return Typed(
+            f"tare experiment report {shlex.quote(str(file))}   (it holds measured trials)"
+        )
     if any(unit.recognises(head, file) for unit in units_of("format").values()):
-        return f"tare audit {shlex.quote(str(file))}   (it holds results)"
+        return Typed(f"tare audit {shlex.quote(str(file))}   (it holds results)")
     return tare_documents.command(head, file)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.readers import json_file
 from tare.readers.format import Format, Repeat
 from tare.readers.json_file import Node
@@ -53,7 +53,9 @@ def results_beside(file: Path) -> str | None:
         found = [one for one in machine.parent.glob("*-*.json") if one.is_file()]
         if found:
             newest = max(found, key=lambda one: one.stat().st_mtime)
-            return f"tare audit {shlex.quote(str(newest))}   (results of asv, one file per commit)"
+            return Typed(
+                f"tare audit {shlex.quote(str(newest))}   (results of asv, one file per commit)"
+            )
     return None
 
 

@@ -159,7 +159,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     if not metrics:
         raise InputError(
             f"{file}: {columns.value!r} is not a metric that BenchExec measures",
-            f"--value takes {', '.join(dict.fromkeys(_METRICS.values()))}",
+            f"name one with --value: {', '.join(dict.fromkeys(_METRICS.values()))}",
         )
     tasks: dict[tuple[str, str], _Task] = {}
     root: Element | None = None

@@ -91,7 +91,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     named = columns.value or "bw_bytes"
     if named not in _METRICS:
         raise InputError(
-            f"{file}: fio's jobs have no {named!r}", f"--value takes {', '.join(_METRICS)}"
+            f"{file}: fio's jobs have no {named!r}", f"name one with --value: {', '.join(_METRICS)}"
         )
     documents = json_file.load_each(file)
     runs = _last_of_each_run(documents)
@@ -141,7 +141,7 @@ def _nothing(run: Node, named: str, worked: bool, failed: Sequence[Message]) -> 
         )
     return InputError(
         f"{run.file}: {_version(run) or 'fio'} wrote no {named!r} of any job",
-        f"--value takes {', '.join(name for name in _METRICS if name != named)}",
+        f"name one with --value: {', '.join(name for name in _METRICS if name != named)}",
     )
 
 

@@ -77,7 +77,9 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
         raise InputError(what, "let go test run with -bench .")
     unit = columns.value or ("ns/op" if "ns/op" in units else units[0])
     if unit not in units:
-        raise InputError(f"{file} has no values in {unit}", f"--value takes {', '.join(units)}")
+        raise InputError(
+            f"{file} has no values in {unit}", f"name one with --value: {', '.join(units)}"
+        )
     series = _all_series([line for line in printed.lines if unit in line.values], unit)
     others = [name for name in units if name != unit]
     return Imported(

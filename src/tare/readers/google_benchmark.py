@@ -97,7 +97,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     metrics = _metrics(entries)
     if columns.value is not None and metric not in metrics:
         raise InputError(
-            f"{file}: no benchmark has a metric {metric!r}", f"--value takes {', '.join(metrics)}"
+            f"{file}: no benchmark has a metric {metric!r}",
+            f"name one with --value: {', '.join(metrics)}",
         )
     others = [] if columns.value is not None else [one for one in metrics if one != metric]
     without = [

@@ -82,7 +82,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     metric = named or (first.text() if first else "time_wall_clock")
     if metric not in _METRICS:
         raise InputError(
-            f"{file}: hyperfine has no metric {metric!r}", f"--value takes {', '.join(_METRICS)}"
+            f"{file}: hyperfine has no metric {metric!r}",
+            f"name one with --value: {', '.join(_METRICS)}",
         )
     series = told_apart(_series(result, metric) for result in results)
     notes = _others(results[0], metric) if named is None else ()

@@ -96,7 +96,8 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     metric = columns.value or _DEFAULT
     if metric not in _METRICS:
         raise InputError(
-            f"{file}: runs of iperf3 have no {metric!r}", f"--value takes {', '.join(_METRICS)}"
+            f"{file}: runs of iperf3 have no {metric!r}",
+            f"name one with --value: {', '.join(_METRICS)}",
         )
     runs, errors = load(file)
     counts = [run for run in runs if run.error is None] or runs

@@ -130,7 +130,7 @@ def _no_metric(root: Node, results: Sequence[Node], metric: str | None) -> Input
     have = _secondary(results)
     return InputError(
         f"{root.file}: no benchmark has a secondary metric {metric!r}",
-        f"--value takes {', '.join(have)}" if have else "leave --value out",
+        f"name one with --value: {', '.join(have)}" if have else "leave --value out",
     )
 
 

@@ -266,7 +266,7 @@ class LongTable:
             raise InputError(
                 f"{self._file}, {self._rows.place} {line}: {name!r} holds neither numbers nor"
                 f" dates ({shown(first)})",
-                "--order names a column of numbers, or of dates such as 2026-05-01T12:00:00",
+                "name a column of numbers with --order, or of dates such as 2026-05-01T12:00:00",
             )
         return numbers
 
@@ -416,8 +416,8 @@ class LongTable:
         place = f", {self._rows.place} {fault.places[0]}" if fault else ""
         raise InputError(
             f"{self._file}{place}: column {name!r} holds no number that can be a value",
-            f"--value names the column of values; there are:"
-            f" {column_roles.listed(self._rows.names)}",
+            "name the column of values with --value; there are: "
+            f"{column_roles.listed(self._rows.names)}",
         )
 
 

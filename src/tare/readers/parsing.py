@@ -13,7 +13,7 @@ import numpy as np
 
 from tare import decoding
 from tare.agent import client
-from tare.errors import AgentError
+from tare.errors import AgentError, Typed
 from tare.readers.rows import Column, Levels, Quantities, Want
 from tare.readers.series import IntArray
 
@@ -193,7 +193,7 @@ class Parser:
     def _ended(self) -> AgentError:
         _, errors = self.process.communicate()
         why = errors.decode(errors="replace").strip() or f"exit code {self.process.returncode}"
-        return AgentError(f"the process that parses tables ended: {why}", "make setup")
+        return AgentError(f"the process that parses tables ended: {why}", Typed("make setup"))
 
 
 def _column(kind: str, data: bytes, codes: bytes, texts: bytes) -> Column:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.readers import units
 from tare.readers.cells import ABSENT, is_number
 from tare.readers.dates import Times
@@ -366,7 +366,7 @@ def _check_trial(file: Path, rows: Rows, trial: int | None) -> None:
         raise InputError(
             f"{file}: {label(rows.names[trial])} numbers what is inside an execution, "
             f"{label(others[0])} the executions",
-            f"--trial {shlex.quote(label(others[0]))}",
+            Typed(f"--trial {shlex.quote(label(others[0]))}"),
         )
 
 
@@ -583,13 +583,15 @@ def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
     if not numeric:
         raise InputError(
             f"{file} has no column of numbers, except those that were named otherwise",
-            f"--value names it; there are: {listed(rows.names)}",
+            f"name it with --value; there are: {listed(rows.names)}",
         )
     if all(_STATISTICS.fullmatch(name) for name in free):
         raise InputError(
             f"{file} holds statistics: {listed(free)}; no single values",
-            "let the tool write every value; if each row is one run:"
-            f" --value {label(free[0])} --trial {EACH_ROW}",
+            Typed(
+                f"--value {shlex.quote(label(free[0]))} --trial {EACH_ROW}   "
+                "(if each row is one run; otherwise let the tool write every value)"
+            ),
         )
     stems = {re.sub(r"\d+", "", name) for name in free}
     if len(free) > 2 and len(stems) == 1:
@@ -600,9 +602,11 @@ def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
     likeliest = _likeliest({rows.names[i]: sampled[i] for i in numeric})
     raise InputError(
         f"{file} has several columns of numbers: {listed(free)}",
-        f"name the values: --value {shlex.quote(label(likeliest))}"
-        + _others_alike(rows, numeric, likeliest)
-        + _grouped(rows, taken, rows.names.index(likeliest)),
+        Typed(
+            f"--value {shlex.quote(label(likeliest))}"
+            + _grouped(rows, taken, rows.names.index(likeliest))
+            + _others_alike(rows, numeric, likeliest)
+        ),
     )
 
 
@@ -616,7 +620,7 @@ def _others_alike(rows: Rows, numeric: Sequence[int], likeliest: str) -> str:
         and rows.names[i] != likeliest
         and units.of_column(rows.names[i])[1] == unit
     ]
-    return f" (or {listed(others)})" if others else ""
+    return f"   (or {listed(others)})" if others else ""
 
 
 def _grouped(rows: Rows, taken: set[int], value: int) -> str:

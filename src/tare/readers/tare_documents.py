@@ -5,21 +5,23 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from tare.errors import Typed, filled
 from tare.readers import json_file
 
 #: First keys of a saved report.
 _REPORT = ("format", "version", "tare", "command")
 #: First keys of a document to what reads it, or what it was made from.
 _READ_BY = {
-    _REPORT: "tare report {file}   (it is a saved report)",
+    _REPORT: Typed("tare report {file}   (it is a saved report)"),
     ("version", "verdict", "exit_code", "precision_required"):
-        "tare audit RESULTS   (name the file of results, not its audit)",
+        "name the file of results, not its audit",
     ("version", "question", "headline", "overview"):
-        "tare audit DIR, or tare experiment report DIR   (the folder of the experiment)",
+        "name the folder of the experiment to tare audit, or tare experiment report",
     ("version", "agent", "effort", "platform"):
-        "tare fingerprint diff {file} ANOTHER   (it is a fingerprint)",
+        "it is a fingerprint: compare it with another one by tare fingerprint diff",
     ("version", "effort", "end", "direction"):
-        "tare net fingerprint diff {file} ANOTHER   (it is a fingerprint of a network)",
+        "it is a fingerprint of a network: compare it with another one by tare net fingerprint "
+        "diff",
 }  # fmt: skip
 
 
@@ -33,5 +35,5 @@ def command(head: bytes, file: Path) -> str | None:
     keys = json_file.outline(head)
     for needed, typed in _READ_BY.items():
         if keys.issuperset(needed):
-            return typed.format(file=shlex.quote(str(file)))
+            return filled(typed, file=shlex.quote(str(file)))
     return None

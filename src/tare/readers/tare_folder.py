@@ -8,13 +8,14 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import itertools
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from tare.errors import InputError, StoreError
+from tare.errors import InputError, StoreError, Typed
 from tare.experiment import failed_trials, plan, plan_file, store
 from tare.experiment.metrics import DRIVER
 from tare.experiment.results import Results
@@ -68,7 +69,10 @@ def _read_fleet(file: Path, columns: ColumnOptions) -> Imported:
     """Read one host after the other; a host that has nothing to read is a note."""
     if _BY_HOST in columns.compare:
         # As many comparisons as there are pairs of hosts.
-        raise InputError("hosts of a fleet are compared all at once", f"tare fleet report {file}")
+        raise InputError(
+            "hosts of a fleet are compared all at once",
+            Typed(f"tare fleet report {shlex.quote(str(file))}"),
+        )
     own = dataclasses.replace(
         columns, group=tuple(name for name in columns.group if name != _BY_HOST)
     )
@@ -94,12 +98,12 @@ def _read_fleet(file: Path, columns: ColumnOptions) -> Imported:
     if not read:
         raise InputError(
             f"no host in {file} has values to audit",
-            f"tare fleet report {file}   (what became of each)",
+            Typed(f"tare fleet report {shlex.quote(str(file))}   (what became of each)"),
         )
     if len(series) > MOST_SERIES:
         raise InputError(
             f"the fleet in {file} has more than {MOST_SERIES:,} series",
-            f"tare audit {file / plan_file.HOSTS}/HOST   (audits one host)",
+            f"audit one host: tare audit {file / plan_file.HOSTS}/HOST",
         )
     notes = _of_hosts({name: one.notes for name, one in read.items()})
     if (bad := failed_trials.said(trials)) is not None:
@@ -264,11 +268,11 @@ def _no_values(file: Path, results: Results, metric: str) -> NothingError:
     if not results.good:
         return NothingError(
             f"no trial of the experiment in {file} ended well",
-            f"tare experiment report {file}   (says why)",
+            Typed(f"tare experiment report {shlex.quote(str(file))}   (says why)"),
         )
     return NothingError(
         f"the experiment in {file} has no {metric} that all its good trials have from one source",
-        f"--value names another metric: {', '.join(measured)}",
+        f"name another metric with --value: {', '.join(measured)}",
     )
 
 

@@ -105,7 +105,7 @@ def _tried(
         have = sorted({name for one in trials for name, _ in one.at("sources").pairs()})
         raise InputError(
             f"{file} has no {label(metric)} that all its good trials have from one source",
-            f"--value names another metric: {', '.join(map(label, have))}",
+            f"name another metric with --value: {', '.join(map(label, have))}",
         )
     keys = [_key(one) for one in trials]
     totals = Counter(tuple(_key(one).items()) for one in everything)

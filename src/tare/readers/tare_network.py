@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.networks.recording import folder, writer
 from tare.networks.recording.lines import pattern
 from tare.readers import phrases
@@ -34,7 +35,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     metric = columns.value or "bandwidth"
     if metric not in _METRICS:
         names = ", ".join(_METRICS)
-        raise InputError(f"{file} has no {metric!r}", f"--value takes {names}")
+        raise InputError(f"{file} has no {metric!r}", f"name one with --value: {names}")
     unit, lower_is_better = _METRICS[metric]
     measured = folder.read(file)
     begun_s = None if measured.begun_ns is None else measured.begun_ns / 1e9
@@ -63,7 +64,9 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
             )
         )
     if not series:
-        raise InputError(f"nothing was measured in {file}", f"tare net report {file}")
+        raise InputError(
+            f"nothing was measured in {file}", Typed(f"tare net report {shlex.quote(str(file))}")
+        )
     count = counted((len(one.values) for one in series), "interval")
     return Imported(
         file=file,

@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from tare.errors import BuildError
+from tare.errors import BuildError, advice
 from tare.render.markdown import code, table, text
 from tare.render.words import sentences, shown
 from tare.render.words import text as written
@@ -56,7 +56,7 @@ def failed(envelope: Envelope, format: str) -> str:
     """Write the error that ended a command, as Markdown or as a page."""
     error = envelope.error
     assert error is not None
-    lines = [error.message, *([f"try: {error.hint}"] if error.hint else [])]
+    lines = [error.message, *([advice(error.hint)] if error.hint else [])]
     answer = _ENDED.get(error.exit_code, "tare failed")
     body = f"### {answer} (exit code {error.exit_code})\n\n{code(chr(10).join(lines))}"
     if format == "markdown":

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tare.errors import Typed
 from tare.render import words
 from tare.results.message import Message
 
@@ -50,6 +51,8 @@ def _plain(value: Any) -> Any:
     """Return a number of numpy, as a chart may hold, as a plain value."""
     import numpy as np
 
+    if isinstance(value, Typed):
+        return str(value)
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} cannot be JSON")

@@ -35,7 +35,7 @@ _MOST_ALIGNED = 10_000_000
 _MOST_REASON = 100
 #: What comes of messages and tables that no tare wrote.
 UNWRITABLE = (ArithmeticError, LookupError, RecursionError, TemplateError, TypeError, ValueError)
-_OPTION = "--report FILE.html, FILE.md, or FILE.json to render it later"
+_OPTION = "name a file that ends in .html or .md, or in .json to render it later"
 _FAILED = "{} is of a command that failed: {}"
 #: Charts are written under their names.
 _NAME = re.compile(r"\w[\w.-]{0,99}")
@@ -108,7 +108,7 @@ def write_charts(document: Report, format: str, folder: Path) -> list[Path]:
     except OSError as error:
         raise StoreError(
             f"cannot write into {folder}: {error.strerror}",
-            "--out DIR names a folder for the charts",
+            "name a folder for the charts with --out",
         ) from error
 
 

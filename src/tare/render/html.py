@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.render import large_table, words
 from tare.render.escaping import harmless, harmless_data
 from tare.render.tables import lay
@@ -81,7 +81,7 @@ def _vega() -> str:
     except OSError as error:
         raise StoreError(
             f"{file}, which draws charts, is missing: the package was not built with it",
-            "make setup   (or: pip install .)",
+            Typed("make setup   (or: pip install .)"),
         ) from error
 
 

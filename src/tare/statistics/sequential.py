@@ -321,7 +321,7 @@ def _log_ratios(first: FloatArray, second: FloatArray) -> FloatArray:
     if len(first) != len(second) or len(first) == 0:
         raise ValuesError(
             f"{len(first)} values beside {len(second)} are no pairs.",
-            hint="Give the values of the same blocks, in order of time.",
+            hint="give the values of the same blocks, in order of time",
         )
     require_ratios(first, second)
     return np.log(second) - np.log(first)

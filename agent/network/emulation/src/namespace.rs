@@ -184,7 +184,7 @@ fn in_the_way(path: &Path, name: &str, error: &io::Error) -> Refused {
 fn forbidden(error: &io::Error) -> Refused {
     let why = format!("this user may not make network namespaces: {error}");
     match error.raw_os_error() {
-        Some(libc::EPERM) => Refused::new(why, "sudo tare net emulate …"),
+        Some(libc::EPERM) => Refused::new(why, "sudo"),
         _ => format!("cannot make a network namespace: {error}").into(),
     }
 }

@@ -21,7 +21,7 @@ pub fn obtain() -> Result<bool, Refused> {
                 "a network is made by root, or in a user namespace, which this user may not make: \
                  {error}"
             ),
-            "sudo tare net emulate …",
+            "sudo",
         )
     })?;
     Ok(false)
@@ -34,7 +34,7 @@ pub fn require(interface: &str) -> Result<(), Refused> {
         Some(held) if held & NEEDED == NEEDED => Ok(()),
         _ => Err(Refused::new(
             format!("this user may not shape {interface}: that takes root's rights"),
-            "sudo tare net emulate …",
+            "sudo",
         )),
     }
 }

@@ -131,7 +131,7 @@ fn note_down(name: &str, interface: &str) -> Result<PathBuf, Refused> {
         match error.kind() {
             io::ErrorKind::PermissionDenied => Refused::new(
                 format!("this user may not shape {interface}: {error} ({shown})"),
-                "sudo tare net emulate …",
+                "sudo",
             ),
             _ => format!("cannot note in {shown} what is changed, so nothing is: {error}").into(),
         }

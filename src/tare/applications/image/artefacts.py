@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shlex
 import shutil
 import stat
 import tempfile
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from tare.applications.image import sdist, tree
 from tare.applications.image.running import run
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, PlatformError, Typed
 from tare.host import programs, python
 from tare.results.message import Said, message
 from tare.workloads.application import Application, Artefact
@@ -27,8 +28,10 @@ MOST_BYTES = 1 << 30
 MOST_FILES = 10_000
 #: Hint for an artefact that cannot be fetched, by its kind.
 _HINTS = {
-    "maven": "mvn help:effective-settings   (mirrors and proxies that Maven uses)",
-    "pypi": "pip config list   (mirrors that pip uses; without sdist, an artefact is a wheel)",
+    "maven": Typed("mvn help:effective-settings   (mirrors and proxies that Maven uses)"),
+    "pypi": Typed(
+        "pip config list   (mirrors that pip uses; without sdist, an artefact is a wheel)"
+    ),
 }
 
 
@@ -221,7 +224,7 @@ def _program(name: str, copy: Path | None) -> File:
     except OSError as error:
         raise PlatformError(
             f"the program {path} is missing: tare was not built with it",
-            "make setup   (or: pip install .)",
+            Typed("make setup   (or: pip install .)"),
         ) from error
     try:
         return _read(source, copy)
@@ -267,7 +270,8 @@ def _opened(
     except OSError as error:
         why = "is a link" if error.errno == errno.ELOOP else error.strerror
         raise ExperimentError(
-            f"image.files: {path}: {why}", f"ls -l {path}   (in the application's folder)"
+            f"image.files: {path}: {why}",
+            Typed(f"ls -l {shlex.quote(str(path))}   (in the application's folder)"),
         ) from error
     try:
         mode = os.fstat(file).st_mode

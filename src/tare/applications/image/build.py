@@ -159,7 +159,7 @@ def _directory(application: Application) -> Built:
         raise ExperimentError(
             f"the image of {application.name} is the directory {root}, so that nothing is put "
             f"into it: no files, no programs, no artefacts",
-            f"cp FILES {root}{FILES}/   (and leave them out of application.toml)",
+            f"copy them to {root}{FILES}/, and leave them out of application.toml",
         )
     if not root.is_absolute() or not root.is_dir():
         raise ExperimentError(f"the image of {application.name}, {root}, is no directory")

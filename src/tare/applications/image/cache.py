@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,7 @@ from tare.applications.image import tree
 from tare.applications.image.lock import Package
 from tare.applications.image.running import remove
 from tare.decoding import DecodeError, decode
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import cache
 from tare.host.cache import Kept
 from tare.host.lease import Remnant
@@ -114,7 +115,7 @@ def entry(
         raise PlatformError(
             f"files of an application were changed since they were made, in {found.path}: as root "
             "on the bare machine, a program can do so",
-            f"rm -r {found.path.parent}   (they are made again)",
+            Typed(f"rm -r {shlex.quote(str(found.path.parent))}   (they are made again)"),
         )
     return found, made
 
@@ -137,7 +138,10 @@ def _make(name: str, make: Callable[[Path], tuple[Package, ...]], wait: Callable
     except OSError as error:
         raise PlatformError(
             f"an image cannot be written to {folder()}: {error.strerror}",
-            f"df -h {folder().parent}   (and make room there, or set XDG_CACHE_HOME)",
+            Typed(
+                f"df -h {shlex.quote(str(folder().parent))}   "
+                "(and make room there, or set XDG_CACHE_HOME)"
+            ),
         ) from error
 
 

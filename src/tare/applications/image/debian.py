@@ -20,7 +20,7 @@ from typing import IO
 from tare.applications.image import keystore, sources, tree
 from tare.applications.image.lock import Package
 from tare.applications.image.running import contained, last_lines
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, PlatformError, Typed
 from tare.host import programs
 from tare.results.message import Duration, Said, message
 
@@ -225,7 +225,10 @@ def _failure(
     if folders:
         return PlatformError(
             f"no room is left in {folders[0]} for the image of {', '.join(packages)}",
-            f"df -h {folders[0]}   (and make room there, or set XDG_CACHE_HOME or TMPDIR)",
+            Typed(
+                f"df -h {shlex.quote(str(folders[0]))}   "
+                "(and make room there, or set XDG_CACHE_HOME or TMPDIR)"
+            ),
         )
     lost = {found.groups() for line in lines if (found := _LOST.search(line))}
     if lost:
@@ -236,8 +239,10 @@ def _failure(
     return PlatformError(
         f"mmdebstrap cannot make an image of {', '.join(packages)}:\n"
         f"{last_lines(chr(10).join(said)) if said else failed}",
-        f"apt-cache policy {' '.join(one.partition('=')[0] for one in packages[:5])}"
-        f"   (and sudo apt update; the image is of {suite})",
+        Typed(
+            f"apt-cache policy {' '.join(one.partition('=')[0] for one in packages[:5])}"
+            f"   (and sudo apt update; the image is of {suite})"
+        ),
     )
 
 

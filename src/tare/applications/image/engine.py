@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tare.applications.image import tree
 from tare.applications.image.running import ending, last_lines, run
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import lease
 from tare.results.message import Said, message
 
@@ -42,7 +42,7 @@ def find(name: str) -> EngineImage:
     if not here:
         raise PlatformError(
             f"the image {name} is to come from Docker or Podman, and neither is on this machine",
-            "sudo apt install podman",
+            Typed("sudo apt install podman"),
         )
     for engine in here:
         try:
@@ -54,7 +54,7 @@ def find(name: str) -> EngineImage:
             return EngineImage(engine, name, digest)
     raise PlatformError(
         f"{' and '.join(here)} {'have' if len(here) > 1 else 'has'} no image {name}",
-        f"{here[0]} pull {name}",
+        Typed(f"{here[0]} pull {name}"),
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.agent import client, record
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import programs
 
 #: Of what a program wrote, for an error.
@@ -74,7 +74,9 @@ def _check_subordinates() -> None:
         if not any(line.partition(":")[0] in (name, str(os.geteuid())) for line in lines):
             raise PlatformError(
                 f"{name} has no subordinate users in {path}, as whom packages are unpacked",
-                f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}",
+                Typed(
+                    f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {name}"
+                ),
             )
 
 

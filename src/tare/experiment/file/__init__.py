@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 
 from tare import files, platforms
 from tare.decoding import DecodeError, toml
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment import plan
 from tare.experiment.file import (
     application,
@@ -62,7 +63,9 @@ def read(path: Path, hint: str | None = None) -> str:
     except OSError as error:
         raise ExperimentError(
             f"cannot read {path}: {error.strerror}",
-            None if path.exists() else hint or f"tare experiment new {path}",
+            None
+            if path.exists()
+            else hint or Typed(f"tare experiment new {shlex.quote(str(path))}"),
         ) from error
     if len(data) > SIZE_LIMIT:
         raise ExperimentError(f"{path} is larger than {SIZE_LIMIT} bytes: no experiment file")
@@ -100,7 +103,7 @@ def tables(text: str, name: str) -> dict[str, Any]:
         return toml(text)
     except DecodeError as error:
         raise ExperimentError(
-            f"{name} is no TOML: {error}", _line(text, str(error)) or "tare experiment new"
+            f"{name} is no TOML: {error}", _line(text, str(error)) or Typed("tare experiment new")
         ) from error
 
 
@@ -126,7 +129,7 @@ def from_table(values: dict[str, Any], source: Source, catalogue: Catalogue) -> 
         raise file.error(
             TASKS,
             "is a set of tasks, which another command runs",
-            f"tare tasks run {source.place('', None)}",
+            Typed(f"tare tasks run {source.place('', None)}"),
         )
     file.only(TABLES)
     if "experiment" not in values:

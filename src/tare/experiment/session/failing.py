@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Self
 
 from tare.applications.refusal import Refusal
-from tare.errors import TareError, TrialError
+from tare.errors import TareError, TrialError, advice
 from tare.render.escaping import on_one_line
 from tare.render.words import text
 
@@ -32,7 +32,7 @@ class Why(NamedTuple):
     @classmethod
     def of_error(cls, error: TareError) -> Self:
         """Take what an error says."""
-        hint = f" (try: {error.hint})" if error.hint else ""
+        hint = f" ({advice(error.hint)})" if error.hint else ""
         kind = error.failure_kind if isinstance(error, TrialError) else None
         return cls(f"{error.message}{hint}", kind)
 

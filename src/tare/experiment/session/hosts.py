@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.agent import record
-from tare.errors import AgentError, PlatformError, TareError
+from tare.errors import AgentError, PlatformError, TareError, Typed
 from tare.experiment.journal import HostTokens, HostUse
 from tare.experiment.session.drivers import Drivers
 from tare.experiment.session.joining import Joining, write_hosts
@@ -113,7 +113,7 @@ class Hosts:
         try:
             self._emulator.check()
         except (AgentError, PlatformError) as error:
-            return NoNetworkError(error.message, "the same command with --resume")
+            return NoNetworkError(error.message, Typed("--resume"))
         return None
 
     def rest(self, cell: Cell) -> float:

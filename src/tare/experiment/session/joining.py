@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tare import platforms
 from tare.agent import client, record
-from tare.errors import PlatformError, TareError
+from tare.errors import PlatformError, TareError, Typed
 from tare.platforms import Instance, Port
 from tare.workloads import placeholders
 
@@ -118,7 +118,10 @@ class Joining:
         raise PlatformError(
             f"{self._stack} is to have the address {self.address} in the network of the "
             f"experiment; {seen}; on host {self._other}: {outside or why}",
-            "tare net emulate none -- true   (whether it works at all), or leave the platform out",
+            Typed(
+                "tare net emulate none -- true   "
+                "(whether it works at all; or leave the platform out)"
+            ),
         )
 
     @property

@@ -13,6 +13,7 @@ import hmac
 import os
 import secrets
 import selectors
+import shlex
 import socket
 import threading
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tare.agent import record
-from tare.errors import TrialError
+from tare.errors import TrialError, Typed
 
 #: Bytes of the memory; the agent lays it out.
 SIZE = 4096
@@ -73,7 +74,10 @@ class Meeting:
             self._release()
             raise TrialError(
                 f"workers cannot meet: {self._path}: {error.strerror}",
-                f"df -h {shared}; df -i {shared}   (and make room there)",
+                Typed(
+                    f"df -h {shlex.quote(str(shared))}; df -i {shlex.quote(str(shared))}   "
+                    "(and make room there)"
+                ),
             ) from None
         self._thread = threading.Thread(target=self._hand_out, name="meeting", daemon=True)
 

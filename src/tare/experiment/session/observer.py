@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tare.agent import client, record
-from tare.errors import AgentError
+from tare.errors import AgentError, Typed
 from tare.experiment.journal import MachineFact
 
 #: The observer answers at once; more than this means that it hangs.
@@ -66,7 +66,7 @@ class Observer:
                 if self._starts >= MOST_STARTS:
                     raise NoObserverError(
                         f"{self._starts} observers of this session have ended: {error.message}",
-                        error.hint or "the same command with --resume",
+                        error.hint or Typed("--resume"),
                     ) from error
             else:
                 return

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tare.agent import record
-from tare.errors import AgentError, StoreError
+from tare.errors import AgentError, StoreError, Typed
 from tare.results.message import Amount, Message, message
 from tare.workloads import CAPTURE_LIMIT_BYTES, placeholders
 
@@ -209,5 +209,5 @@ def _open_folder(path: Path) -> int:
 def _lost(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"cannot write {path}: {error.strerror}",
-        "free some room, then run the same command again with --resume",
+        Typed("--resume   (after freeing some room)"),
     )

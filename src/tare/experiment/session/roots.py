@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tare import files, platforms, workloads
 from tare.agent import record
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.journal import MachineFact
 from tare.experiment.session import scratch_space
 from tare.experiment.specification import Cell
@@ -82,7 +83,10 @@ class Roots:
                     raise ExperimentError(
                         f"the image of {application.name} is not that of {IMAGE_LOCK}, though it "
                         "was made of the same packages",
-                        f"rm {Path(application.folder, IMAGE_LOCK)}   (to measure it as it is)",
+                        Typed(
+                            f"rm {shlex.quote(str(Path(application.folder, IMAGE_LOCK)))}   "
+                            "(to measure it as it is)"
+                        ),
                     )
                 images[application.digest] = built
                 self._keep(application.name, built, folder)
@@ -156,7 +160,9 @@ def _lock(application: Application) -> Lock | None:
         with files.open_plain(path) as file:
             return parse(file.read(MOST_BYTES + 1))
     except ExperimentError as error:
-        raise ExperimentError(f"{path}: {error.message}", f"rm {path}") from error
+        raise ExperimentError(
+            f"{path}: {error.message}", Typed(f"rm {shlex.quote(str(path))}")
+        ) from error
     except FileNotFoundError:
         return None
     except OSError as error:

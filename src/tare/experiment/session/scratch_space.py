@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, PlatformError, Typed
 from tare.experiment import machine_facts
 from tare.host import hardware, state
 from tare.platforms import groups
@@ -64,7 +65,9 @@ def disk(asked: Path | None, file_bytes: int) -> tuple[Path | None, int, Message
         If what the user named is no directory.
     """
     if asked is not None and not asked.is_dir():
-        raise ExperimentError(f"there is no directory {asked}", f"mkdir -p {asked}")
+        raise ExperimentError(
+            f"there is no directory {asked}", Typed(f"mkdir -p {shlex.quote(str(asked))}")
+        )
     why = None
     for folder in [asked] if asked is not None else _candidates():
         refusal = _refusal(folder, memory_too=asked is not None)
@@ -101,7 +104,7 @@ def for_instances() -> tuple[Path, str]:
     raise PlatformError(
         f"the application needs a folder on a disk of this machine, and there is none: "
         f"{'; '.join(whys)}",
-        "sudo mount --bind FOLDER_ON_A_DISK /var/tmp",
+        "mount a folder on a disk there: sudo mount --bind FOLDER /var/tmp",
     )
 
 

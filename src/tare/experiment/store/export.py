@@ -8,6 +8,7 @@ import difflib
 import io
 import itertools
 import math
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from tare import extras, files
+from tare import errors, extras, files
 from tare.errors import StoreError, UsageError
 from tare.experiment import plan_file
 from tare.experiment.plan import VERSION
@@ -155,12 +156,14 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
     if table in ("findings", "estimates"):
         raise StoreError(
             f"the {table} of a fleet are in its report",
-            f"tare fleet report {folder} --json findings.json",
+            errors.Typed(f"tare fleet report {shlex.quote(str(folder))} --json findings.json"),
         )
     if TABLES[table].files is not None:
         raise StoreError(
             f"the {table} of a fleet are exported host by host",
-            f"tare export {hosts[0]} --table {table}",
+            errors.Typed(
+                f"tare export {shlex.quote(str(hosts[0]))} --table {shlex.quote(str(table))}"
+            ),
         )
     damaged = plan_file.lost(folder)
     readable = _each_host(hosts, table, damaged)
@@ -207,7 +210,7 @@ def _as(types: dict[str, str], typed: Typed, path: Path) -> Columns:
         raise StoreError(
             f"{path} holds another experiment than the host before it: only one of them has "
             f"{', '.join(differing)}",
-            f"tare export {path}   (it alone)",
+            errors.Typed(f"tare export {shlex.quote(str(path))}   (it alone)"),
         )
     return typed.rows
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from tare.errors import AgentError, StoreError
+from tare.errors import AgentError, StoreError, Typed
 from tare.experiment.catalogue import catalogue
 from tare.experiment.results import Results
 from tare.experiment.sweep import arrival, causes, ceiling, messages
@@ -80,7 +80,7 @@ def required(results: Results, name: str) -> tuple[Calibration, ...]:
         why = refusal(results)
         raise StoreError(
             f"{name} is no calibration: {text(why) if why else 'unknown'}",
-            "tare calibrate   (makes one)",
+            Typed("tare calibrate   (makes one)"),
         )
     return found
 

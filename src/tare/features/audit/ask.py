@@ -22,7 +22,8 @@ def ask(given: AuditOptions) -> Question:
     compared = _names(given.compare)
     if given.reference is not None and not compared:
         raise InputError(
-            "--reference is a level of the column that is compared", "--compare names that column"
+            "--reference is a level of the column that is compared",
+            "name that column with --compare",
         )
     grouped = (*_names(given.group), *(c for c in (given.cores, given.pinning) if c is not None))
     columns = ColumnOptions(

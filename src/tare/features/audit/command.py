@@ -32,7 +32,7 @@ def audit(given: AuditOptions, call: Call) -> Report | Delivered:
     if given.report is not None:
         written.format_of(given.report)
     if not given.files:
-        raise InputError("no file was named", "tare audit results.json")
+        raise InputError("no file was named", "name a file or a folder of results")
     question = ask(given)
     with Progress() as progress:
         found = look(given.files, question, progress)
@@ -47,5 +47,7 @@ def _agree(files: tuple[Path, Path], others: Sequence[Path], confidence: float) 
     from tare.features.audit import raters
 
     if others:
-        raise InputError("--kappa takes two files and no other", "tare audit --kappa A.csv B.csv")
+        raise InputError(
+            "--kappa takes two files and no other", "name the two files of ratings after --kappa"
+        )
     return raters.report(raters.agreements(*files, confidence))

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.features.audit import phrases
 from tare.features.audit.naming import named, varied
 from tare.features.audit.pairing import Matched, match
@@ -224,8 +224,8 @@ def nothing_to_compare(columns: Sequence[str]) -> InputError:
     """Return the refusal to compare where no two series differ in the columns alone."""
     return InputError(
         f"no two series differ in {' and '.join(columns)} alone: there is nothing to compare",
-        "--compare names a column of two levels or more, --group those within which each has"
-        " several of them; without --compare, each series is judged by itself",
+        "name a column of two levels or more with --compare, and with --group those within which "
+        "each has several; without --compare, each series is judged by itself",
     )
 
 
@@ -430,7 +430,9 @@ def require_keys(keys: Sequence[Mapping[str, str]], columns: Sequence[str]) -> N
             has = f"has {', '.join(known)}" if known else "has none"
             raise InputError(
                 f"no series has the key {column!r}; what was read {has}",
-                f"--compare {known[0]}" if known else "leave --compare and --group out",
+                Typed(f"--compare {shlex.quote(str(known[0]))}")
+                if known
+                else "leave --compare and --group out",
             )
 
 
@@ -445,7 +447,8 @@ def require_few(pairs: Sequence[object]) -> None:
     if len(pairs) > MOST_PAIRS:
         raise InputError(
             f"{len(pairs):,} pairs are too many to compare (at most {MOST_PAIRS:,})",
-            "--compare names a column of few levels, --group those within which it is compared",
+            "name a column of few levels with --compare, and with --group those within which it "
+            "is compared",
         )
 
 
@@ -464,9 +467,9 @@ def require_level(
     if reference not in levels:
         raise InputError(
             f"no series is of {reference!r}; there are: {', '.join(levels)}",
-            f"--reference {shlex.quote(levels[0])}"
+            Typed(f"--reference {shlex.quote(levels[0])}")
             if levels
-            else "--compare names what is compared",
+            else "name what is compared with --compare",
         )
 
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.experiment.specification import INSTANCE_TYPES
 from tare.features.audit.comparison import require_level
 from tare.features.audit.question import Sizing
@@ -84,7 +84,8 @@ def design_of(
     if len(compared) != 1:
         if asked:
             raise InputError(
-                "what each platform costs needs one column of platforms", "--compare platform"
+                "what each platform costs needs one column of platforms",
+                Typed("--compare platform"),
             )
         return None
     platform = compared[0]
@@ -96,7 +97,9 @@ def design_of(
     others = [c for c in dict.fromkeys(k for s in series for k in s.key) if c != platform]
     for column in (sizing.size, sizing.pinning):
         if column is not None and column not in others:
-            raise InputError(f"no series has the key {column!r}", f"--group {column}")
+            raise InputError(
+                f"no series has the key {column!r}", Typed(f"--group {shlex.quote(str(column))}")
+            )
     pinning, free, pinned = _pinning(series, others, sizing)
     size = _size(series, [c for c in others if c != pinning], sizing)
     if size is None and not asked:
@@ -121,7 +124,7 @@ def _reference(levels: Sequence[str], sizing: Sizing, *, asked: bool) -> str | N
     if asked and levels:
         raise InputError(
             f"which of {', '.join(levels)} is without any layer is not known",
-            f"--reference {shlex.quote(levels[0])}",
+            Typed(f"--reference {shlex.quote(levels[0])}"),
         )
     return None
 
@@ -151,7 +154,7 @@ def _size(series: Sequence[SeriesAudit], columns: Sequence[str], sizing: Sizing)
         if sizing.size and odd is not None:
             raise InputError(
                 f"{column!r} has a level that is no number of cores: {odd!r}",
-                "--cores names a column of cores, such as .5, 2, 2c8g, or 4xlarge",
+                "name a column of cores with --cores, such as .5, 2, 2c8g, or 4xlarge",
             )
         if odd is None and (sizing.size or (_plain(column) in SIZES and len(levels) > 1)):
             return column

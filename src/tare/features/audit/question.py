@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.readers import ColumnOptions
 from tare.statistics.time_of_day import HOUR_S
 from tare.statistics.trust import PRECISION
@@ -84,12 +84,12 @@ class Question:
             if not 0 < value < 1:
                 raise InputError(
                     f"{name} is to be between 0 and 1, not {value:g}",
-                    f"--{name} 1% or --{name} 0.01",
+                    Typed(f"--{name} 1%"),
                 )
         for q in self.quantiles:
             if not 0 < q < 1:
                 raise InputError(
-                    f"a quantile is to be between 0 and 1, not {q:g}", "--quantile p99"
+                    f"a quantile is to be between 0 and 1, not {q:g}", Typed("--quantile p99")
                 )
 
 

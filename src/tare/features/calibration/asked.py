@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment import machine_facts
 from tare.experiment.placement import Machine
 from tare.experiment.specification import PERIOD_S, Experiment, WindowSpec
@@ -106,7 +106,7 @@ def _check_enough(count: int, by: By) -> None:
         steps_told = f"{count} step{'s' * (count != 1)}"
         raise ExperimentError(
             f"{steps_told} of {by} cannot distinguish a line from a bend: {enough} or more do",
-            "--step 0.1" if by == "quota" else "--by quota",
+            Typed("--step 0.1") if by == "quota" else Typed("--by quota"),
         )
 
 
@@ -143,7 +143,7 @@ def _platform(options: SweepOptions) -> str:
     if platform.partition("/")[0] != "vm":
         raise ExperimentError(
             f"--by {VCPUS} gives CPUs to virtual machines, and --platform is {platform}",
-            f"--by {VCPUS} --platform vm",
+            Typed(f"--by {VCPUS} --platform vm"),
         )
     return platform
 

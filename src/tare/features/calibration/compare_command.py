@@ -12,7 +12,7 @@ import msgspec
 
 from tare import units
 from tare.cli import console
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import Calibration, Fit
 from tare.render.words import sentence
@@ -55,17 +55,7 @@ def compare(given: CompareOptions) -> Report:
         inside = found.a.linear[0][0]
         raise ExperimentError(
             found.sentence,
-            shlex.join(
-                [
-                    "tare",
-                    "calibrate",
-                    "compare",
-                    _OPTIONS[a.axis],
-                    units.chosen(inside, "1").replace(",", ""),
-                    str(first),
-                    str(second),
-                ]
-            ),
+            Typed(f"{_OPTIONS[a.axis]} {units.chosen(inside, '1').replace(',', '')}"),
         )
     only = [_OPTIONS[a.axis], _typed(asked)] if asked else []
     words = ["tare", "calibrate", "compare", *only, str(first), str(second)]
@@ -93,9 +83,9 @@ def _asked(given: CompareOptions, axis: AxisName, second: AxisName) -> tuple[flo
         raise ExperimentError(
             f"the first is measured in {AXES[axis].unit}, and {_OPTIONS[other]} is in "
             f"{AXES[other].unit}",
-            f"{_OPTIONS[axis]} {_EXAMPLES[axis]}"
+            Typed(f"{_OPTIONS[axis]} {_EXAMPLES[axis]}")
             if second != other
-            else f"tare calibrate compare {swapped}   (files swapped)",
+            else Typed(f"tare calibrate compare {swapped}   (files swapped)"),
         )
     return by_axis[axis] or ()
 

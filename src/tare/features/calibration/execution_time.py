@@ -18,7 +18,7 @@ _LARGEST = 2000
 #: Executions of it, of which the fastest counts: the first one wakes the machine up.
 _TRIED = 3
 _METRICS = ("kernel_wall_ns", "wall_ns")
-_HINT = "tare run -- COMMAND…   (shows the end of its standard error)"
+_HINT = "execute it with tare run, which shows the end of its standard error"
 
 
 def execution_s(found: Experiment, workload: WorkloadSpec, *, as_root: bool) -> float:

@@ -12,7 +12,7 @@ import msgspec
 
 from tare import files
 from tare.decoding import DecodeError, decode
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.experiment import store
 from tare.experiment.sweep import analysis
 from tare.experiment.sweep.document import VERSION, Calibration, Fit, Interval, Point
@@ -26,7 +26,7 @@ _SIZE_LIMIT = 64 << 20
 _MOST_POINTS = 10_000
 #: Names of tables, which ``tare calibrate fit`` reads.
 _TABLES = (".csv", ".tsv", ".txt")
-_MAKES_ONE = "tare calibrate --json FILE   (makes one)"
+_MAKES_ONE = Typed("tare calibrate --json calibration.json   (makes one)")
 #: Largest accepted number: products of two such numbers stay finite.
 _SANE = 1e100
 
@@ -86,7 +86,7 @@ def read(path: Path) -> tuple[Calibration | Fit, ...]:
             fitted = f"{path.stem}.json"
             raise StoreError(
                 f"{path} is a table, and not the file that tare calibrate fit makes of one",
-                shlex.join(["tare", "calibrate", "fit", str(path), "--json", fitted]),
+                Typed(shlex.join(["tare", "calibrate", "fit", str(path), "--json", fitted])),
             )
         versions = decode(data, _Versioned | list[_Versioned])
         several = versions if isinstance(versions, list) else [versions]

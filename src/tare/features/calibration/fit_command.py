@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare.cli import console
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.sweep import messages, numbers
 from tare.experiment.sweep.axis import AxisName
 from tare.experiment.sweep.document import Fit
@@ -51,7 +51,7 @@ def fit(given: FitOptions) -> Report:
     if (file is None) != is_line:
         raise ExperimentError(
             "expected a FILE.csv, or a published line" + " alone" * is_line,
-            "tare calibrate fit sweep.csv, or --slope 0.02 --intercept -2 --range 128,10000",
+            "name a table, or a line such as --slope 0.02 --intercept -2 --range 128,10000",
         )
     unit = fit_file.UNIT if value == sweep_file.VALUE else value
     last_words = quota.lower().replace("_", " ").split()[-1:]
@@ -94,7 +94,7 @@ def _of_line(given: FitOptions, axis: AxisName, workload: str, unit: str) -> Fit
     example = "--slope 0.0197 --intercept -1.995 --range 128,10000 --quota memory_mb"
     if given.slope is None or given.intercept is None or given.range is None:
         raise ExperimentError(
-            "a published line needs --slope, --intercept and --range", f"such as {example}"
+            "a published line needs --slope, --intercept and --range", Typed(example)
         )
     if given.intercept + given.slope * given.range[1] <= 0:
         raise ExperimentError(

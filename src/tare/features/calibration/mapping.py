@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.sweep import numbers
 from tare.experiment.sweep.axis import AXES, AxisName
 from tare.experiment.sweep.document import By, Calibration, Fit, Interval
@@ -176,7 +176,7 @@ def _unknown_errors(
 
 
 def _check(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]) -> None:
-    again = "calibrate both with the same workload: tare calibrate --json FILE"
+    again = "calibrate both with the same workload"
     measured = isinstance(a, Calibration) and isinstance(b, Calibration)
     for what, one, other in (("workload", a.workload, b.workload), ("work", a.work, b.work)):
         # Others have implementations of their own, which the answer names.
@@ -190,8 +190,10 @@ def _check(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]) -
         if calibration.asked.verdict == "inconclusive":
             raise ExperimentError(
                 f"{name} has no line to compare by. {sentence(calibration.asked.sentence)}",
-                "tare calibrate --windows 21 --json FILE   (replaces it; tare doctor shows whether "
-                "the machine is quiet)"
+                Typed(
+                    "tare calibrate --windows 21 --json calibration.json   "
+                    "(to replace it; tare doctor shows whether the machine is quiet)"
+                )
                 if isinstance(calibration, Calibration)
                 else "add values to the table, at more places",
             )
@@ -200,7 +202,8 @@ def _check(a: Calibration | Fit, b: Calibration | Fit, names: tuple[str, str]) -
                 f"nowhere on {name} does more CPU surely give more speed",
                 "calibrate it again while nothing else runs, with more windows or steps"
                 if isinstance(calibration, Calibration)
-                else "tare calibrate fit FILE.csv --quota C --value C   (names the columns)",
+                else "fit it again, with the right columns: --quota and --value of tare "
+                "calibrate fit",
             )
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from tare import files
 from tare.decoding import DecodeError, decode
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, Typed
 from tare.experiment.specification import Experiment
 from tare.experiment.sweep.document import Interval
 from tare.render.data import builtins
@@ -27,7 +27,7 @@ MOST = 64
 _SIZE_LIMIT = 4 << 20
 #: Longer than anybody waits for one window of each step.
 _LONGEST_S = 1e8
-_MAKES_ONE = "tare calibrate --settings NAME=VALUE,VALUE   (makes one)"
+_MAKES_ONE = "make one with tare calibrate --settings"
 
 State = Literal["to do", "measured", "waiting", "left out", "failed"]
 
@@ -115,17 +115,18 @@ def asked(words: Sequence[str], known: Sequence[str]) -> dict[str, tuple[str, ..
             raise ExperimentError(f"there is no setting {name!r}", _meant(name, known))
         if not chosen:
             raise ExperimentError(
-                f"--settings: {name} is to have values", f"--settings {name}=VALUE,VALUE"
+                f"--settings: {name} is to have values",
+                f"write its values, as in {name}=VALUE,VALUE",
             )
         if name in found:
             raise ExperimentError(
                 f"--settings names {name} twice",
-                f"--settings {name}={','.join(dict.fromkeys(found[name] + chosen))}",
+                Typed(f"--settings {name}={','.join(dict.fromkeys(found[name] + chosen))}"),
             )
         found[name] = chosen
     if not found:
         raise ExperimentError(
-            "--settings names nothing", "--settings governor=powersave,performance"
+            "--settings names nothing", Typed("--settings governor=powersave,performance")
         )
     count = math.prod(len(values) for values in found.values())
     if count > MOST:
@@ -139,7 +140,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, known, n=1)
-    return f"--settings {close[0]}=…" if close else f"there are: {', '.join(known)}"
+    return f"did you mean {close[0]}?" if close else f"there are: {', '.join(known)}"
 
 
 def combinations(values: Mapping[str, tuple[str, ...]]) -> tuple[Combination, ...]:

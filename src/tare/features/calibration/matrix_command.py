@@ -9,7 +9,7 @@ import msgspec
 
 from tare.cli import console
 from tare.cli.delivery import reporting
-from tare.errors import InterruptError, PlatformError, StoreError, TareError, TrialError
+from tare.errors import InterruptError, PlatformError, StoreError, TareError, TrialError, Typed
 from tare.experiment import plan_file
 from tare.experiment.specification import Experiment
 from tare.experiment.supplies import Supplies
@@ -19,6 +19,7 @@ from tare.features.calibration.matrix import Combination, Matrix
 from tare.features.calibration.session import FILE, delivered, measure
 from tare.host import settings
 from tare.host.kernel_files import KernelFiles
+from tare.host.settings.setting import NeedsRootError
 from tare.render.words import paragraph
 from tare.results.report import Report
 
@@ -109,12 +110,12 @@ def _now(one: Combination, kernel: KernelFiles) -> Combination:
         error = next((e for e in found if e is not None), None)
     if error is None:
         return matrix.became(one, "to do")
-    return matrix.became(one, "left out", why=error.message, hint=_typed(error.hint))
+    return matrix.became(one, "left out", why=error.message, hint=_typed(error))
 
 
-def _typed(hint: str | None) -> str | None:
+def _typed(error: TareError) -> str | None:
     """Let a hint for want of rights be about this command, not about the doctor."""
-    return "sudo tare calibrate …" if hint and hint.startswith("sudo ") else hint
+    return Typed("sudo") if isinstance(error, NeedsRootError) else error.hint
 
 
 def _go_on(

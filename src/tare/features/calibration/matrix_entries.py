@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tare.cli import console
+from tare.errors import advice
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration import boot, fairness
 from tare.features.calibration.entries import OTHER_MACHINE
@@ -41,7 +42,7 @@ def announce(made: Matrix, folder: Path) -> None:
         if one.state == "left out":
             console.err.print(f"Left out {one.label}: {one.why}", soft_wrap=True)
             if one.hint:
-                console.err.print(f"  try: {one.hint}", soft_wrap=True)
+                console.err.print(f"  {advice(one.hint)}", soft_wrap=True)
 
 
 def report(

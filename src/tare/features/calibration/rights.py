@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from tare import platforms
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.experiment.specification import Experiment
 from tare.features.calibration import sweep
 from tare.host import lease
@@ -21,7 +21,7 @@ _LIMITS_TEXTS = {
     "memory": "CPU quotas and memory",
 }
 
-_HINT = "sudo tare calibrate …, or --platform docker"
+_HINT = Typed("sudo   (or use --platform docker)")
 
 
 def check(found: Experiment) -> Message:

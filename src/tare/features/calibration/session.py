@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from tare.cli import console
 from tare.cli.command_line import interrupted
 from tare.cli.delivery import Delivered
-from tare.errors import StoreError, TrialError
+from tare.errors import StoreError, TrialError, Typed
 from tare.experiment.specification import Experiment
 from tare.features.calibration import sweep as sweeps
 from tare.render.words import text
@@ -102,8 +103,8 @@ def measure(
         MachineFact(name=f"held.{name}", value=value, source="tare calibrate --settings")
         for name, value in (settings or {}).items()
     ]
-    goes_on = f"tare calibrate --resume --out {again or folder}"
-    hint = f"{goes_on}   (goes on)"
+    goes_on = shlex.join(["tare", "calibrate", "--resume", "--out", str(again or folder)])
+    hint = Typed(f"{goes_on}   (goes on)")
     windows = found.stopping.trials or sweeps.WINDOWS
     try:
         with SweepBar(len(prepared.cells), windows, each_s) as bar:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.specification import LEAST_PERIOD_S, LEAST_QUOTA_S, MOST_PERIOD_S
 
 #: Between quotas, by default.
@@ -42,7 +42,7 @@ def quotas(cpus: int, step: Fraction = STEP) -> tuple[float, ...]:
     if count > MOST:
         raise ExperimentError(
             f"--step {_text(step)} makes {count} quotas, more than {MOST}",
-            f"--step {_text(Fraction(cpus, 20))}",
+            Typed(f"--step {_text(Fraction(cpus, 20))}"),
         )
     return tuple(float(number * step) for number in range(1, count + 1))
 
@@ -73,7 +73,7 @@ def whole_cpus(cpus: int) -> tuple[int, ...]:
     """
     if cpus < 2:
         raise ExperimentError(
-            "this machine has one CPU, so that whole CPUs are no steps", "--by quota"
+            "this machine has one CPU, so that whole CPUs are no steps", Typed("--by quota")
         )
     return tuple(range(1, cpus + 1))
 
@@ -95,19 +95,19 @@ def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:
     if not LEAST_PERIOD_S <= period_s <= MOST_PERIOD_S:
         raise ExperimentError(
             f"--period: the kernel has periods from 1 ms to 1 s, not {1000 * period_s:g} ms",
-            "--period '100 ms'",
+            Typed("--period '100 ms'"),
         )
     least = min(cpus)
     if platform.startswith("docker") and least < 0.01:
         raise ExperimentError(
-            f"docker gives no less than 0.01 CPUs, not {least:g}", "--quotas 0.01,…"
+            f"docker gives no less than 0.01 CPUs, not {least:g}", "begin with 0.01"
         )
     if round(least * period_s * 1e6) < LEAST_QUOTA_S * 1e6:
         enough = math.ceil(LEAST_QUOTA_S * 1000 / least)
         hint = (
-            f"--period '{enough} ms'"
+            Typed(f"--period '{enough} ms'")
             if enough <= 1000
-            else f"--quotas {LEAST_QUOTA_S / period_s:g},…"
+            else f"begin with {LEAST_QUOTA_S / period_s}"
         )
         raise ExperimentError(
             f"{least:g} CPUs are {least * period_s * 1000:g} ms of each period of "
@@ -120,7 +120,7 @@ def _check_within(quota: Fraction, cpus: int, option: str) -> None:
     if quota > cpus:
         raise ExperimentError(
             f"{option}: {_text(quota)} CPUs are more than this machine has: {cpus}",
-            f"{option} {cpus}",
+            Typed(f"{option} {cpus}"),
         )
 
 

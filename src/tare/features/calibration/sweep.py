@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tare import registry
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.specification import PERIOD_S, Experiment, SizeSpec, Stopping, WindowSpec
 from tare.experiment.sweep.document import By
 from tare.features.calibration import steps
@@ -41,7 +41,7 @@ def kernel(text: str, kernels: Mapping[str, Description]) -> WorkloadSpec:
         close = _closest(name, kernels)
         raise ExperimentError(
             f"there is no kernel {name!r}",
-            f"--kernel {close}" if close else f"there are: {', '.join(kernels)}",
+            Typed(f"--kernel {close}") if close else f"there are: {', '.join(kernels)}",
         )
     given: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
@@ -49,7 +49,7 @@ def kernel(text: str, kernels: Mapping[str, Description]) -> WorkloadSpec:
         if not equals or not value.isdecimal():
             raise ExperimentError(
                 f"--kernel: {part!r} is not possible; expected parameter=NUMBER",
-                f"--kernel {name}:size={SIZE}",
+                Typed(f"--kernel {name}:size={SIZE}"),
             )
         given[key] = int(value)
     chosen = registry.checked(f"the kernel {name}", kernels[name], given)
@@ -212,7 +212,7 @@ def check_memory(workload: WorkloadSpec, threads: int, room_bytes: int, where: s
     raise ExperimentError(
         f"matrices of {size} × {size} numbers{apart} take {needed / steps.MIB:,.0f} MiB for "
         f"{threads} thread{'s' * (threads > 1)}; {where} has {room_bytes / steps.MIB:,.0f} MiB",
-        f"--kernel {LINPACK}:{fitting}   (the largest that fits)"
+        Typed(f"--kernel {LINPACK}:{fitting}   (the largest that fits)")
         if fits >= 10
         else "less --threads, or more memory",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import msgspec
 
 from tare.cli import console
 from tare.cli.delivery import Delivered, reporting
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, Typed
 from tare.experiment import plan_file
 from tare.experiment.session import folder as folders
 from tare.experiment.specification import Experiment, Stopping
@@ -93,7 +94,9 @@ def folder_for(options: SweepOptions) -> Path:
     if not options.resume:
         return options.out or calibrate_asked.free_folder()
     if options.out is None:
-        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
+        raise ExperimentError(
+            "--resume goes on with what a folder holds", "name the folder with --out"
+        )
     calibrate_asked.check_resumed(options)
     return options.out
 
@@ -109,7 +112,7 @@ def stored(folder: Path, options: SweepOptions) -> Experiment:
     if found.window is None:
         raise StoreError(
             f"{folder} holds an experiment that is no sweep",
-            "tare experiment run FILE --resume --out DIR",
+            "go on with it by tare experiment run --resume",
         )
     if options.windows is not None:
         n = calibrate_asked.windows(options)
@@ -133,7 +136,10 @@ def check_free(folder: Path) -> None:
         held = not holds.isdisjoint({plan_file.FILE, matrix.FILE})
         raise StoreError(
             f"{folder} is not empty, so nothing was measured",
-            f"tare calibrate --resume --out {folder}   (goes on), or choose another --out"
+            Typed(
+                f"tare calibrate --resume --out {shlex.quote(str(folder))}   "
+                "(goes on; or choose another --out)"
+            )
             if held
             else "choose another --out",
         )
@@ -178,8 +184,11 @@ def within(budget_s: float, left_s: float, each_s: float) -> Stopping:
             f"the trial execution took {console.seconds(spent_s)}, and one window at each step "
             f"takes {console.about(each_s)}: {console.about(spent_s + each_s)} in all, which does "
             f"not fit {console.seconds(budget_s)}",
-            f"--budget '{enough} s'   ({sweeps.FEWEST_WINDOWS} windows at each step), or fewer "
-            "steps: --step, or a smaller --kernel size",
+            Typed(
+                f"--budget '{enough} s'   "
+                f"({sweeps.FEWEST_WINDOWS} windows at each step; or fewer steps, or a smaller "
+                "kernel)"
+            ),
         )
     if n < sweeps.FEWEST_WINDOWS:
         few = message(

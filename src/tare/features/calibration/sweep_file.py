@@ -25,7 +25,7 @@ _LEAST, _GREATEST = 1e-30, 1e30
 #: Fewest quotas that a line can err at.
 _FEWEST = 3
 _SEPARATORS = ",;\t"
-_HINT = "tare calibrate fit FILE.csv --quota COLUMN --value COLUMN"
+_HINT = "name the columns with --quota and --value"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def read(file: Path, quota: str = QUOTA, value: str = VALUE) -> SweepFile:
         raise InputError(f"{file} is empty", f"write a table with columns {quota} and {value}")
     if header[0][:1] in ("{", "["):
         raise InputError(
-            f"{file} is JSON, not a table", f"tare calibrate compare {file} OTHER, or a FILE.csv"
+            f"{file} is JSON, not a table",
+            "compare it with another one by tare calibrate compare, or name a table",
         )
     places = _place(file, line, header, quota), _place(file, line, header, value)
     if places[0] == places[1]:

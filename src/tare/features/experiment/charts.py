@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from tare import extras
-from tare.errors import UsageError
+from tare.errors import Typed, UsageError
 
 
 def check_charts(charts: str | None, out: Path | None, report: Path | None) -> None:
@@ -21,7 +22,8 @@ def check_charts(charts: str | None, out: Path | None, report: Path | None) -> N
     if charts is None:
         if out is not None:
             raise UsageError(
-                "--out is the folder of charts", "--charts svg --out DIR, or --report FILE"
+                "--out is the folder of charts",
+                Typed("--charts svg   (or name a page with --report)"),
             )
         return
     if report is not None:
@@ -33,6 +35,6 @@ def check_charts(charts: str | None, out: Path | None, report: Path | None) -> N
         folder = out.with_name(f"{out.stem}-charts")
         raise UsageError(
             f"--out {out} is a file, and charts go into a folder",
-            f"--charts {charts} --out {folder}",
+            Typed(f"--charts {shlex.quote(str(charts))} --out {shlex.quote(str(folder))}"),
         )
     extras.need("vl_convert")

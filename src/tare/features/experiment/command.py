@@ -14,7 +14,7 @@ from tare.cli import console
 from tare.cli.again import again as typed_again
 from tare.cli.call import Call
 from tare.cli.delivery import Delivered, reporting
-from tare.errors import IncompleteError, StoreError, TrialError, UsageError
+from tare.errors import IncompleteError, StoreError, TrialError, Typed, UsageError
 from tare.features.experiment.charts import check_charts
 from tare.options import kinds, shared
 from tare.options.command import Entry, Group, command
@@ -109,7 +109,7 @@ def new(given: NewOptions, call: Call) -> Report:
         ) from error
     except OSError as error:
         raise StoreError(
-            f"cannot write {file}: {error.strerror}", "tare experiment new /another/place.toml"
+            f"cannot write {file}: {error.strerror}", "choose another place"
         ) from error
     return Report(
         command="experiment new",
@@ -244,7 +244,7 @@ def _check_complete(answers: Answers, results: Results, again: str | None) -> No
             paragraph(short.answer),
             None
             if again is None
-            else f"{again}   (measures for as long again)"
+            else Typed(f"{again}   (measures for as long again)")
             if completeness.over_budget(results)
             else _repaired(completeness.failing(results), again),
         )
@@ -256,16 +256,12 @@ def _repaired(failing: Sequence[Failing], again: str) -> str:
     from tare.results.message import message
 
     if not failing:
-        return f"{again}   (measures what is missing)"
+        return Typed(f"{again}   (measures what is missing)")
     cells = listing(name for one in failing for name in one.cells)
-    return text(
-        message(
-            "repair “{cells}” ({reason}), then {command}",
-            cells=cells,
-            reason=failing[0].reason,
-            command=again,
-        )
+    repaired = text(
+        message("after repairing “{cells}”: {reason}", cells=cells, reason=failing[0].reason)
     )
+    return Typed(f"{again}   ({repaired})")
 
 
 class ReportOptions(Options):
@@ -405,7 +401,7 @@ def _report(
         if not results.counted:
             raise TrialError(
                 f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
-                _longer(again, results).command if resumed and again else None,
+                Typed(_longer(again, results).command) if resumed and again else None,
             )
         pipeline.check_same(answers.caveats, results.levels_of, folder, strict=strict)
         _check_complete(answers, results, again)

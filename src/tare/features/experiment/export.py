@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import console
 from tare.cli.call import Call
-from tare.errors import TrialError, UsageError
+from tare.errors import TrialError, Typed, UsageError
 from tare.options import kinds, shared
 from tare.options.command import command
 from tare.options.option import OUTPUT, WHAT, Options, argument, option
@@ -69,7 +70,7 @@ def export(given: ExportOptions, call: Call) -> None:
     if json is not None:
         rows = exporting.export(folder, table, "json", json, conclude)
     if json is None or file != "-":
-        format = exporting.format_of(file, "--file samples.csv")
+        format = exporting.format_of(file, Typed("--file samples.csv"))
         rows = exporting.export(folder, table, format, file, conclude)
     for written in (json, file):
         if written not in (None, "-"):
@@ -78,6 +79,7 @@ def export(given: ExportOptions, call: Call) -> None:
         return
     if table in _MEASURED:
         raise TrialError(
-            f"{folder} has no {table}: nothing was measured", f"tare experiment report {folder}"
+            f"{folder} has no {table}: nothing was measured",
+            Typed(f"tare experiment report {shlex.quote(str(folder))}"),
         )
     console.err.print(f"{folder} has no {table}.")

@@ -105,7 +105,7 @@ def _drawn(write: Write, file: Path, *, as_pictures: bool = False) -> list[Path]
     if isinstance(found, str):
         raise InputError(
             f"{file} cannot be rendered: {found}",
-            "--report FILE.html has no pictures" if as_pictures else None,
+            "write an HTML page with --report, which has no pictures" if as_pictures else None,
         )
     return [Path(path) for path in found]
 

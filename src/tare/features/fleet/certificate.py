@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from distributed import Security
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.experiment import remnants
 from tare.host import lease
 from tare.platforms import session_folder
@@ -77,6 +77,6 @@ def make() -> Certificate:
                 said = getattr(error, "stderr", None) or str(error).encode()
                 raise PlatformError(
                     f"openssl makes no certificate: {said.decode(errors='replace').strip()[-200:]}",
-                    "sudo apt install openssl",
+                    Typed("sudo apt install openssl"),
                 ) from error
         return Certificate(*((folder / one).read_text() for one in ("certificate", "key")))

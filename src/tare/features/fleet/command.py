@@ -15,7 +15,7 @@ from tare.cli import console
 from tare.cli.again import again as typed_again
 from tare.cli.call import Call
 from tare.cli.delivery import Delivered, reporting
-from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
+from tare.errors import IncompleteError, InterruptError, StoreError, Typed, UsageError
 from tare.options import kinds, shared
 from tare.options.command import Entry, Group, command
 from tare.options.option import HOW_MANY, WHERE, Options, argument, flag, like, option
@@ -167,11 +167,11 @@ def run(
             )  # fmt: skip
     except KeyboardInterrupt as error:
         if not resume and not _any_block(folder):
-            raise InterruptError("interrupted before a block had ended", again) from error
+            raise InterruptError("interrupted before a block had ended", Typed(again)) from error
         shows = shlex.join(["tare", "fleet", "report", str(folder)])
         raise InterruptError(
             f"interrupted; all blocks that had ended are kept in {folder}",
-            f"{again}   (goes on)   or: {shows}",
+            Typed(f"{again}   (goes on; {shows} shows what there is)"),
         ) from error
     made, fleet = _report([folder], "experiment run")
     with reporting(made):
@@ -193,7 +193,7 @@ def _check_complete(record: Record, again: str) -> None:
         raise IncompleteError(
             f"{len(short)} of {len(record.hosts)} hosts were not measured to the end: "
             f"{_some(short)}",
-            f"{again}   (goes on where each was, once what was missing is there)",
+            Typed(f"{again}   (goes on where each was, once what was missing is there)"),
         )
 
 
@@ -205,9 +205,12 @@ def _check_whole(fleet: Fleet, folders: Sequence[Path]) -> None:
         hosts = len(fleet.hosts) + len(fleet.silent)
         raise IncompleteError(
             f"{len(names)} of {hosts} hosts lack good trials of a cell: {_some(names)}",
-            f"tare experiment report {folders[0] / HOSTS / names[0]}   (why they failed)"
+            Typed(
+                f"tare experiment report {shlex.quote(str(folders[0] / HOSTS / names[0]))}   "
+                "(why they failed)"
+            )
             if len(folders) == 1
-            else "tare experiment report DIR   (why they failed)",
+            else "see why they failed with tare experiment report and the folder of each",
         )
 
 

@@ -18,7 +18,7 @@ from distributed import Client, Future, Scheduler
 from distributed.scheduler import KilledWorker
 
 from tare.agent import client as agent
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.features.fleet import laboratory
 from tare.features.fleet.folder import Ended
 from tare.features.fleet.laboratory import (
@@ -194,11 +194,11 @@ def find(client: Client) -> dict[str, str]:
         some = " and ".join(repr(name[:_LONGEST]) for name in twice[:2])
         raise PlatformError(
             f"workers {some} would both be the host {name_of(twice[0])!r}",
-            "dask worker … --name HOST   (each another one, of A–Z, a–z, 0–9, ., _ and -)",
+            "give each another one with dask worker --name, of A–Z, a–z, 0–9, ., _ and -",
         )
     if not workers:
         raise PlatformError(
-            "the scheduler has no workers, so there is no host", "dask worker ADDRESS --name HOST"
+            "the scheduler has no workers, so there is no host", "name each with dask worker --name"
         )
     return {name_of(str(own["name"])): address for address, own in workers.items()}
 
@@ -529,7 +529,7 @@ class Engine:
         if self._client.status != "running":
             raise PlatformError(
                 "the scheduler is gone; all blocks that had been fetched are kept",
-                f"{self._restart}the same command with --resume",
+                f"{self._restart}go on with --resume" if self._restart else Typed("--resume"),
             )
 
     def refuse(self, host: Host, why: Refusal) -> None:
@@ -537,7 +537,7 @@ class Engine:
         # It comes from there, and may be of any length.
         why = Refusal(_line(why.why), None if why.hint is None else _line(why.hint))
         host.ended, host.why = "refused", why
-        self.progress.note(f"{host.name}: {why.why}" + (f"   try: {why.hint}" * bool(why.hint)))
+        self.progress.note(f"{host.name}: {why.why}" + (f"   hint: {why.hint}" * bool(why.hint)))
 
     def _lose(self, host: Host, why: str) -> None:
         for task in [task for task, one in self.under_way.items() if one is host]:

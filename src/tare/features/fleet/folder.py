@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
 from tare import files
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.experiment import plan_file
 
 #: Name of the file with the state of all hosts, and of the folder with one folder per host.
@@ -107,7 +108,7 @@ def read(folder: Path) -> Record:
         fleet = folder.absolute().parent.parent
         raise StoreError(
             f"{folder} holds no fleet's results: {FILE} cannot be read ({error.strerror})",
-            f"tare fleet report {fleet}   (this is one host of it)"
+            Typed(f"tare fleet report {shlex.quote(str(fleet))}   (this is one host of it)")
             if is_host
             else "name the folder that tare experiment run --fleet has made",
         ) from error

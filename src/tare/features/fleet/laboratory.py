@@ -321,7 +321,7 @@ class Laboratory(WorkerPlugin):
         if own.is_loopback:
             return Refusal(
                 "other hosts do not reach it: its address is that of a loopback",
-                "tare net measure   (measures the network between two machines)",
+                "measure the network between two machines with tare net measure",
             )
         self._listening = opened = contextlib.ExitStack()
         file = opened.enter_context(private_folder()) / "network.key"
@@ -341,7 +341,10 @@ class Laboratory(WorkerPlugin):
         assert process.stdout is not None
         opened.callback(process.stdout.close)
         if not process.stdout.readline():
-            return Refusal("nothing can listen at its address", f"tare net serve --bind {where}")
+            return Refusal(
+                "nothing can listen at its address",
+                f"see what listens there with ss, or what tare net serve --bind {where} reports",
+            )
         return Listening(where)
 
     def probe(self, key: bytes, where: str, search_s: float | None) -> Probed | Refusal:

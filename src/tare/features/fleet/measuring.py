@@ -11,7 +11,7 @@ from typing import Any
 
 from distributed import Future
 
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, Typed
 from tare.experiment import journal, plan, plan_file
 from tare.experiment.plan import Plan
 from tare.experiment.session import folder as folders
@@ -176,7 +176,7 @@ class Measuring:
             raise StoreError(
                 f"cannot write the journal {host.journal}: {error.strerror}; what was fetched "
                 "before is kept",
-                "free some room, then run the same command again with --resume",
+                Typed("--resume   (after freeing some room)"),
             ) from error
         took_ns = told.ended_ns - told.began_ns
         if not host.begun:

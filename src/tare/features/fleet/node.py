@@ -175,7 +175,8 @@ def _read() -> Orders:
     except DecodeError as error:
         raise UsageError(
             f"no orders on the standard input ({error})",
-            "tare experiment run FILE --fleet ssh:HOST   (with the same tare on both machines)",
+            "start it with tare experiment run --fleet ssh:HOST, with the same tare on both "
+            "machines",
         ) from error
 
 

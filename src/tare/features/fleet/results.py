@@ -256,7 +256,7 @@ def load(*folders: Path, watch: Watch = _nobody) -> Fleet:
     if not found:
         raise StoreError(
             f"no host in {where} has a trial that ended well",
-            f"tare experiment report {folders[0] / HOSTS}/HOST   (what happened on one)",
+            f"see what happened on one with tare experiment report {folders[0] / HOSTS}/HOST",
         )
     some = tuple(found.values())
     _check_same(some, where, folders[0])
@@ -323,7 +323,7 @@ def _check_same(some: Sequence[Host], where: str, folder: Path) -> None:
     if len(factors) > 1 or any("workload" not in names for names in factors):
         raise StoreError(
             f"the hosts in {where} have not measured the same experiment",
-            f"tare experiment report {folder / HOSTS}/HOST   (what one host has measured)",
+            f"see what one host has measured with tare experiment report {folder / HOSTS}/HOST",
         )
 
 
@@ -339,7 +339,7 @@ def _check_joined(hosts: Mapping[str, Host]) -> None:
             what = f"the workload {differing[0]}" if differing else "the margin"
             raise StoreError(
                 f"{name} and {first} have not measured the same experiment: {what} differs",
-                "tare fleet report takes hosts that ran one file",
+                "name hosts that ran one file",
             )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
 
-from tare.errors import PlatformError, UsageError
+from tare.errors import PlatformError, Typed, UsageError
 from tare.features.fleet import certificate as certificates
 from tare.features.fleet import node
 from tare.features.fleet.certificate import Certificate
@@ -85,7 +85,7 @@ def ssh(given: str) -> Iterator[Started]:
     """
     asked = hosts(given)
     if shutil.which("ssh") is None:
-        raise PlatformError("ssh is not installed", "sudo apt install openssh-client")
+        raise PlatformError("ssh is not installed", Typed("sudo apt install openssh-client"))
     made = certificates.make()
     with NodeProcesses() as processes:
         port = processes.scheduler(orders(made))
@@ -162,7 +162,9 @@ def _free() -> int:
 
 def _refusal(host: str, answer: Answer | None, process: NodeProcess) -> Refusal:
     """Return why a host does not take part, and what to do about it."""
-    same = f"ssh {host} tare --version   (which must print tare {__version__})"
+    same = Typed(
+        f"ssh {shlex.quote(str(host))} tare --version   (which must print tare {__version__})"
+    )
     if answer is not None:
         tunnels = f"AllowTcpForwarding yes   (in /etc/ssh/sshd_config on {host})"
         why = printable(answer.why or "")
@@ -170,13 +172,13 @@ def _refusal(host: str, answer: Answer | None, process: NodeProcess) -> Refusal:
     said, code = process.last_line(), process.code
     if code is None:
         why = f"no answer in {READY_S:g} s ({said})"
-        return Refusal(why, f"ssh {host} true   (until it ends at once)")
+        return Refusal(why, Typed(f"ssh {shlex.quote(str(host))} true   (until it ends at once)"))
     if code == 127:
         return Refusal(f"there is no tare on its PATH ({said})", same)
     hint = connection.mend(process.output(), host)
     if code == 255:
         return Refusal(
             f"ssh: {said.removeprefix('ssh: ')}",
-            hint or f"ssh {host} true   (until it asks nothing)",
+            hint or Typed(f"ssh {shlex.quote(str(host))} true   (until it asks nothing)"),
         )
     return Refusal(f"its tare does not start: {said}", same)

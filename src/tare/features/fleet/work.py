@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from distributed import Client, Security
 
-from tare.errors import PlatformError, StoreError, UsageError
+from tare.errors import PlatformError, StoreError, Typed, UsageError
 from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
 from tare.experiment.session import folder as folders
@@ -96,7 +96,8 @@ def connected(address: str) -> Iterator[Connected]:
                 wait(expected, timeout=ANSWER_S)
         except (OSError, TimeoutError, ValueError) as error:
             raise PlatformError(
-                f"no scheduler answers at {address}: {error}", f"dask scheduler   (see {_DOCS})"
+                f"no scheduler answers at {address}: {error}",
+                Typed(f"dask scheduler   (see {_DOCS})"),
             ) from error
         yield Connected(client, refused, drop, restart)
 
@@ -173,7 +174,7 @@ def execute(
             if not resume:
                 raise StoreError(
                     f"{folder} is not empty: it holds a fleet's results, so nothing was measured",
-                    "add --resume to go on with them, or choose another --out",
+                    Typed("--resume   (goes on with them; or choose another --out)"),
                 )
             before = own_folders.before(folder)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import msgspec
 
 from tare import registry
-from tare.cli import console
+from tare.cli import again, console
 from tare.cli.call import Call
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed, advice
 from tare.options import kinds, shared
 from tare.options.command import command
 from tare.options.option import Options, argument
@@ -79,14 +80,14 @@ def describe(given: DescribeOptions, call: Call) -> Report:
 
         raise ExperimentError(
             f"there is no kind {kind!r}",
-            f"tare describe applications {kind}"
+            Typed(f"tare describe applications {kind}")
             if kind in application.built_in()
-            else "tare describe   (one of: " + ", ".join(KINDS) + ")",
+            else Typed(f"tare describe   (one of: {', '.join(KINDS)})"),
         )
     if names and kind not in ("platforms", "applications"):
         raise ExperimentError(
             f"only platforms and applications are named one by one ({' '.join(names)})",
-            f"tare describe platforms {' '.join(names)}",
+            Typed(f"tare describe platforms {shlex.join(names)}"),
         )
     units = {name: _units(name, names) for name in ([kind] if kind else KINDS)}
     tables = [_table(name, COLUMNS.get(name, UNIT), rows) for name, rows in units.items()]
@@ -195,7 +196,7 @@ def _tried(stack: str) -> tuple[Availability, Availability]:
 
 
 def _untried(stack: str) -> dict[str, Any]:
-    fix = f"tare describe platforms {stack}"
+    fix = Typed(f"tare describe platforms {stack}")
     found = Availability(
         name=stack,
         works=False,
@@ -242,7 +243,8 @@ def _cell(unit: Mapping[str, Any], column: str) -> str:
         return works if value else "no"
     if column == "why" and value is not None:
         why = value.removeprefix(f"{unit['name']} did not start: ")
-        return why if unit["fix"] is None else f"{why}\n  try: {unit['fix']}"
+        fix = again.completed(unit["fix"])
+        return why if fix is None else f"{why}\n  {advice(fix)}"
     if column == "why" and unit["emulated"]:
         return text(message("its times are those of a translator, and no measure of a machine"))
     return "" if value is None else str(value)

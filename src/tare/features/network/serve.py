@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tare import units
 from tare.cli.call import Call
-from tare.errors import UsageError
+from tare.errors import Typed, UsageError
 from tare.options import kinds, shared
 from tare.options.command import command
 from tare.options.option import HOW_MANY, OUTPUT, WHERE, Options, option
@@ -63,7 +63,8 @@ def serve(given: ServeOptions, call: Call) -> Report:
     if new_key is not None:
         if bind is not None or key is not None:
             raise UsageError(
-                "--new-key makes a key and ends", f"tare net serve --new-key {new_key}"
+                "--new-key makes a key and ends",
+                Typed(f"tare net serve --new-key {shlex.quote(str(new_key))}"),
             )
         peering.make_key(new_key)
         return Report(
@@ -87,8 +88,10 @@ def serve(given: ServeOptions, call: Call) -> Report:
             if bind is None
             else "--key is missing: the file of the secret"
         )
-        raise UsageError(missing, "tare net serve --bind ADDRESS[:PORT] --key FILE")
-    peering.read_key(key, absent=f"tare net serve --new-key {key}")
+        raise UsageError(
+            missing, "name the address to listen on with --bind, and the file of the key with --key"
+        )
+    peering.read_key(key, absent=Typed(f"tare net serve --new-key {shlex.quote(str(key))}"))
     where = peering.numeric(bind)
     binary = str(client.binary())
     # Nothing of the front is needed any more, signals included.

@@ -12,7 +12,7 @@ from tare.cli import console
 from tare.cli.again import again as typed_again
 from tare.cli.call import Call
 from tare.cli.delivery import Delivered, reporting
-from tare.errors import IncompleteError, InterruptError, TrialError, UsageError
+from tare.errors import IncompleteError, InterruptError, TrialError, Typed, UsageError
 from tare.features.tasks.options import ExportOptions, Metric, ReportOptions, RunOptions
 from tare.options.command import Entry, Group, command
 
@@ -64,7 +64,7 @@ def run(given: RunOptions, call: Call) -> Delivered:
         shows = shlex.join(["tare", "tasks", "report", str(folder)])
         raise InterruptError(
             f"interrupted; all runs that had ended are kept in {folder}",
-            f"{again}   (goes on)   or: {shows}",
+            Typed(f"{again}   (goes on; {shows} shows what there is)"),
         ) from error
     made, runs = _report([folder], given.metric, "tasks run")
     made = made._replace(page=folder / PAGE)
@@ -124,7 +124,7 @@ def _check_complete(runs: Runs, again: str) -> None:
             raise IncompleteError(
                 f"{count} of {len(runs.table)} runs {'was' if count == 1 else 'were'} {what}; "
                 f"the table has the reasons",
-                f"{again}   (does them again)",
+                Typed(f"{again}   (does them again)"),
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tare.errors import Typed
 from tare.experiment.store import export
 from tare.features.tasks.runs import Runs
 from tare.results.columns import Columns
@@ -19,7 +20,7 @@ def write(runs: Runs, file: str) -> None:
     StoreError
         If it cannot be written.
     """
-    format = export.format_of(file, "--file runs.csv")
+    format = export.format_of(file, Typed("--file runs.csv"))
     export.write(_rows(runs), format, file)
 
 

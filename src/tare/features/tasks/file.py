@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tare import files
+from tare.errors import Typed
 from tare.experiment import file as experiment_file
 from tare.experiment.file import keys
 from tare.experiment.file.table import File, Table, closest, suggestion
@@ -140,7 +141,9 @@ def parse(text: str, name: str, catalogue: Catalogue) -> tuple[Experiment, TaskS
         raise file.error(
             "tasks" if meant is None else meant,
             "is missing: this is no task set" if meant is None else "is no key",
-            f"tare experiment run {name}" if meant is None else f"[tasks] in place of [{meant}]",
+            Typed(f"tare experiment run {shlex.quote(str(name))}")
+            if meant is None
+            else f"[tasks] in place of [{meant}]",
         )
     file.only(TABLES)
     top, own = file.table("tasks"), file.table("experiment")
@@ -271,7 +274,7 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
             raise table.error(
                 "files",
                 f"{pattern!r} {'is a folder' if folder else 'matches no file'}",
-                hint if folder else f"ls {pattern}   (in {Path.cwd()})",
+                hint if folder else Typed(f"ls {pattern}   (in {Path.cwd()})"),
             )
         found.update(matches)
         if len(found) > MOST_TASKS:
@@ -319,7 +322,7 @@ def programs(
             raise table.error(
                 "checker",
                 f"{program!r} {'is not executable' if there else 'is no program'}",
-                f"chmod +x {shlex.quote(program)}" if there else 'such as "./check"',
+                Typed(f"chmod +x {shlex.quote(str(program))}") if there else 'such as "./check"',
             )
         found += named(checker.command(asked.checker, {}))
     inputs = {task.input for task in tasks}

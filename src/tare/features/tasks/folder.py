@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tare import files
-from tare.errors import ExperimentError, StoreError, UsageError
+from tare.errors import ExperimentError, StoreError, Typed, UsageError
 from tare.experiment import plan_file
 from tare.experiment.journal import MachineFact, Note, Session
 from tare.experiment.metrics import ranked
@@ -117,7 +118,7 @@ def read_plan(folder: Path) -> Plan:
     except OSError as error:
         raise StoreError(
             f"{folder} holds no task set: {path.name} cannot be read ({error.strerror})",
-            f"tare report {folder}   (if it holds an experiment)"
+            Typed(f"tare report {shlex.quote(str(folder))}   (if it holds an experiment)")
             if folders.has_begun(folder)
             else "name the folder that tare tasks run --out named",
         ) from error

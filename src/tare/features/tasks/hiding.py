@@ -149,7 +149,7 @@ def check_links(tasks: Iterable[Task], user: record.User | None) -> None:
         if _real(path) != path and not _can_read(path, user):
             raise ExperimentError(
                 f"{path} leads to {_real(path)}, which this user may not read",
-                f"cp that file to {path}, or run it as root",
+                f"copy that file to {path}, or run it as root",
             )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tare.agent import record
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, Typed
 from tare.experiment import availability_filter, journal, machine_facts, remnants
 from tare.experiment import file as experiment_file
 from tare.experiment.catalogue import catalogue
@@ -129,7 +129,7 @@ def execute(
             if not resume:
                 raise StoreError(
                     f"{folder} is not empty: it holds a task set, so nothing was run",
-                    "add --resume to go on with it, or choose another --out",
+                    Typed("--resume   (goes on with it; or choose another --out)"),
                 )
             done = own_folders.go_on(plan, prepared.text, folder)
             remnants.cleanup()

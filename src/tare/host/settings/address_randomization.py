@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host.kernel_files import KernelFiles
 from tare.host.settings.setting import FileSetting
 from tare.registry import Description
@@ -32,7 +32,7 @@ def drawn(kernel: KernelFiles, wanted: str) -> None:
         moves = "moves" if len(places) > 1 else "does not move"
         raise PlatformError(
             f"address_randomization is {wanted}, but the stack {moves} from start to start",
-            "setarch -R true   (whether the shell's own personality decides)",
+            Typed("setarch -R true   (whether the shell's own personality decides)"),
         )
 
 

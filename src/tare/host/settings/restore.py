@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -20,7 +21,7 @@ import msgspec
 
 from tare import files, registry
 from tare.decoding import DecodeError, decode
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import lease as leases
 from tare.host.kernel_files import KernelFiles
 from tare.host.lease import Remnant
@@ -75,7 +76,9 @@ def keep(name: str, kernel: KernelFiles, units: dict[str, Setting], wanted: dict
                 raise PlatformError(
                     f"{', '.join(shared)} is held by another tare ({other.name}, "
                     f"process {other.pid})",
-                    f"kill {other.pid}   (it puts back what it changed), or wait for its end",
+                    Typed(
+                        f"kill {other.pid}   (it puts back what it changed; or wait for its end)"
+                    ),
                 )
         kept = Kept(
             name=name,
@@ -121,7 +124,7 @@ def put_back(kept: Kept, kernel: KernelFiles) -> None:
                 f"{name} to {text!r} ({said.get(name, 'it did not stay')})"
                 for _, name, text in left
             )
-            raise PlatformError(f"could not put back {what}", "sudo tare cleanup")
+            raise PlatformError(f"could not put back {what}", Typed("sudo tare cleanup"))
         if unknown:
             raise PlatformError(
                 f"could not put back {'; '.join(unknown)}: this tare has no such setting",
@@ -232,7 +235,10 @@ def _write(kept: Kept) -> None:
         raise PlatformError(
             f"what the settings are cannot be saved in {path.parent}, so nothing is changed: "
             f"{error.strerror}",
-            f"df -h {path.parent}; df -i {path.parent}   (and make room there)",
+            Typed(
+                f"df -h {shlex.quote(str(path.parent))}; df -i {shlex.quote(str(path.parent))}   "
+                "(and make room there)"
+            ),
         ) from error
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, PlatformError, Typed
 from tare.host import phrases
 from tare.host.check import Check, Diagnosis, Purpose, Verdict, fail, ok, unknown
 from tare.host.kernel_files import KernelFiles
@@ -210,7 +211,9 @@ def check_writable(setting: Setting, kernel: KernelFiles, names: Iterable[str]) 
             if os.geteuid() != 0 and not kernel.is_read_only(name):
                 raise NeedsRootError(
                     f"{what} needs root: {name} may not be written by this user",
-                    f"sudo {Path(sys.argv[0]).absolute()} doctor --fix {what}",
+                    Typed(
+                        f"sudo {shlex.quote(str(Path(sys.argv[0]).absolute()))} doctor --fix {what}"
+                    ),
                 )
             raise PlatformError(
                 f"{what} cannot be changed: {name} is read-only even for root, as in a container",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.agent.record import Connected, Direction, Ended, Interval
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.networks.recording import lines, starved, writer
 from tare.networks.recording.intervals import IntervalColumns, IntervalTable
 from tare.networks.recording.lines import Phase
@@ -224,9 +224,10 @@ def chosen(measured: Measured, direction: Direction | None = None) -> IntervalTa
     for one in wanted:
         if one in measured.courses:
             return measured.courses[one]
-    others = " or ".join(f"--direction {one}" for one in measured.courses)
-    which = f" in the direction {direction!r}" if others else ""
-    raise StoreError(f"nothing was measured{which} in {measured.name}", others or None)
+    other = next(iter(measured.courses), None)
+    which = f" in the direction {direction!r}" if other else ""
+    hint = None if other is None else Typed(f"--direction {other}")
+    raise StoreError(f"nothing was measured{which} in {measured.name}", hint)
 
 
 def groups(measured: Measured) -> list[list[Phase]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from tare import files
 from tare.agent.record import Connected, Ended, Gap, Interval, MeasureOver, PhaseOver
 from tare.decoding import DecodeError
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.networks.recording import lines
 from tare.networks.recording.lines import READ, VERSION, Phase, Stretch
 from tare.networks.recording.writer import TRACE
@@ -112,7 +112,7 @@ class Reader:
                         raise StoreError(
                             f"{self.path} is no trace of `tare net measure`: its first line is "
                             "not that of a stretch",
-                            "tare net measure HOST --key FILE --out DIR",
+                            "measure again, with tare net measure --out",
                         )
                     first = False
                     if line is not None:
@@ -122,7 +122,7 @@ class Reader:
         except OSError as error:
             raise StoreError(
                 f"cannot read {self.path}: {error.strerror}",
-                f"ls -l {os.fspath(self.folder)}",
+                Typed(f"ls -l {shlex.quote(str(self.folder))}"),
             ) from error
 
     def _read(self, data: bytes) -> lines.Line | None:
@@ -134,7 +134,7 @@ class Reader:
                 raise StoreError(
                     f"{self.path}: more than {_MOST_DAMAGED} lines cannot be read, the last of "
                     f"them for: {error}",
-                    "tare net measure HOST --key FILE --out DIR   (measures again)",
+                    "measure again, with tare net measure",
                 ) from error
             return None
 

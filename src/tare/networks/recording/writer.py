@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +19,7 @@ import msgspec
 from tare import files
 from tare.agent.record import Direction, Sending
 from tare.decoding import DecodeError, decode
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.networks.recording import lines
 from tare.networks.recording.lines import READ, VERSION, Line, Stretch
 from tare.version import __version__
@@ -30,7 +31,7 @@ REPORT = "report.html"
 _ASKED_LIMIT = 1 << 20
 #: The disk is waited for at most so often; what a crash of the machine can cost.
 _SYNC_S = 1.0
-_MEASURES = "tare net measure HOST --key FILE --out DIR"
+_MEASURES = "make one with tare net measure --out"
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,7 +181,10 @@ class Writer:
         folder = self.path.parent
         return StoreError(
             f"cannot write {self.path}: {error.strerror}; what it holds until now is kept",
-            f"df -h {folder}   (then: tare net measure --out {folder} --resume)",
+            Typed(
+                f"df -h {shlex.quote(str(folder))}   "
+                f"(then: tare net measure --out {shlex.quote(str(folder))} --resume)"
+            ),
         )
 
 
@@ -196,7 +200,9 @@ def create(folder: Path, asked: Asked) -> Writer:
     if path.exists() or (folder / TRACE).exists():
         raise StoreError(
             f"{folder} holds a measurement already",
-            f"tare net measure --out {folder} --resume   (goes on with it)",
+            Typed(
+                f"tare net measure --out {shlex.quote(str(folder))} --resume   (goes on with it)"
+            ),
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

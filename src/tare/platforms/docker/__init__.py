@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tare.agent.client import Channel
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host.lease import Remnant
 from tare.platforms import groups, root, users
 from tare.platforms.layer import Ground, Layer, Place, Told, View
@@ -94,13 +94,13 @@ class Docker(Ground):
             names = "/".join(layer.description.name for layer in inner)
             raise PlatformError(
                 f"docker/{names} would give programs all rights over this machine",
-                "--platform docker --size 1c   (Docker has a control group of its own)",
+                Typed("--platform docker --size 1c   (Docker has a control group of its own)"),
             )
         if self._shows_files(place) and not all(layer.own_users for layer in inner):
             raise PlatformError(
                 "in a sandbox inside of docker, root would be root to this machine's files: "
                 "commands there need an image",
-                '--image debian:12   (in a file: [platforms.docker] image = "debian:12")',
+                Typed('--image debian:12   (in a file: [platforms.docker] image = "debian:12")'),
             )
 
     def view(self, outer: View, place: Place) -> View:

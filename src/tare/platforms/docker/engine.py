@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import socket
 import time
@@ -16,7 +17,7 @@ import docker
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from tare.agent.client import SocketChannel
-from tare.errors import AgentError, PlatformError
+from tare.errors import AgentError, PlatformError, Typed
 from tare.host.lease import InUseError
 from tare.platforms.docker.frames import Frames
 
@@ -41,7 +42,7 @@ def connect() -> docker.DockerClient:
     if not address.startswith("unix://"):
         raise PlatformError(
             f"DOCKER_HOST is {address}, but only an engine on this machine can be measured",
-            "unset DOCKER_HOST",
+            Typed("unset DOCKER_HOST"),
         )
     path = address.removeprefix("unix://")
     with socket.socket(socket.AF_UNIX) as probe:
@@ -50,7 +51,7 @@ def connect() -> docker.DockerClient:
         except PermissionError:
             raise PlatformError(
                 f"Docker's socket {path} refuses this user",
-                "sudo usermod -aG docker $USER && newgrp docker",
+                Typed("sudo usermod -aG docker $USER && newgrp docker"),
             ) from None
         except OSError as error:
             raise PlatformError(
@@ -78,9 +79,9 @@ def connected() -> Iterator[docker.DockerClient]:
 
 def _start_engine() -> str:
     if shutil.which("dockerd") is None:
-        return "sudo apt install docker.io"
+        return Typed("sudo apt install docker.io")
     systemd = Path("/run/systemd/system").exists()
-    return "sudo systemctl start docker" if systemd else "sudo dockerd &"
+    return Typed("sudo systemctl start docker") if systemd else Typed("sudo dockerd &")
 
 
 def named_image(client: docker.DockerClient, image: str) -> str:
@@ -94,7 +95,9 @@ def named_image(client: docker.DockerClient, image: str) -> str:
     try:
         client.images.get(image)
     except ImageNotFound:
-        raise PlatformError(f"Docker has no image {image}", f"docker pull {image}") from None
+        raise PlatformError(
+            f"Docker has no image {image}", Typed(f"docker pull {shlex.quote(str(image))}")
+        ) from None
     except APIError as error:
         raise PlatformError(f"Docker refuses the image {image!r}: {error.explanation}") from error
     return image
@@ -207,7 +210,8 @@ def remove_image(tag: str) -> None:
             if error.status_code == HTTPStatus.CONFLICT:
                 raise InUseError(tag) from error
             raise PlatformError(
-                f"the image {tag} cannot be removed: {error.explanation}", f"docker rmi {tag}"
+                f"the image {tag} cannot be removed: {error.explanation}",
+                Typed(f"docker rmi {tag}"),
             ) from error
 
 
@@ -223,6 +227,6 @@ def _remove(client: docker.DockerClient, container: str) -> None:
             if time.monotonic() > deadline:
                 raise PlatformError(
                     f"the container {container[:12]} cannot be removed: {error.explanation}",
-                    f"docker rm -f {container[:12]}",
+                    Typed(f"docker rm -f {container[:12]}"),
                 ) from error
             time.sleep(0.005)

@@ -95,7 +95,7 @@ def mend(said: str) -> str | None:
     if "permission denied while trying to connect to the Docker" in said:
         return "let the user there use it: sudo usermod -aG docker USER"
     if re.search(r"(Unable to find image|No such image): '?(?!tare-agent:)", said):
-        return "docker pull it there   ([platforms.docker] image)"
+        return "pull it there with docker, or name another one: [platforms.docker] image"
     if "unable to apply caps" in said:
         return '[platforms.docker] rights = "sys_admin"   (the engine may not give all rights)'
     return None

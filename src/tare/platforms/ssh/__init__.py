@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tare.agent import client, record
 from tare.agent.client import Channel
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, PlatformError, Typed
 from tare.platforms import callers, nest
 from tare.platforms.layer import Figure, Ground, Layer, Place, Told, View
 from tare.platforms.ssh import connection
@@ -76,7 +76,7 @@ class Ssh(Ground):
                 "write ssh:HOST, where `ssh HOST true` asks nothing; or ssh:HOST/docker",
             )
         if shutil.which("ssh") is None:
-            raise PlatformError("ssh is not installed", "sudo apt install openssh-client")
+            raise PlatformError("ssh is not installed", Typed("sudo apt install openssh-client"))
         folder = self.settings(place)["folder"]
         if not FOLDER.fullmatch(folder):
             raise ExperimentError(

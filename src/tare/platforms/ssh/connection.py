@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tare.agent import client
 from tare.agent.client import ProcessChannel, SilenceError
-from tare.errors import AgentError, PlatformError
+from tare.errors import AgentError, PlatformError, Typed, filled
 from tare.registry import words
 
 #: For each step of the beginning; with a copy of some MB over a slow line among them.
@@ -34,21 +34,27 @@ SETTINGS = (
 
 #: Words of ssh or of the script, and what to do about them.
 MENDS = (
-    ("IDENTIFICATION HAS CHANGED", "ssh-keygen -R HOST   (if you know why its key is another)"),
-    ("Host key verification failed", "ssh HOST true   (once, to accept its key)"),
-    ("Permission denied (", "ssh-copy-id HOST   (until `ssh HOST true` asks nothing)"),
+    (
+        "IDENTIFICATION HAS CHANGED",
+        Typed("ssh-keygen -R {host}   (if you know why its key is another)"),
+    ),
+    ("Host key verification failed", Typed("ssh {host} true   (once, to accept its key)")),
+    ("Permission denied (", Typed("ssh-copy-id {host}   (until `ssh {host} true` asks nothing)")),
     ("Too many authentication failures", "name the key in ~/.ssh/config: IdentityFile"),
     (
         "Could not resolve hostname",
-        "spell HOST as ~/.ssh/config does, or give it its address there: HostName",
+        "spell {host} as ~/.ssh/config does, or give it its address there: HostName",
     ),
-    ("Can't open user config file", "vagrant ssh-config >FILE   ([platforms.ssh] config)"),
-    ("Connection refused", "start sshd or the machine there, until `ssh HOST true` works"),
-    ("Connection timed out", "start the machine, until `ssh HOST true` works"),
-    ("No route to host", "start the machine, until `ssh HOST true` works"),
-    ("No space left on device", '[platforms.ssh] folder = "DIR"   (one with room on HOST)'),
+    (
+        "Can't open user config file",
+        "write one with vagrant ssh-config, and name it: [platforms.ssh] config",
+    ),
+    ("Connection refused", "start sshd or the machine there, until `ssh {host} true` works"),
+    ("Connection timed out", "start the machine, until `ssh {host} true` works"),
+    ("No route to host", "start the machine, until `ssh {host} true` works"),
+    ("No space left on device", '[platforms.ssh] folder = "DIR"   (one with room on {host})'),
     ("tare: the agent cannot be", '[platforms.ssh] folder = "DIR"   (not mounted noexec)'),
-    ("tare: the directory", '[platforms.ssh] folder = "DIR"   (one that can be written on HOST)'),
+    ("tare: the directory", '[platforms.ssh] folder = "DIR"   (one that can be written on {host})'),
 )
 
 #: What runs on the host around the agent. Directories that a dead session left (its host lost
@@ -87,7 +93,8 @@ umask "$mask"
 
 def mend(said: str, host: str) -> str | None:
     """Return what to do about what ssh, or the host, said; None: it is not known."""
-    return next((hint.replace("HOST", host) for words, hint in MENDS if words in said), None)
+    found = next((hint for words, hint in MENDS if words in said), None)
+    return None if found is None else filled(found, host=shlex.quote(host))
 
 
 class Host(NamedTuple):
@@ -164,7 +171,9 @@ class Connection(ProcessChannel):
                 if not ready:
                     raise PlatformError(
                         f"{self._host} has not taken the agent within {STEP_S:g} s",
-                        f"ssh {self._host} uname   (which must print Linux)",
+                        Typed(
+                            f"ssh {shlex.quote(str(self._host))} uname   (which must print Linux)"
+                        ),
                     )
                 view = view[os.write(pipe, view[:CHUNK]) :]
         except OSError as error:
@@ -194,7 +203,7 @@ class Connection(ProcessChannel):
                 return line[len(start) :].decode(errors="replace")
         raise PlatformError(
             f"{self._host} does not run what it is told, but says {line[:200]!r}",
-            f"ssh {self._host} uname   (which must print Linux)",
+            Typed(f"ssh {shlex.quote(str(self._host))} uname   (which must print Linux)"),
         )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shlex
 import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host.cache import Kept, excess, folder
 
 #: Of all images together; the longest unused ones go first.
@@ -58,7 +59,10 @@ def image(kind: str, identity: bytes, make: Callable[[Path], None]) -> tuple[Bin
         except OSError as error:
             raise PlatformError(
                 f"an image for the virtual machine cannot be written to {images}: {error.strerror}",
-                f"df -h {images}   (and make room there, or set XDG_CACHE_HOME)",
+                Typed(
+                    f"df -h {shlex.quote(str(images))}   "
+                    "(and make room there, or set XDG_CACHE_HOME)"
+                ),
             ) from error
 
 

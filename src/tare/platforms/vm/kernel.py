@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 import re
+import shlex
 import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import programs
 
 BOOT = Path("/boot")
@@ -19,7 +20,7 @@ X86_VERSION_AT = 0x20E
 ARM_AT, ARM = 56, b"ARM\x64"
 GZIP = b"\x1f\x8b"
 #: How to come by a kernel; one that is unpacked by hand has lib/modules beside its boot.
-HINT = "sudo apt install linux-image-cloud-amd64   (or: [platforms.vm] kernel = PATH)"
+HINT = Typed("sudo apt install linux-image-cloud-amd64   (or: [platforms.vm] kernel = PATH)")
 
 
 class Kernel(NamedTuple):
@@ -48,7 +49,7 @@ def chosen(option: str) -> Kernel:
     path = Path(option).expanduser()
     if not path.is_absolute() or not path.is_file():
         raise PlatformError(
-            f"[platforms.vm] kernel: there is no file {option}", f"ls {BOOT}/vmlinuz-*"
+            f"[platforms.vm] kernel: there is no file {option}", Typed(f"ls {BOOT}/vmlinuz-*")
         )
     return _read(path)
 
@@ -73,7 +74,8 @@ def _read(path: Path) -> Kernel:
             head = file.read(1 << 16)
     except OSError as error:
         raise PlatformError(
-            f"the kernel {path} cannot be read: {error.strerror}", f"sudo chmod a+r {path}"
+            f"the kernel {path} cannot be read: {error.strerror}",
+            Typed(f"sudo chmod a+r {shlex.quote(str(path))}"),
         ) from error
     own = platform.machine()
     its = _machine(path, head)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -49,7 +50,10 @@ def ordered(folder: Path, names: Iterable[str]) -> list[Path]:
             whom = f" (which {needed_by} needs)" if needed_by else ""
             raise PlatformError(
                 f"the guest's kernel has no module {name}{whom} in {folder}",
-                f"sudo depmod {folder.name}   (or another [platforms.vm] kernel)",
+                Typed(
+                    f"sudo depmod {shlex.quote(str(folder.name))}   "
+                    "(or another [platforms.vm] kernel)"
+                ),
             )
         path, needs = table[name]
         for one in needs:

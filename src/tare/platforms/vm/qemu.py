@@ -22,7 +22,7 @@ from typing import BinaryIO, NamedTuple
 
 from tare.agent.client import SocketChannel
 from tare.decoding import builtins
-from tare.errors import AgentError, PlatformError
+from tare.errors import AgentError, PlatformError, Typed
 
 #: Of the console, in an error.
 TAIL_BYTES = 1500
@@ -79,7 +79,9 @@ def program() -> str:
     name = f"qemu-system-{platform.machine()}"
     if shutil.which(name) is None:
         package = {"x86_64": "x86", "aarch64": "arm"}.get(platform.machine(), "misc")
-        raise PlatformError(f"{name} is not installed", f"sudo apt install qemu-system-{package}")
+        raise PlatformError(
+            f"{name} is not installed", Typed(f"sudo apt install qemu-system-{package}")
+        )
     return name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, Typed
 from tare.host import cache as host_cache
 from tare.host import programs
 from tare.host.cache import stamp, stamp_of_tree
@@ -40,7 +41,7 @@ def disk(option: str) -> BinaryIO:
     if not (source.is_dir() or (source.is_file() and source.suffix == ".tar")):
         raise PlatformError(
             f"[platforms.vm] root: {option} is neither a directory nor a .tar",
-            "docker export CONTAINER > root.tar   (or name a directory)",
+            "write one with docker export, or name a directory",
         )
     programs.find("mke2fs", "e2fsprogs")
     return cache.image("ext4", _identity(source), lambda path: _ext4(source, path))[0]
@@ -150,7 +151,10 @@ def _do(argv: list[str]) -> None:
         full = any("space" in line.lower() for line in lines)
         raise PlatformError(
             f"the root file system cannot be made: {argv[0]}: {said}",
-            f"df -h {host_cache.folder()}   (and make room there, or set XDG_CACHE_HOME)"
+            Typed(
+                f"df -h {shlex.quote(str(host_cache.folder()))}   "
+                "(and make room there, or set XDG_CACHE_HOME)"
+            )
             if full
             else None,
         )

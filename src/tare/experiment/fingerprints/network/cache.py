@@ -167,7 +167,9 @@ def given(path: Any) -> list[MachineFact]:
     """
     found = file.read(path)
     if not found.figures:
-        raise StoreError(f"{path} has no figure of a network", "tare net fingerprint HOST …")
+        raise StoreError(
+            f"{path} has no figure of a network", "take one with tare net fingerprint HOST"
+        )
     return of(found, GIVEN)
 
 

@@ -20,7 +20,7 @@ _SIZE_LIMIT = 4 << 20
 _MOST = 1e15
 #: Characters of a text, and entries of a list, in what was identified.
 _LONGEST, _MOST_TOLD = 2000, 64
-_TAKES = "tare net fingerprint HOST --key FILE --json FILE   (takes one)"
+_TAKES = "take one with tare net fingerprint HOST --key FILE --json FILE"
 
 
 class _Versioned(msgspec.Struct):
@@ -65,7 +65,7 @@ def decode(data: bytes, name: str) -> NetworkFingerprint:
             raise StoreError(
                 f"{name} was written by another tare (version {about.version} of the file, this "
                 f"one reads {VERSION})",
-                _TAKES.replace("takes one", "takes it again"),
+                _TAKES.replace("take one", "take it again"),
             )
         found = decoding.decode(data, NetworkFingerprint)
         check(found)

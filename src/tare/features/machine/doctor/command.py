@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tare.cli import console
 from tare.cli.call import Call
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.features.machine.doctor.options import DoctorOptions
 from tare.host.check import PURPOSES, Purpose
 from tare.options.command import command
@@ -35,9 +35,7 @@ def doctor(given: DoctorOptions, call: Call) -> Report | int:
 
         return hold(given.fix, given)
     if given.command or given.duration is not None:
-        raise ExperimentError(
-            "nothing is asked to be held", "tare doctor --fix all -- COMMAND   (or: --duration 1h)"
-        )
+        raise ExperimentError("nothing is asked to be held", Typed("--fix all"))
     view = (
         examination.look(watch_s=0)
         if given.quick

@@ -7,15 +7,13 @@ import difflib
 import os
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import console
 from tare.cli.delivery import deliver
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, PlatformError, Typed, advice
 from tare.host.settings import Held, units
 from tare.host.settings import hold as held_settings
 from tare.host.settings.isolation import inside
@@ -77,8 +75,7 @@ def _as_typed() -> Iterator[None]:
     try:
         yield
     except NeedsRootError as error:
-        program = str(Path(sys.argv[0]).absolute())
-        error.hint = f"sudo {shlex.join([program, *sys.argv[1:]])}"
+        error.hint = Typed("sudo")
         raise
 
 
@@ -100,7 +97,10 @@ def _wanted(asked: str) -> dict[str, str]:
         if name not in known:
             raise _unknown(name, asked, list(known))
         if name in found:
-            raise ExperimentError(f"{name} is asked for twice", f"--fix {name}={found[name]}")
+            raise ExperimentError(
+                f"{name} is asked for twice",
+                Typed(f"--fix {shlex.quote(str(name))}={shlex.quote(str(found[name]))}"),
+            )
         found[name] = value if equals else known[name].wanted
     return found
 
@@ -108,16 +108,17 @@ def _wanted(asked: str) -> dict[str, str]:
 def _unknown(name: str, asked: str, known: list[str]) -> ExperimentError:
     if name == "all":
         return ExperimentError(
-            f"all stands alone, not in {asked!r}", "--fix all, or the settings that you want"
+            f"all stands alone, not in {asked!r}", Typed("--fix all   (or name settings)")
         )
     if not name:
         return ExperimentError(
-            f"there is no setting without a name, as in {asked!r}", "--fix all, or --fix NAME=VALUE"
+            f"there is no setting without a name, as in {asked!r}",
+            Typed("--fix all   (or name settings, as in NAME=VALUE)"),
         )
     near = difflib.get_close_matches(name, known, n=1)
     return ExperimentError(
         f"there is no setting {name!r}",
-        f"--fix {near[0]}" if near else f"there are: {', '.join(known)}, and all",
+        Typed(f"--fix {near[0]}") if near else f"there are: {', '.join(known)}, and all",
     )
 
 
@@ -141,7 +142,7 @@ def _report(held: Held, lasts_s: float | None) -> Report:
             Entry("Left out", message("{setting}: {why}", setting=left.setting, why=left.why))
         )
         if left.hint:
-            entries.append(Entry("", message("try: {hint}", hint=left.hint)))
+            entries.append(Entry("", message("{hint}", hint=advice(left.hint))))
     if lasts_s is not None:
         ends = message(
             "{limit} (--duration), or until Ctrl-C or `kill {pid}`; then everything is put back. "
@@ -172,7 +173,7 @@ def _start(command: list[str], *, as_root: bool) -> subprocess.Popen[bytes]:
     except OSError as error:
         raise ExperimentError(
             f"cannot start {command[0]}: {error.strerror}",
-            f"{shlex.join(command)}   (does it run by itself?)",
+            Typed(f"{shlex.join(command)}   (does it run by itself?)"),
         ) from error
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.agent import record
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.fingerprints.machine.document import Problem
 from tare.features.machine.fingerprint import derived
 from tare.registry import Probe
@@ -103,7 +103,7 @@ def _named(known: Iterable[Probe], word: str) -> list[Probe]:
         near = difflib.get_close_matches(word, every, n=3)
         raise ExperimentError(
             f"there is no probe or metric {word!r}",
-            f"tare fingerprint {near[0]}" if near else "tare describe probes",
+            Typed(f"tare fingerprint {near[0]}") if near else Typed("tare describe probes"),
         )
     return found
 

@@ -14,7 +14,7 @@ from tare import units
 from tare.cli import console
 from tare.cli.call import Call
 from tare.cli.delivery import reporting
-from tare.errors import ExperimentError, InterruptError, TrialError, UsageError
+from tare.errors import ExperimentError, InterruptError, TrialError, Typed, UsageError
 from tare.options import kinds, measuring, shared
 from tare.options.command import Entry, Group, command
 from tare.options.option import (
@@ -216,7 +216,7 @@ def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path
         if interrupted:
             raise InterruptError(f"interrupted{'' if json is None else f'; what there is: {json}'}")
         if isinstance(found, Fingerprint) and not found.metrics and not found.curves:
-            raise TrialError("nothing could be measured", "tare describe probes")
+            raise TrialError("nothing could be measured", Typed("tare describe probes"))
     return made
 
 
@@ -272,7 +272,7 @@ def _check_file_cache(given: TakeOptions) -> None:
     from tare.features.machine.fingerprint.file_cache import PROBE
 
     if not given.full and not any(f"{PROBE}.".startswith(f"{word}.") for word in given.words):
-        raise UsageError(f"--file-cache is for {PROBE}", f"tare fingerprint {PROBE}, or --full")
+        raise UsageError(f"--file-cache is for {PROBE}", Typed(f"--full   (or name {PROBE})"))
 
 
 def _predictions(path: Path | None) -> dict[str, UserPrediction]:
@@ -291,5 +291,8 @@ def _peer(address: str | None, key: Path | None) -> Peer | None:
     if address is None and key is None:
         return None
     if address is None or key is None:
-        raise ExperimentError("--peer and --key belong together", "--peer HOST --key FILE")
+        raise ExperimentError(
+            "--peer and --key belong together",
+            "name the host with --peer, and its key file with --key",
+        )
     return Peer(address=peering.numeric(address), key=peering.read_key(key))

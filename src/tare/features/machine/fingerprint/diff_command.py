@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tare.cli.delivery import reporting
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.catalogue import catalogue
 from tare.experiment.findings.level_names import fact
 from tare.experiment.fingerprints.machine.difference import Change, Difference, Verdict, compare
@@ -89,7 +89,10 @@ def diff(before: Path, after: Path) -> Report:
         with reporting(report):
             raise ExperimentError(
                 "the two have no metric in common with rounds to compare",
-                f"tare fingerprint --json {shlex.quote(str(after))}   (everything, as the other)",
+                Typed(
+                    f"tare fingerprint --json {shlex.quote(str(after))}   "
+                    "(everything, as the other)"
+                ),
             )
     return report
 
@@ -107,7 +110,7 @@ def _pairs(
         named = " and ".join(", ".join(map(_label, some)) or "none" for some in (first, second))
         raise ExperimentError(
             f"the two have no platform in common: {named}",
-            "tare fingerprint -p A -p B   (measures two of them, interleaved)",
+            "measure two of them interleaved, with -p A -p B of tare fingerprint",
         )
     return common
 

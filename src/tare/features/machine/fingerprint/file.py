@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 
 from tare import files
 from tare.decoding import DecodeError, decode
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.experiment.fingerprints.machine.document import Figure, Fingerprint
 from tare.features.machine.fingerprint.weights import Weights
 from tare.results.report import FORMAT, VERSION
@@ -38,7 +39,7 @@ def read(path: Path) -> Fingerprint | Weights:
     StoreError
         If it cannot be read, is no fingerprint, or another tare wrote it in another way.
     """
-    takes_one = "tare fingerprint --json FILE   (takes one)"
+    takes_one = Typed("tare fingerprint --json fingerprint.json   (takes one)")
     try:
         data = files.read_own(path, _SIZE_LIMIT, "the fingerprint", takes_one)
         saved = decode(data, _Saved)
@@ -46,7 +47,7 @@ def read(path: Path) -> Fingerprint | Weights:
             raise StoreError(
                 f"{path} was written by another tare (version {saved.version} of the file, this "
                 f"one reads {VERSION})",
-                "tare fingerprint --json FILE   (takes it again)",
+                Typed(f"tare fingerprint --json {shlex.quote(str(path))}   (takes it again)"),
             )
         found: Fingerprint | Weights = (
             decode(data, Fingerprint) if saved.platforms is None else decode(data, Weights)

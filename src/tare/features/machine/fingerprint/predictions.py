@@ -14,7 +14,7 @@ import msgspec
 
 from tare import files, units
 from tare.decoding import DecodeError, toml
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.experiment.fingerprints.machine.document import Figure, Problem
 from tare.features.machine.fingerprint import derived
 from tare.features.machine.fingerprint.expectation import FREQUENCY
@@ -134,7 +134,7 @@ def _judged(figure: Figure, value: float, source: str) -> Figure:
 
 
 def _text(path: Path) -> str:
-    hint = "--predictions FILE"
+    hint = "choose another file"
     data = files.read_input(path, _MAX_BYTES, hint)
     try:
         return data.decode()
@@ -213,13 +213,15 @@ def _refuse_name(
     shown = ascii(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…")
     if name in curves:
         lines.refuse(
-            name, f"{shown} is a curve; only figures are predicted", "tare describe probes"
+            name, f"{shown} is a curve; only figures are predicted", Typed("tare describe probes")
         )
     if name in figures:
         unit = figures[name][0]
         lines.refuse(name, f"{shown} needs a number", f'{name}.1 = "{_EXAMPLES[unit]}"')
     near = difflib.get_close_matches(name[:_SHOWN], figures, n=1)
-    hint = f'{near[0]} = "{_EXAMPLES[figures[near[0]][0]]}"' if near else "tare describe probes"
+    hint = (
+        f'{near[0]} = "{_EXAMPLES[figures[near[0]][0]]}"' if near else Typed("tare describe probes")
+    )
     lines.refuse(name, f"there is no figure {shown}", hint)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tare.errors import PlatformError, StoreError
+from tare.errors import PlatformError, StoreError, Typed
 from tare.experiment import machine_facts, pipeline, session, store
 from tare.experiment.catalogue import catalogue
 from tare.experiment.pipeline import Prepared
@@ -114,7 +114,7 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
             If it has none of the figures that stand for all.
         """
         if not self.head():
-            raise StoreError("too little was measured", "tare selftest")
+            raise StoreError("too little was measured", Typed("tare selftest"))
         facts = [
             Fact(name="selftest_date", value=self.date),
             Fact(name="selftest_verdict", value=self.verdict),
@@ -140,7 +140,7 @@ def prepare(experiment: Experiment) -> Prepared:
     prepared = pipeline.check(experiment, skip_missing=True)
     prepared.cells = worthwhile(prepared.cells)
     if not prepared.cells:
-        raise PlatformError("no program is worth its time like this", "--workers 1")
+        raise PlatformError("no program is worth its time like this", Typed("--workers 1"))
     return prepared
 
 

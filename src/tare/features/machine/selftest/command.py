@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tare.cli import console
 from tare.cli.call import Call
 from tare.cli.command_line import folder_in_memory
-from tare.errors import ExperimentError, InterruptError, StoreError
+from tare.errors import ExperimentError, InterruptError, StoreError, Typed
 from tare.options import kinds, measuring, shared
 from tare.options.command import command
 from tare.options.measuring import SessionOptions
@@ -71,7 +71,7 @@ def selftest(given: SelftestOptions, call: Call) -> Report:
     if given.false_alarms and given.given & {"workers", "trials", "image", "as_root"}:
         raise ExperimentError(
             "--workers, --trials, --image and --as-root are not for --false-alarms",
-            "tare selftest --false-alarms --budget '5 min'",
+            Typed("tare selftest --false-alarms --budget '5 min'"),
         )
     seed = secrets.randbits(48) if given.seed is None else given.seed
     found: Accuracy | FalseAlarms
@@ -81,7 +81,7 @@ def selftest(given: SelftestOptions, call: Call) -> Report:
         else:
             found = _accuracy(given, seed)
     except KeyboardInterrupt as error:
-        raise InterruptError("interrupted; nothing was kept", "tare selftest") from error
+        raise InterruptError("interrupted; nothing was kept", Typed("tare selftest")) from error
     if given.store:
         try:
             report.keep(found)
@@ -117,7 +117,7 @@ def _control(platforms: Sequence[str], budget_s: float, seed: int) -> FalseAlarm
 
     if len(platforms) > 1:
         raise ExperimentError(
-            "a program is compared with itself on one platform", "--platform bare"
+            "a program is compared with itself on one platform", Typed("--platform bare")
         )
     with Progress() as progress:
         return control.measure(

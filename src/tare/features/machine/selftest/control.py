@@ -7,6 +7,7 @@ settle every one of them, that is a verdict as well ("inconclusive"), and no ala
 from __future__ import annotations
 
 import collections
+import shlex
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,7 +16,7 @@ from pathlib import Path
 import msgspec
 from scipy import stats
 
-from tare.errors import TrialError
+from tare.errors import TrialError, Typed
 from tare.experiment import machine_facts, pipeline, session
 from tare.experiment.specification import Experiment, Stopping
 from tare.host.state import Fact
@@ -139,7 +140,10 @@ def compare(platform: str, seed: int, folder: Path) -> tuple[Verdict, int]:
     pipeline.execute(prepared, folder, session.Silent())
     found = differences(store.load(folder))
     if isinstance(found, Message):
-        raise TrialError(sentence(found), f"tare selftest --platform {platform} --workers 1")
+        raise TrialError(
+            sentence(found),
+            Typed(f"tare selftest --platform {shlex.quote(str(platform))} --workers 1"),
+        )
     return found[0].comparison.verdict, found[0].comparison.n
 
 

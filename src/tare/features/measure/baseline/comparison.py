@@ -45,7 +45,7 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
     if source is None:
         raise StoreError(
             f"no source of {stored.metric} is common to the baseline and this session",
-            "measure both versions here, interleaved: tare compare './old' './new'",
+            "measure both versions here, interleaved, with tare compare",
         )
     series = [s.series(source) for s in stored.sessions]
     sessions, limits = [values for values, _ in series], [above for _, above in series]

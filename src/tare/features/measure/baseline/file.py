@@ -9,7 +9,7 @@ import numpy as np
 
 from tare import files
 from tare.decoding import DecodeError, decode
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.experiment import store
 from tare.features.measure.baseline.agreement import disagreements, refusal, unlike_settings
 from tare.features.measure.baseline.stored import VERSION, Baseline, of
@@ -37,7 +37,7 @@ def read(
     except OSError as error:
         raise StoreError(
             f"cannot read the baseline {path}: {error.strerror or ''}",
-            "tare run --save FILE -- COMMAND…   (writes one, a session each time)",
+            "write one with tare run --save, a session each time",
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
@@ -64,7 +64,9 @@ def _check(found: Baseline, path: Path, metric: str) -> None:
     if not all(np.isfinite(v) and v > 0 for v in values):
         raise StoreError(f"{path} has values that are not above 0", again)
     if found.metric != metric:
-        raise StoreError(f"{path} holds {found.metric}, not {metric}", f"--metric {found.metric}")
+        raise StoreError(
+            f"{path} holds {found.metric}, not {metric}", Typed(f"--metric {found.metric}")
+        )
 
 
 def save(path: Path, new: Baseline) -> Baseline:

@@ -175,7 +175,7 @@ def _choice(cells: Sequence[Mapping[Any, Any]], *, some: bool) -> StoreError:
         n = counted(len(cells), "cell")
         return StoreError(
             f"the baseline holds {n} that this could be compared with: {names}",
-            "--name NAME of the one that is measured anew",
+            "name the one that is measured anew with --name",
         )
     return StoreError(
         f"the baseline holds no cell like this one: it has {names} on {platforms}",

@@ -70,7 +70,7 @@ def ci(given: CiOptions, call: Call) -> Report:
     if given.bisect and (given.base is None or given.base.startswith(("HEAD", "@"))):
         raise UsageError(
             "--bisect needs a good commit that stays the same while git moves HEAD",
-            "--base TAG   (or a hash, or a branch)",
+            "name it with --base: a tag, a hash or a branch",
         )
     if users.calling_user() is not None:
         raise UsageError("tare ci builds commits, and builds nothing as root", "without sudo")

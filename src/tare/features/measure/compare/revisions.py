@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tare.errors import BuildError, PlatformError, UsageError
+from tare.errors import BuildError, PlatformError, Typed, UsageError
 from tare.experiment import remnants
 from tare.host import lease
 
@@ -26,7 +26,8 @@ _DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "mas
 _LINES, _WIDTH, _READ_BYTES = 20, 200, 1 << 16
 #: Characters of a commit's hash in names.
 _SHORT = 10
-_SHALLOW = "git fetch --unshallow   (GitHub: fetch-depth: 0 of actions/checkout)"
+_SUBMODULES = "git submodule update --init --recursive"
+_SHALLOW = Typed("git fetch --unshallow   (GitHub: fetch-depth: 0 of actions/checkout)")
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ def resolve(revision: str) -> str:
         raise UsageError(f"there is no commit {revision} in this clone", _fetching(branch))
     if _is_shallow():
         raise UsageError(f"there is no commit {revision} in this shallow clone", _SHALLOW)
-    raise UsageError(f"there is no commit {revision} in this repository", "git log --oneline")
+    raise UsageError(
+        f"there is no commit {revision} in this repository", Typed("git log --oneline")
+    )
 
 
 def default_base(head: str) -> str:
@@ -91,7 +94,9 @@ def default_base(head: str) -> str:
     if tip is None:
         raise UsageError(
             f"none of {', '.join(_DEFAULT_BRANCHES)} is here, so the base is not known",
-            _fetching("main") if _run("remote").stdout else "--base REVISION",
+            _fetching("main")
+            if _run("remote").stdout
+            else "name it with --base: a tag, a hash or a branch",
         )
     common = _run("merge-base", head, tip)
     base = common.stdout.strip() if common.returncode == 0 else None
@@ -101,7 +106,10 @@ def default_base(head: str) -> str:
         return base
     if _is_shallow():
         raise UsageError("this shallow clone does not have the base", _SHALLOW)
-    raise UsageError(f"no commit before {head[:_SHORT]} is known", "--base REVISION")
+    raise UsageError(
+        f"no commit before {head[:_SHORT]} is known",
+        "name it with --base: a tag, a hash or a branch",
+    )
 
 
 def is_changed() -> bool:
@@ -163,7 +171,8 @@ def check_paths(words: Sequence[str]) -> None:
             own = shlex.quote(os.path.relpath(path, Path.cwd().resolve()))
             raise UsageError(
                 f"{word} is in your own work tree, so both commits would run the same file",
-                own if own.startswith("../") else f"./{own}   (in the command, for that path)",
+                f"write {own if own.startswith('../') else f'./{own}'} in the command, for that "
+                "path",
             )
 
 
@@ -183,15 +192,17 @@ def check_program(base: Revision, head: Revision, program: str) -> None:
     if len(without) == 2:
         raise UsageError(
             f"neither {base.name} nor {head.name} has {program} after its build",
-            "--build LINE   (makes it in the folder of each commit)",
+            "build it in the folder of each commit, with --build",
         )
     for one in without:
         is_base = one.role == "base"
         raise BuildError(
             f"{one.name} has no {program} after its build",
-            "--base REVISION   (one that has what is measured)"
+            "name one that has what is measured with --base"
             if is_base
-            else f"git worktree add ../{one.role} {one.commit[:_SHORT]}, and build it there",
+            else Typed(
+                f"git worktree add ../{one.role} {one.commit[:_SHORT]}   (then build it there)"
+            ),
             of_base=is_base,
         )
 
@@ -224,9 +235,14 @@ def build(revision: Revision, line: str) -> None:
     last = [one[:_WIDTH] for one in text.splitlines()[-_LINES:]] or ["It wrote nothing."]
     raise BuildError(
         "\n  ".join([f"{revision.name} does not build: {line[:_WIDTH]} ended with {how}", *last]),
-        "--build 'git submodule update --init --recursive && …'   (submodules are not checked out)"
+        Typed(
+            f"--build {shlex.quote(f'{_SUBMODULES} && {line}')}   (submodules are not checked out)"
+        )
         if (revision.folder / ".gitmodules").is_file() and "submodule" not in line
-        else f"git worktree add ../{revision.role} {revision.commit[:_SHORT]}, and build it there",
+        else Typed(
+            f"git worktree add ../{revision.role} {revision.commit[:_SHORT]}   "
+            "(then build it there)"
+        ),
         of_base=revision.role == "base",
     )
 
@@ -249,7 +265,7 @@ def _fetching(branch: str) -> str:
     """Return the line that brings a branch, with its history, into a clone of another one."""
     whole = "--unshallow " if _is_shallow() else ""
     line = f"git fetch {whole}origin {shlex.quote(f'{branch}:refs/remotes/origin/{branch}')}"
-    return f"{line}   (a clone of one branch lacks the others)"
+    return Typed(f"{line}   (a clone of one branch lacks the others)")
 
 
 def _is_shallow() -> bool:
@@ -262,7 +278,7 @@ def _git(*words: str) -> str:
         why = done.stderr.strip().removeprefix("fatal: ").splitlines() or ["no reason is given"]
         # git names the line to type where a repository is another user's, as in containers.
         typed = (line.strip() for line in why if line.strip().startswith("git config"))
-        hint = next(typed, "tare ci runs in a clone of a repository")
+        hint = next(map(Typed, typed), "run it in a clone of a repository")
         raise PlatformError(f"git {words[0]}: {why[0]}", hint)
     return done.stdout.strip()
 
@@ -276,7 +292,7 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
             encoding="utf-8", errors="replace", check=False,
         )  # fmt: skip
     except FileNotFoundError as error:
-        raise PlatformError("git is not installed", "sudo apt-get install git") from error
+        raise PlatformError("git is not installed", Typed("sudo apt-get install git")) from error
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.cli import lines
 from tare.cli.command_line import places, workload
-from tare.errors import ExperimentError, UsageError
+from tare.errors import ExperimentError, Typed, UsageError
 
 if TYPE_CHECKING:
     from tare.features.measure.compare.options import CompareOptions
@@ -42,15 +42,17 @@ def ask(given: CompareOptions) -> dict[str, Any]:
     if given.gate_on is not None and (given.gate is None or given.baseline is not None):
         raise ExperimentError(
             "--gate-on needs --gate, and commands that are measured together",
-            "--gate 3%",
+            Typed("--gate 3%") if given.baseline is None else "leave --gate-on or --baseline out",
         )
     if given.gate_on is not None and given.trials is not None:
         _check_enough(given.gate_on, given.trials)
     if given.bisect and given.gate is None:
-        raise UsageError("--bisect needs --gate, which says what is bad", "--gate 2%")
+        raise UsageError("--bisect needs --gate, which says what is bad", Typed("--gate 2%"))
     first, *others = given.metric or ["wall"]
     if others and given.baseline is not None:
-        raise ExperimentError("a baseline has one metric", f"--metric {first} alone")
+        raise ExperimentError(
+            "a baseline has one metric", Typed(f"--metric {shlex.quote(str(first))}")
+        )
     where = places([given.platform], given)
     stopping = given.keys("stopping")
     if given.baseline is None:
@@ -98,7 +100,9 @@ def _seed(given: CompareOptions) -> int | None:
     if not given.resume:
         return given.seed
     if given.out is None:
-        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
+        raise ExperimentError(
+            "--resume goes on with what a folder holds", "name the folder with --out"
+        )
     from tare.experiment import plan_file
     from tare.experiment.session import folder
 
@@ -126,7 +130,7 @@ def _check_enough(gate_on: str, trials: int) -> None:
     if trials < needed:
         raise ExperimentError(
             f"a gate on {gate_on} needs {needed} pairs at least, and --trials asks for {trials}",
-            f"--trials {needed}, or more",
+            Typed(f"--trials {needed}   (or more)"),
         )
 
 
@@ -142,7 +146,7 @@ def _check_quotes(words: Sequence[Sequence[str]], platform: str) -> None:
         whole = shlex.quote(shlex.join(word for some in words for word in some))
         raise ExperimentError(
             f"{argument} is no command, and each command is one word: put it in quotes",
-            f"tare compare {whole} 'ANOTHER COMMAND'",
+            f"put each command in quotes, as in tare compare {whole}",
         )
 
 
@@ -150,7 +154,7 @@ def _check_number(names: Sequence[str], baseline: Path | None) -> None:
     if baseline is None and len(names) < 2:
         raise ExperimentError(
             "there is only one command, and nothing to compare it with",
-            "tare compare './old' './new'   (each command in quotes)",
+            "name two commands or more, each in quotes",
         )
     if baseline is not None and len(names) > 1:
         raise ExperimentError(

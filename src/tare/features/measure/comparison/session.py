@@ -26,6 +26,7 @@ from tare.errors import (
     InterruptError,
     TerminatedError,
     TrialError,
+    Typed,
 )
 from tare.features.measure.comparison.execution import Execution, kept
 from tare.options.measuring import SessionOptions
@@ -242,7 +243,7 @@ def conclude(
 def cut_short(folder: Path, execution: Execution) -> InterruptError:
     """Return what is said of a comparison from which nothing can be concluded yet."""
     if execution.given.out is None:
-        hint = "--out DIR keeps it, and --resume goes on with it" if offers("--resume") else None
+        hint = "keep it with --out, and go on with --resume" if offers("--resume") else None
         return InterruptError("interrupted; nothing was kept", hint)
     return kept(folder)
 
@@ -269,7 +270,7 @@ def check_complete(
     if told is not None and code == 0:
         raise IncompleteError(
             told,
-            "the same command with --resume   (measures what is missing)"
+            Typed("--resume   (measures what is missing)")
             if execution.given.out is not None
             else how_to_see(failures(results))
             if (trials["status"] == "failed").any()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tare.cli.lines import Line
-from tare.errors import UsageError
+from tare.errors import Typed, UsageError
 from tare.registry import Parameter, expected, typed
 
 #: Option that gives several values of a parameter; only commands have it.
@@ -36,7 +37,10 @@ def line(reference: str, given: Sequence[str], refused: Mapping[str, bool]) -> L
 
     option = next((name for name, is_given in refused.items() if is_given), None)
     if option is not None:
-        new = f"tare experiment new mine.toml --application {reference}   (then as a factor)"
+        new = Typed(
+            f"tare experiment new mine.toml --application {shlex.quote(str(reference))}   "
+            "(then as a factor)"
+        )
         own = "leave one of both out; an application has its own command (docs/applications.md)"
         raise UsageError(f"--application excludes {option}", new if option == PARAMETERS else own)
     found = application.read(reference)
@@ -45,7 +49,10 @@ def line(reference: str, given: Sequence[str], refused: Mapping[str, bool]) -> L
     if len(set(names)) < len(names):
         raise UsageError(
             "--set gives a parameter twice",
-            "as a factor, in: tare experiment new mine.toml --application " + reference,
+            Typed(
+                f"tare experiment new mine.toml --application {shlex.quote(reference)}   "
+                "(as a factor)"
+            ),
         )
     values = dict(_value(one, known) for one in given)
     text = " ".join([found.name, *given])
@@ -64,7 +71,7 @@ def _value(given: str, known: Mapping[str, Parameter]) -> tuple[str, Any]:
     name, sign, text = given.partition("=")
     if not sign or name not in known:
         names = ", ".join(known) or "it has no parameters"
-        raise UsageError(f"--set {given} sets no parameter", f"--set NAME=VALUE, of: {names}")
+        raise UsageError(f"--set {given} sets no parameter", f"it has: {names}")
     try:
         return name, typed(known[name], text)
     except ValueError:

@@ -12,7 +12,7 @@ from tare.cli.call import Call
 from tare.cli.command_line import explained, how_to_see
 from tare.cli.delivery import reporting
 from tare.cli.standard_input import standard_input
-from tare.errors import IncompleteError, TrialError
+from tare.errors import IncompleteError, TrialError, Typed
 from tare.features.measure.run.options import RunOptions
 from tare.options.command import command
 from tare.results.message import Message, message
@@ -120,7 +120,7 @@ def _more(summary: Summary, out: Path | None) -> str | None:
     if summary.failed:
         return (None if out else how_to_see(summary.failed)) or _repair(summary, out)
     if out:
-        return "the same command with --resume   (measures more)"
+        return Typed("--resume   (measures more)")
     return "the same command again" if summary.by_hand else "a longer --budget"
 
 
@@ -134,7 +134,7 @@ def _repair(summary: Summary, out: Path | None) -> str:
         return text(message("repair what fails, then measure it again with another --out"))
     # What a program wrote stands above, never in what is to be typed.
     command = again("run", {"--resume": None} if out else {})
-    return text(message("repair what fails, then {command}", command=command))
+    return Typed(f"{command}   (after repairing what fails)")
 
 
 def _save(results: Results, file: Path) -> Message:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import console
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.time_limits import COUNTED
 from tare.features.measure.comparison import session
 from tare.features.measure.comparison.execution import Execution
@@ -36,7 +36,7 @@ def check(platforms: Sequence[str], lines: Sequence[Line], refused: Mapping[str,
     if len(platforms) > 1 and len(lines) > 1:
         raise ExperimentError(
             f"{len(lines)} commands on {len(platforms)} platforms are more than one table",
-            "one of both, or an experiment: tare experiment new",
+            Typed("tare experiment new   (or choose one of both)"),
         )
     given = next((option for option, is_given in refused.items() if is_given), None)
     if given is not None:

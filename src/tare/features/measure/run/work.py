@@ -62,7 +62,9 @@ def ask(given: RunOptions) -> Asked:
     from tare.platforms import own_files
 
     if given.resume and given.out is None:
-        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
+        raise ExperimentError(
+            "--resume goes on with what a folder holds", "name the folder with --out"
+        )
     if given.trials and given.resume and given.out is not None:
         given = given.replace(trials=total_trials(given.trials, given.out))
     platforms = given.platform or ["bare"]
@@ -72,9 +74,14 @@ def ask(given: RunOptions) -> Asked:
     )
     if given.application is None:
         if not given.command:
-            raise UsageError("there is no command", "tare run -- COMMAND…, or --application NAME")
+            raise UsageError(
+                "there is no command",
+                "write a command after --, or name an application with --application",
+            )
         if given.set_:
-            raise UsageError("--set is of an application", "--application NAME")
+            raise UsageError(
+                "--set is of an application", "name the application with --application"
+            )
         measured = lines.typed(given.command, around, given.name, parameters, several=False)
     else:
         of_commands = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tare.cli.command_line import split
-from tare.errors import ExperimentError, UsageError
+from tare.errors import ExperimentError, Typed, UsageError
 from tare.networks.replay import resolved
 from tare.networks.shaping.specification import Shaping, parse
 from tare.options.measuring import MOST_HOSTS
@@ -18,7 +18,7 @@ from tare.options.measuring import MOST_HOSTS
 if TYPE_CHECKING:
     from tare.features.network.emulate.options import EmulateOptions
 
-_EXAMPLE = "tare net emulate bucket:c5.xlarge budget=10Gbit -- COMMAND…"
+_EXAMPLE = Typed("tare net emulate bucket:c5.xlarge budget=10Gbit -- ip addr")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def asked(given: EmulateOptions) -> Asked:
         _fits_an_interface(given)
     if given.serve and not given.command:
         raise UsageError(
-            "--serve is for the time of a command, and there is none", f"{_EXAMPLE} --serve …"
+            "--serve is for the time of a command, and there is none", "write a command after --"
         )
     return Asked(
         shapes=shapes,
@@ -83,10 +83,12 @@ def _shapes(given: EmulateOptions) -> tuple[Shaping, ...]:
     count = given.hosts or max(2, *own, 2) if given.interface is None else 1
     if beyond := [host for host in own if host > count]:
         raise UsageError(
-            f"--host {beyond[0]}=…: the network has {count} hosts", f"--hosts {beyond[0]}"
+            f"--host {beyond[0]}=…: the network has {count} hosts", Typed(f"--hosts {beyond[0]}")
         )
     if count > MOST_HOSTS:
-        raise UsageError(f"a network has at most {MOST_HOSTS} hosts", f"--hosts {MOST_HOSTS}")
+        raise UsageError(
+            f"a network has at most {MOST_HOSTS} hosts", Typed(f"--hosts {MOST_HOSTS}")
+        )
     _check_dashes(given)
     general = resolved(parse(text)) if text else None
     shapes = {host: resolved(parse(spec)) for host, spec in own.items()}
@@ -114,7 +116,7 @@ def _on(host: int | str, count: int) -> tuple[int, ...]:
         return tuple(range(1, count + 1))
     if host <= count:
         return (host,)
-    raise UsageError(f"--on {host} is no host from 1 to {count}, nor all", "--on all")
+    raise UsageError(f"--on {host} is no host from 1 to {count}, nor all", Typed("--on all"))
 
 
 def _fits_an_interface(given: EmulateOptions) -> None:

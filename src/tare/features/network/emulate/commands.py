@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.agent import record
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, PlatformError, Typed
 from tare.experiment.session.auxiliary import HostServer
 from tare.experiment.session.joining import write_hosts
 from tare.experiment.session.servers import Servers
@@ -94,12 +94,14 @@ class Commands:
                 raise ExperimentError(
                     f"{found[0]} stands for nothing here: the network has "
                     f"{count or 'no'} hosts of its own",
-                    f"--hosts {found[1].removeprefix('host')}" if count else "no --interface",
+                    Typed(f"--hosts {found[1].removeprefix('host')}")
+                    if count
+                    else "leave --interface out",
                 )
             if found[1] == "enter" and not self._enters():
                 raise ExperimentError(
                     "{enter} takes root's rights, and the command does not have them",
-                    "sudo tare net emulate --as-root …",
+                    Typed("--as-root   (as root)"),
                 )
             return told[found[1]]
 
@@ -199,7 +201,7 @@ class Commands:
 def _server_ended(server: HostServer, ending: str) -> PlatformError:
     return PlatformError(
         f"`{shlex.join(server.argv)}` on host {server.host} has ended: {ending}",
-        "--serve takes commands that stay until they are ended, as 'iperf3 -s'",
+        "serve with commands that stay until they are ended, as 'iperf3 -s'",
     )
 
 

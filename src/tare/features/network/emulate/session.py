@@ -16,7 +16,7 @@ from typing import Any
 
 from tare.agent import record
 from tare.cli import console
-from tare.errors import InterruptError, PlatformError
+from tare.errors import InterruptError, PlatformError, Typed
 from tare.experiment import remnants
 from tare.experiment.journal import HostTokens
 from tare.experiment.session.hosts import Course
@@ -126,7 +126,7 @@ def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
     )
     slow = unshaped is not None and unshaped < (1 + check.within) * check.asked
     if slow and check.what != "budget":
-        return PlatformError(text(said), "--no-check, or a lower rate")
+        return PlatformError(text(said), Typed("--no-check   (or a lower rate)"))
     return PlatformError(text(said), "queue=2.5MB (a longer queue keeps it busy), or --no-check")
 
 

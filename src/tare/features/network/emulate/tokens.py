@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from pathlib import Path
 from typing import IO
@@ -10,7 +11,7 @@ import msgspec
 
 from tare import files
 from tare.agent import record
-from tare.errors import StoreError
+from tare.errors import StoreError, Typed
 from tare.experiment.session.hosts import Course
 
 #: How often the hosts are logged, in seconds.
@@ -61,7 +62,10 @@ class Log:
                 self._file.close()
                 self._file = None
         if self._refusal is not None:
-            raise StoreError(f"the log is not complete: {self._refusal}", f"df -h {self._path}")
+            raise StoreError(
+                f"the log is not complete: {self._refusal}",
+                Typed(f"df -h {shlex.quote(str(self._path))}"),
+            )
 
     def _write(self, states: record.HostStates) -> None:
         if self._file is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tare.cli import console
 from tare.cli.again import FILES, again
 from tare.cli.call import Call
-from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
+from tare.errors import IncompleteError, InterruptError, StoreError, TrialError, Typed
 from tare.options import kinds, shared
 from tare.options.command import Entry, Group, command
 from tare.options.option import HOW_MANY, WHAT, Options, argument, flag, option
@@ -155,7 +155,10 @@ def _take(wanted: Wanted, json: str | None, page: Path | None, *, remember: bool
             raise InterruptError(f"interrupted{kept}")
         raise IncompleteError(f"not complete: {cut.message}{kept}", cut.hint)
     if not found.figures:
-        raise TrialError("nothing could be measured", "tare net measure HOST --key FILE")
+        raise TrialError(
+            "nothing could be measured",
+            Typed(f"tare net measure {shlex.quote(wanted.end)} --help"),
+        )
     return code
 
 

@@ -58,7 +58,7 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
     if len(times) < 2:
         raise InputError(
             f"{file}, {place} {int(lines[0]):,}: a series of one row is no trace",
-            "--group names the columns that tell series apart, and no others",
+            "name the columns that distinguish series with --group, and no others",
         )
     written = times
     times, notes = _in_seconds(times)
@@ -75,7 +75,7 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
         raise InputError(
             f"{file}, {place} {int(lines[order[at]]):,}: the time {when:.12g} is that of "
             f"{place} {int(lines[order[at - 1]]):,}, too, or all but the same",
-            "--group names the columns that tell series apart",
+            "name the columns that distinguish series with --group",
         )
     start = times - times[0]
     end = start + usual
@@ -106,7 +106,7 @@ def _sorted(
     if (between <= _APART * float(np.median(between))).any():
         raise InputError(
             f"{file}, {place} {line:,}: time goes back by {by:g} s, as where another series begins",
-            "--group names the columns that tell series apart",
+            "name the columns that distinguish series with --group",
         )
     return (
         times[by_time],

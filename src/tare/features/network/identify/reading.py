@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.features.network.identify import rests
 from tare.features.network.identify.table import table
 from tare.networks.recording import folder
@@ -97,7 +98,7 @@ def read(source: Path, asked: Asked) -> list[Reading]:
     if head.lstrip()[:1] in (b"{", b"["):
         raise InputError(
             f"{source} is JSON, but not iperf3's",
-            "iperf3 -J -c HOST > trace.json, or write a CSV of time and bandwidth",
+            "let iperf3 write JSON, with -J, or write a CSV of time and bandwidth",
         )
     found = table(source, asked.time, asked.value, asked.series, asked.unit)
     return [_rested(Reading(one.key, one.trace, one.notes), asked.pattern, source) for one in found]
@@ -129,7 +130,8 @@ def of_measured(measured: Measured) -> list[Reading]:
 def _iperf3(source: Path, asked: Asked) -> list[Reading]:
     if asked.series or asked.time or asked.value:
         raise InputError(
-            f"{source} is iperf3's JSON, which has no columns", f"tare net identify {source}"
+            f"{source} is iperf3's JSON, which has no columns",
+            Typed(f"tare net identify {shlex.quote(str(source))}"),
         )
     return [
         # Figures are payload, as iperf3's own.

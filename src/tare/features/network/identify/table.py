@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.features.network.identify.clock import in_time
 from tare.networks.shaping.trace import Trace, Traced
 from tare.readers import roles as column_roles
@@ -47,7 +47,7 @@ def table(
     if time is None:
         raise InputError(
             f"{file} has no column of time that is known by its name",
-            f"--time names it; there are: {column_roles.listed(rows.names)}",
+            f"name it with --time; there are: {column_roles.listed(rows.names)}",
         )
     roles = column_roles.find(file, rows, ColumnOptions(value, tuple(series), order=time))
     whole = _Table(file, rows, roles, unit)
@@ -133,7 +133,9 @@ class _Table:
             name = label(self._rows.names[self._roles.value])
             raise InputError(
                 f"{self._file}: nothing says in which unit {name!r} is",
-                "--unit Gbit/s (or Mbit/s, bit/s, MB/s), or call the column bandwidth_gbps",
+                Typed(
+                    "--unit Gbit/s   (or Mbit/s, bit/s, MB/s; or call the column bandwidth_gbps)"
+                ),
             )
         return found
 
@@ -146,7 +148,7 @@ class _Table:
             raise InputError(
                 f"{self._file}, {self._rows.place} {lines[bad[0]]:,}: {name!r} holds neither a "
                 "number nor a date",
-                "--time names a column of seconds, or of dates such as 2026-05-01T12:00:00",
+                "name a column of seconds with --time, or of dates such as 2026-05-01T12:00:00",
             )
         unit = units.of_column(self._rows.names[at])[1]
         return numbers * (unit.factor if unit is not None and unit.base == "s" else 1.0)
@@ -205,7 +207,7 @@ class _Table:
                 f"{self._file}: half of the bandwidths are below {chosen(middle, 'bits/s')}: "
                 "are they "
                 "in another unit than the column says?",
-                "--unit Gbit/s",
+                Typed("--unit Gbit/s"),
             )
         absurd = np.flatnonzero((bps > _ABSURD) & (bps > _TIMES * middle))
         if len(absurd):
@@ -217,7 +219,7 @@ class _Table:
             )
 
 
-_OTHER_UNIT = "--unit bit/s, if they are in bits a second"
+_OTHER_UNIT = Typed("--unit bit/s   (if they are in bits a second)")
 
 
 def _bits(unit: Unit, file: Path) -> float:
@@ -225,4 +227,4 @@ def _bits(unit: Unit, file: Path) -> float:
         return unit.factor
     if unit.base == "bytes/s":
         return 8 * unit.factor
-    raise InputError(f"{file}: {unit.name} is no unit of bandwidth", "--unit Gbit/s")
+    raise InputError(f"{file}: {unit.name} is no unit of bandwidth", Typed("--unit Gbit/s"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.agent.record import Sending
-from tare.errors import UsageError
+from tare.errors import Typed, UsageError
 
 if TYPE_CHECKING:
     from tare.agent.record import Connect
@@ -55,7 +56,7 @@ def asked(given: MeasureOptions, *, kept: bool) -> Asked:
     if total_ns > _UNKEPT_NS and not kept:
         raise UsageError(
             "what takes longer than an hour is to survive a crash, and needs a folder for that",
-            f"tare net measure {given.host} --out DIR …",
+            Typed("--out measurement"),
         )
     return request(given, tuple(phases), interval_ns)
 
@@ -73,7 +74,8 @@ def request(given: MeasureOptions, phases: tuple[Sending, ...], interval_ns: int
 
     if given.host is None:
         raise UsageError(
-            "HOST is missing: the address of the other end", "tare net measure HOST --key FILE"
+            "HOST is missing: the address of the other end",
+            "name the host, and its key file with --key",
         )
     return Asked(
         host=given.host, direction=given.direction, streams=given.streams,
@@ -103,7 +105,7 @@ def again(given: MeasureOptions, folder: Path) -> Asked:
         if name in given.given - may_change:
             raise UsageError(
                 f"--resume goes on with what was asked, and {record.long} is part of that",
-                f"tare net measure --out {folder} --resume",
+                Typed(f"tare net measure --out {shlex.quote(str(folder))} --resume"),
             )
     found = writer.read_asked(folder)
     key = found.key_file if given.key is None else str(given.key.resolve())
@@ -135,7 +137,7 @@ def read_key(command: str, host: str, file: Path | str | None) -> str:
     if file is None:
         raise UsageError(
             "--key is missing: the key file that the other end was started with",
-            f"{command} {host} --key FILE   (a copy of the other end's)",
+            "name a copy of the other end's key file with --key",
         )
     return peering.read_key(Path(file))
 

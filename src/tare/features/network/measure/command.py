@@ -13,7 +13,7 @@ from tare.cli import console
 from tare.cli.again import again
 from tare.cli.call import Call
 from tare.cli.delivery import reporting
-from tare.errors import IncompleteError, InterruptError, UsageError
+from tare.errors import IncompleteError, InterruptError, Typed, UsageError
 from tare.features.network.measure.options import MeasureOptions
 from tare.options.command import command
 from tare.results.message import message
@@ -50,11 +50,9 @@ def measure(given: MeasureOptions, call: Call) -> Report:
             raise UsageError("--identify measures anew, and --resume does not", "leave one out")
         return identify(given)
     if not given.given.isdisjoint({"precision", "max_bytes"}):
-        raise UsageError(
-            "--precision and --max-bytes belong to --identify", "tare net measure --identify HOST"
-        )
+        raise UsageError("--precision and --max-bytes belong to --identify", Typed("--identify"))
     if given.resume and given.out is None:
-        raise UsageError("--resume: of which measurement?", "--out DIR --resume")
+        raise UsageError("--resume: of which measurement?", "name its folder with --out")
     if given.resume and given.out is not None:
         found = checked.again(given, given.out)
     else:
@@ -144,10 +142,14 @@ def _report(folder: Path, kept: Path | None) -> Report:
 
 def _interrupted(kept: Path | None) -> InterruptError:
     if kept is None:
-        return InterruptError("interrupted; nothing was to be kept", "--out DIR   (keeps it)")
+        return InterruptError(
+            "interrupted; nothing was to be kept", Typed("--out measurement   (keeps it)")
+        )
     return InterruptError(
         f"interrupted; what was measured until now is in {kept}",
-        f"tare net measure --out {shlex.quote(str(kept))} --resume   (goes on where it ended)",
+        Typed(
+            f"tare net measure --out {shlex.quote(str(kept))} --resume   (goes on where it ended)"
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from tare.agent.record import (
     OtherVersion,
     PortClosed,
 )
-from tare.errors import AgentError
+from tare.errors import AgentError, Typed, filled
 from tare.render.words import text
 from tare.results.message import Chosen, Duration, Message, Value, message
 
@@ -61,14 +61,14 @@ _COPY = "copy the key file of the other end to here, and name it with --key"
 _HINTS: dict[type[Ended], str] = {
     EndFull: "the same later, or on the other host: tare net serve --max-streams 1024 …",
     PortClosed: "on the other host: tare net serve --bind {host} --key FILE",
-    EndSilent: "ping {host}",
-    EndUnreachable: "ip route get {host}",
+    EndSilent: Typed("ping -c 3 {host}"),
+    EndUnreachable: Typed("ip route get {host}"),
     EndMute: _START,
     NotTare: _START,
     OtherVersion: "install the same tare on both hosts",
     OtherKey: _COPY,
     KeyNotProved: _COPY,
-    CongestionRefused: "--congestion kernel   (the kernel's own)",
+    CongestionRefused: Typed("--congestion kernel   (the kernel's own)"),
 }
 
 
@@ -102,7 +102,9 @@ def advise(ended: Ended) -> str | None:
     if isinstance(ended, BeyondLimit):
         return _beyond_advice(ended)
     hint = _HINTS.get(type(ended))
-    return None if hint is None else hint.format(host=_host(str(getattr(ended, "end", ""))))
+    if hint is None:
+        return None
+    return filled(hint, host=_host(str(getattr(ended, "end", ""))))
 
 
 def _beyond_advice(ended: BeyondLimit) -> str:
@@ -110,7 +112,8 @@ def _beyond_advice(ended: BeyondLimit) -> str:
     there = f"on the other host: tare net serve {_OPTIONS[ended.limit]} {asked} …"
     if ended.asked is None or ended.limit not in _LESS:
         return there
-    return f"{_LESS[ended.limit].format(allowed=ended.allowed)}, or {there}"
+    less = _LESS[ended.limit].format(allowed=ended.allowed)
+    return Typed(f"{less}   (or {there})") if less.startswith("--") else f"{less}, or {there}"
 
 
 def _beyond(ended: BeyondLimit) -> Message:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from tare.cli.delivery import reporting
-from tare.errors import IncompleteError, InterruptError, UsageError
+from tare.errors import IncompleteError, InterruptError, Typed, UsageError
 from tare.features.network.measure import checked as asking
 from tare.render.words import text
 from tare.results.finding import Table
@@ -89,7 +89,7 @@ def _bounds(given: MeasureOptions) -> Bounds:
                 f"leave {option} out",
             )
     if given.direction == "both":
-        raise UsageError("--identify looks at one direction", "--direction out")
+        raise UsageError("--identify looks at one direction", Typed("--direction out"))
     return Bounds(
         seconds=given.duration or _LONGEST_S,
         bits=None if given.max_bytes is None else float(given.max_bytes),

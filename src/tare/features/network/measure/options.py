@@ -35,9 +35,7 @@ def _on_off_ns(text: str) -> tuple[int, int]:
     found = _ON_OFF.fullmatch(text)
     on_ns, off_ns = (round(Fraction(n) * 10**9) for n in found.groups()) if found else (0, 0)
     if found is None or on_ns < _LEAST_ON_NS:
-        raise units.QuantityError(
-            f"is neither {FULL_SPEED} nor seconds on and off", f"{' | '.join(KNOWN)} | ON-OFF"
-        )
+        raise units.QuantityError(f"is neither {FULL_SPEED} nor seconds on and off", "10-30")
     return on_ns, off_ns
 
 

@@ -54,7 +54,7 @@ def make(folders: Sequence[Path], command: str) -> Report:
     if len(folders) > MOST_FOLDERS:
         raise StoreError(
             f"{len(folders)} measurements are more than a page holds: {MOST_FOLDERS}",
-            "tare net report DIR DIR --report network.html",
+            "name fewer folders",
         )
     return of([read(folder) for folder in folders], command)
 

@@ -13,7 +13,7 @@ from tare import files, units
 from tare.cli import console
 from tare.cli.again import again
 from tare.cli.call import Call
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.options import kinds, shared
 from tare.options.command import command
 from tare.options.option import WHAT, Options, argument, option
@@ -51,7 +51,7 @@ _TRIALS = 30
 _FURTHER = 1.1
 #: Of ``--spend``: that it is to be measured.
 MEASURED = "measured"
-_SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit)"
+_SPEND = Typed("--spend measured   (executes one trial of each cell; or --spend 10Gbit)")
 
 
 #: What a trial sends: ``measured[:IFACE]``, the folder of a session, or bits of a workload.
@@ -145,7 +145,7 @@ def _spendings(prepared: Prepared, some: list[Spend]) -> tuple[list[TrialTraffic
         if len(some) > 1:
             raise ExperimentError(
                 f"--spend {MEASURED} counts every workload, and takes no amounts",
-                f"--spend {MEASURED}   (by itself)",
+                Typed(f"--spend {MEASURED}   (by itself)"),
             )
         from tare.features.network.plan.measured import measured
 
@@ -154,7 +154,8 @@ def _spendings(prepared: Prepared, some: list[Spend]) -> tuple[list[TrialTraffic
     folders = [one for one in some if isinstance(one, Path)]
     if folders and len(some) > 1:
         raise ExperimentError(
-            "--spend takes one folder, or amounts", f"--spend {folders[0]}   (by itself)"
+            "--spend takes one folder, or amounts",
+            Typed(f"--spend {shlex.quote(str(folders[0]))}   (by itself)"),
         )
     if folders:
         return spending.measured(prepared.cells, store.load(folders[0]), folders[0].name), []

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 
 _DEV, _ROUTES, _ROUTES_6 = (
     Path("/proc/self/net/dev"),
@@ -96,10 +96,11 @@ def default() -> str:
 
 
 def _choose(found: dict[str, Counted]) -> str:
-    names = [name for name in found if name != "lo"] or ["IFACE"]
-    return f"--spend measured:{names[0]}" + (
-        f"   (or {', '.join(names[1:])})" if len(names) > 1 else ""
-    )
+    names = [name for name in found if name != "lo"]
+    if not names:
+        return "name how much it sends: --spend 10Gbit"
+    others = f"   (or {', '.join(names[1:])})" if len(names) > 1 else ""
+    return Typed(f"--spend measured:{names[0]}{others}")
 
 
 def _default_4() -> list[tuple[int, str]]:

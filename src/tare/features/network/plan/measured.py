@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import msgspec
 from tare.cli import console
 from tare.cli.command_line import folder_in_memory
 from tare.cli.progress import Bar
-from tare.errors import ExperimentError, TrialError
+from tare.errors import ExperimentError, TrialError, Typed
 from tare.features.network.plan import interface
 from tare.features.network.plan.spending import Count
 from tare.platforms.layer import Ground
@@ -89,12 +90,12 @@ def measured(prepared: Prepared, name: str) -> dict[int, Count]:
     if prepared.experiment.networked:
         raise ExperimentError(
             "trials of this experiment take place in a network of their own, which counts them",
-            "tare experiment run EXPERIMENT --out DIR   (then --spend DIR)",
+            "run it with tare experiment run, and name its folder with --spend",
         )
     if away := sorted(filter(_away, {cell.platform for cell in prepared.cells})):
         raise ExperimentError(
             f"trials on {away[0]} send from another machine, whose interfaces are not read here",
-            "the same command there; or --spend 10Gbit",
+            Typed("--spend 10Gbit   (or the same command there)"),
         )
     name = name or interface.default()
     interface.counted(name)
@@ -119,6 +120,6 @@ def measured(prepared: Prepared, name: str) -> dict[int, Count]:
             why = counting.failed.get(cell.cell, "the budget ended before it")
             raise TrialError(
                 f"no good trial of {cell.workload.name} says what it sends: {why}",
-                f"--spend {cell.workload.name}=10Gbit",
+                Typed(f"--spend {shlex.quote(str(cell.workload.name))}=10Gbit"),
             )
     return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, Typed
 from tare.experiment.results import Results
 from tare.experiment.specification import NO_NETWORK, Cell
 from tare.features.network.plan.rests import TrialTraffic
@@ -46,7 +47,7 @@ def given(cells: Sequence[Cell], bits: Mapping[str, float]) -> list[TrialTraffic
         if amount is None:
             raise ExperimentError(
                 f"what a trial of {cell.workload.name} sends is not given",
-                f"--spend {cell.workload.name}=10Gbit",
+                Typed(f"--spend {shlex.quote(str(cell.workload.name))}=10Gbit"),
             )
         source = message("given")
         found.append(
@@ -148,7 +149,7 @@ def measured(cells: Sequence[Cell], results: Results, name: str) -> list[TrialTr
     if not use:
         raise StoreError(
             f"{name} did not count what its trials sent: only those on an emulated network do",
-            "--spend measured   (executes one trial of each cell, and counts)",
+            Typed("--spend measured   (executes one trial of each cell, and counts)"),
         )
     most = use.reduced("trial", "sent_bytes", lambda sent: 8.0 * max(sent))
     rows = results.good.where(trial=set(most))
@@ -159,7 +160,7 @@ def measured(cells: Sequence[Cell], results: Results, name: str) -> list[TrialTr
         if not own:
             raise StoreError(
                 f"{name} has no good trial of {cell.workload.name} on an emulated network",
-                f"--spend {cell.workload.name}=10Gbit",
+                Typed(f"--spend {shlex.quote(str(cell.workload.name))}=10Gbit"),
             )
         for factor, level in cell.levels().items():
             if factor in own and factor not in _ELSEWHERE:

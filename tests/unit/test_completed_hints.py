@@ -1,0 +1,123 @@
+"""Hints of errors are completed to the command line that was typed, with what it lacks."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from inprocess import invoke
+
+import tare
+from tare.cli import again
+from tare.errors import TareError, Typed, advice
+from tare.features.measure.compare.command import compare
+from tare.features.measure.run.command import run
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path, monkeypatch):
+    """Have two programs in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        Path(name).write_text("#!/bin/sh\n")
+        Path(name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("typed", "proposed"),
+    [
+        ("compare ./a ./b --budget", "compare ./a ./b --budget 90s"),
+        ("compare ./a ./b --gate", "compare ./a ./b --gate 2%"),
+        ("compare --gate --budget 3s ./a ./b", "compare --gate 2% --budget 3s ./a ./b"),
+        ("compare --gate=x ./a ./b --json r.json", "compare --gate 2% ./a ./b --json r.json"),
+        ("compare --bisect ./a ./b", "compare --gate 2% --bisect ./a ./b"),
+        ("compare --seed 1 --bisect ./a ./b", "compare --gate 2% --seed 1 --bisect ./a ./b"),
+        ("run --budget -- ./a -n", "run --budget 90s -- ./a -n"),
+        ("run -n 3 -n 5 -- ./a 'b c'", "run -n 5 -- ./a 'b c'"),
+        ("run -n x -- ./a --trials 3", "run --trials 20 -- ./a --trials 3"),
+        ("run --resume=yes --out o -- ./a", "run --resume --out o -- ./a"),
+        ("run -p bare './a | wc' './b'", "run --shell sh -p bare './a | wc' ./b"),
+        ("run --hosts 3 ./a", "run --network none --hosts 3 ./a"),
+        ("doctor --fix governer --all", "doctor --fix governor --all"),
+        # The name of an option, in its place.
+        ("run --precison 1% -- ./a", "run --precision 1% -- ./a"),
+        ("run --precison=1% -- ./a", "run --precision=1% -- ./a"),
+        ("run --out o --runs 10 ./a", "run --out o -n 10 ./a"),
+        ("run -c 'rm x' ./a", "run --cleanup 'rm x' ./a"),
+        ("run --command-name 'my bench' ./a", "run --name 'my bench' ./a"),
+        ("rum -n 5 ./a", "run -n 5 ./a"),
+        ("net emulat --hosts 3 none -- ./a x", "net emulate --hosts 3 none -- ./a x"),
+    ],
+)  # fmt: skip
+def test_a_misuse_is_answered_by_the_whole_command(typed, proposed):
+    error = invoke(*shlex.split(typed)).exception
+    assert isinstance(error, TareError)
+    assert isinstance(error.hint, Typed)
+    assert error.hint.command == f"tare {proposed}"
+
+
+@pytest.mark.parametrize(
+    ("command", "typed", "hint", "proposed"),
+    [
+        # Of several values, the one that was meant is replaced.
+        (run, "-p bare -p dokcer -p vm -- ./a", "--platform docker",
+         "tare run -p bare --platform docker -p vm -- ./a"),
+        # Of values that exclude each other, one stays.
+        (compare, "--metric cpu ./a --metric wall ./b", "--metric cpu",
+         "tare compare --metric cpu ./a ./b"),
+        (run, "-p bare ./a", "-p bare -p vm   (compares them)",
+         "tare run -p bare -p vm ./a   (compares them)"),
+        (compare, "--no-fingerprint ./a ./b", "--fingerprint",
+         "tare compare --fingerprint ./a ./b"),
+        # Neither options of the command, nor what is no fragment.
+        (run, "./a", "--gate 3%", "--gate 3%"),
+        (run, "./a", "tare doctor", "tare doctor"),
+    ],
+)  # fmt: skip
+def test_options_are_completed_in_their_place(command, typed, hint, proposed):
+    name = "run" if command is run else "compare"
+    again.remember(command.names, ["tare", name], shlex.split(typed))
+    completed = again.completed(Typed(hint))
+    assert completed == proposed
+    assert isinstance(completed, Typed)
+
+
+def test_words_are_advice():
+    again.remember(run.names, ["tare", "run"], ["./a"])
+    assert again.completed("leave --gate out") == "leave --gate out"
+    assert advice("leave --gate out") == "hint: leave --gate out"
+    assert advice(Typed("make setup   (builds it)")) == "try: make setup   (builds it)"
+
+
+def test_rights_are_asked_for_with_the_whole_command(monkeypatch):
+    monkeypatch.setattr("sys.argv", [".venv/bin/tare", "run", "-n", "3", "./a b"])
+    again.remember(run.names, ["tare", "run"], ["-n", "3", "./a b"])
+    program = Path.cwd() / ".venv/bin/tare"
+    assert again.completed(Typed("sudo   (or use unshare)")) == (
+        f"sudo {program} run -n 3 './a b'   (or use unshare)"
+    )
+
+
+def test_several_names_that_begin_alike_are_words():
+    error = invoke("run", "--para", "1", "--", "./a").exception
+    assert isinstance(error, TareError)
+    assert not isinstance(error.hint, Typed)
+    assert error.hint == (
+        "did you mean --parameter-scan, or --parameter-step-size, or --parameter-list?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "note"),
+    [
+        (lambda: tare.compare("./a", "./b", gate_on="mean"), 'try: gate="3%"'),
+        (lambda: tare.run("./a", budget="x"), 'try: budget="90s"'),
+        (lambda: tare.run("a|b"), 'try: shell="sh"   (runs each as a line of it)'),
+        (lambda: tare.run("./a", resume=True), "hint: name the folder with out"),
+    ],
+)
+def test_python_has_keywords(call, note):
+    with pytest.raises(TareError) as raised:
+        call()
+    assert raised.value.__notes__ == [note]
