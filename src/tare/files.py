@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tare.decoding import DecodeError
-from tare.errors import InputError, StoreError
+from tare.errors import InputError, StoreError, Typed
 
 #: What a command's output goes to, besides a file: ``/dev/null``, or a pipe that is read.
 NULL, PIPE = "null", "pipe"
@@ -397,7 +397,7 @@ def lock(descriptor: int, folder: Path) -> bool:
     except BlockingIOError:
         raise StoreError(
             f"another tare is measuring into {folder}, so nothing was measured",
-            "the same command with --resume when that one has ended, or choose another --out",
+            Typed("--resume   (when that one has ended; or choose another --out)"),
         ) from None
     except OSError:
         return False

@@ -130,7 +130,9 @@ def test_what_is_kept_is_told_whenever_it_is_interrupted(
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 130
-    assert all(one.format(out) in done.stderr for one in [*told, "the same line with --resume"])
+    assert all(
+        one.format(out) in done.stderr for one in [*told, "  try: tare compare --resume -n 3"]
+    )
     assert ("is kept" in done.stderr) == ("kept" in told[0])
 
 

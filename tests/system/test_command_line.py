@@ -143,7 +143,7 @@ def test_the_separator_is_missed_where_a_command_has_options() -> None:
 def test_words_of_one_command_are_no_commands() -> None:
     done = cli.run("compare", "sleep", "0.01")
     assert done.returncode == 11
-    assert "try: tare compare 'sleep 0.01'" in done.stderr
+    assert "hint: put each command in quotes, as in tare compare 'sleep 0.01'" in done.stderr
 
 
 def test_a_command_that_fails_now_and_then_is_repeated(tmp_path: Path) -> None:

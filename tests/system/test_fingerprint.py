@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path: Pat
     assert str(tmp_path / "none") in done.stderr
     done = fingerprint("--report", str(tmp_path / "machine.txt"), check=14)
     assert "machine.txt" in done.stderr
-    assert "try: --report " in done.stderr
+    assert "hint: name a file that ends in .html" in done.stderr
     assert done.stdout == ""
 
 

@@ -185,4 +185,4 @@ def test_an_interface_that_is_not_there_is_named_with_those_that_are(
     done = plan(enter, tmp_path, "--spend", "measured:eth7")
     assert done.returncode == 11
     assert "eth7" in done.stderr
-    assert "try: --spend measured:tadva" in done.stderr
+    assert "--spend measured:tadva" in done.stderr

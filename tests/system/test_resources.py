@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -43,7 +44,7 @@ class Ended:
         """See that it says what is wrong and what to type next, and nothing of its inside."""
         assert self.code == code, self.errors
         assert self.errors.startswith("tare: "), self.errors
-        assert "  try: " in self.errors
+        assert re.search("^  (try|hint): ", self.errors, re.MULTILINE)
         assert "Traceback" not in self.errors
 
 

@@ -131,7 +131,7 @@ def test_a_program_that_cannot_be_started_is_said_first_with_what_to_do(here: Pa
     said = " ".join(tare("tasks", "run", "set.toml", code=15).split())
     crashed = "bubblewrap: all 10 runs crashed alike, so it is compared with nothing:"
     assert said.partition("Caveat: ")[2].startswith(f"{crashed} /usr/bin/sh ended with")
-    assert 'try: show = "/FOLDER" under [platforms.bubblewrap] in the file' in said
+    assert 'hint: show = "/FOLDER" under [platforms.bubblewrap] in the file' in said
     assert "more and" not in said
     table = load([here / "set"]).table
     assert Counter(table["result"]) == {"correct": 14, "crashed": 10}

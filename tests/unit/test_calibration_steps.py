@@ -76,8 +76,8 @@ def test_memory_comes_with_cpus_as_on_lambda() -> None:
         (0.1, 0.0005, "bare", "--period '100 ms'"),
         (0.1, 2.0, "bare", "--period '100 ms'"),
         (0.005, 0.1, "bare", "--period '200 ms'"),
-        (0.0001, 0.1, "bare", "--quotas 0.01,…"),
-        (0.005, 0.5, "docker", "--quotas 0.01,…"),
+        (0.0001, 0.1, "bare", "begin with 0.01: --quotas 0.01,…"),
+        (0.005, 0.5, "docker", "begin with 0.01: --quotas 0.01,…"),
     ],
 )
 def test_what_the_kernel_does_not_hand_out_is_refused(

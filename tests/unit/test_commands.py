@@ -26,7 +26,7 @@ def test_an_option_of_one_value_is_given_once(words: str, option: str) -> None:
 @pytest.mark.parametrize(
     ("words", "option"),
     [
-        ("report demo.json --charts --out DIR", "--charts"),
+        ("report demo.json --charts --out charts", "--charts"),
         ("run --prepare --budget true -- true", "--prepare"),
         ("audit --compare --report a.html", "--compare"),
     ],
@@ -35,7 +35,7 @@ def test_an_option_is_no_value_of_another(words: str, option: str) -> None:
     done = invoke(*words.split())
     assert isinstance(done.exception, UsageError)
     assert done.exception.message.startswith(f"{option} ")
-    assert (done.exception.hint or "").startswith(f"{option} ")
+    assert f"{option} " in (done.exception.hint or "")
 
 
 def test_what_may_be_repeated_and_what_the_command_has_itself_is_left_alone() -> None:

@@ -352,7 +352,7 @@ def test_a_command_is_divided_into_words(command: str, words: list[str]) -> None
         ("sort < x", "shell, for <", "--shell sh"),
         ('echo "$HOME"', "shell, for $", "--shell sh"),
         ("echo `date`", "shell, for `", "--shell sh"),
-        ("A=1 ./prog", "variable", "env A=1 ./prog"),
+        ("A=1 ./prog", "variable", "write env before"),
         ("echo 'a", "cannot divide", "quote"),
         ("", "empty", "write what"),
         ("   ", "empty", "write what"),

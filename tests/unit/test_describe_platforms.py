@@ -60,7 +60,7 @@ def test_each_says_whether_it_works_and_what_to_type() -> None:
     # Yes is said of what runs commands as well.
     assert any(line.startswith("docker/runc  kernels") and "no image" in line for line in lines)
     assert any(line.startswith("ssh:HOST") and "no host" in line for line in lines)
-    assert "try: write it" in [line.strip() for line in lines]
+    assert "hint: write it" in [line.strip() for line in lines]
     assert any(line.startswith("vm/docker") and "not tried" in line for line in lines)
 
 

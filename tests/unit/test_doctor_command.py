@@ -14,8 +14,10 @@ from inprocess import invoke
 from said import template
 from trees import MACHINES, seen
 
+from tare.cli import again
 from tare.errors import ExperimentError, UsageError
 from tare.features.machine.doctor import examination, fix, report
+from tare.features.machine.doctor.command import doctor
 from tare.features.machine.doctor.options import DoctorOptions
 from tare.host.check import PURPOSES
 from tare.host.settings import Change, Held
@@ -48,8 +50,8 @@ def test_what_is_no_setting_is_refused(asked: str) -> None:
     ("asked", "hint"),
     [
         ("gouvernor=performance", "--fix governor"),
-        ("all,turbo", "--fix all, or"),
-        ("all=off", "--fix all, or"),
+        ("all,turbo", "--fix all   (or"),
+        ("all=off", "--fix all   (or"),
         ("turbo,turbo=on", "--fix turbo=off"),
         ("swappines", "--fix swappiness"),
         ("xyz", "there are: address_randomization, "),
@@ -66,7 +68,8 @@ def test_what_wants_root_is_to_be_typed_as_it_was(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys, "argv", typed)
     with pytest.raises(NeedsRootError) as refused, fix._as_typed():
         raise NeedsRootError("it needs root", "sudo /opt/tare doctor --fix idle_states")
-    assert shlex.split(refused.value.hint or "") == ["sudo", *typed]
+    again.remember(doctor.names, ["tare", "doctor"], typed[2:])
+    assert shlex.split(again.completed(refused.value.hint) or "") == ["sudo", *typed]
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_a_hint_fits_what_was_typed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert enter(monkeypatch, *words) == code
-    assert f"try: {hint}" in capsys.readouterr().err
+    assert f"hint: {hint}" in capsys.readouterr().err
 
 
 def test_two_answers_may_go_nowhere(

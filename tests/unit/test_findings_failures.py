@@ -114,7 +114,7 @@ def test_the_kind_of_a_failure_survives_in_an_error() -> None:
         )
     )
     assert Why.of_error(why.error) == why
-    assert Why.of_error(TareError("no room", "free some")) == Why("no room (try: free some)")
+    assert Why.of_error(TareError("no room", "free some")) == Why("no room (hint: free some)")
 
 
 @pytest.mark.parametrize(

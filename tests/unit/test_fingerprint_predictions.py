@@ -76,8 +76,8 @@ def test_a_value_has_the_unit_of_its_figure(read, entry, name, value, in_cycles)
         ('memory.cache.l1 = "5 cycles"', "line 1: '5 cycles' has no known unit", "cache.l1 ="),
         ("syscall.getpid = \n", "(at line 1, column 18)", 'syscall.getpid = "120 ns"'),
         ("a." * 200 + "b = 1", "more than 100 dots", "syscall.getpid"),
-        (b'\n"\xff" = 1', "line 2 is not UTF-8", "--predictions FILE"),
-        (b"#" * (1 << 21), "is larger than 1 MiB", "--predictions FILE"),
+        (b'\n"\xff" = 1', "line 2 is not UTF-8", "choose another file"),
+        (b"#" * (1 << 21), "is larger than 1 MiB", "choose another file"),
         ("x" * 5000 + " = 1", "there is no figure", "tare describe probes"),
     ],
 )

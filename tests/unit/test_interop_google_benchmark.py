@@ -144,7 +144,7 @@ def test_a_counter_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
     assert args(found.notes, "they have no") == {"names": ["b"], "more": 0}
     with pytest.raises(InputError, match="no benchmark has a metric 'misses'") as told:
         readers.read(file, ColumnOptions(value="misses"))
-    assert told.value.hint == "--value takes real_time, hits"
+    assert told.value.hint == "name one with --value: real_time, hits"
 
 
 def test_its_csv_is_refused_with_what_to_write(tmp_path: Path) -> None:

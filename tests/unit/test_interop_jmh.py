@@ -136,7 +136,7 @@ def test_a_metric_of_some_benchmarks_is_read_of_these(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="no benchmark has a secondary metric 'heat'") as told:
         readers.read(file, ColumnOptions(value="heat"))
-    assert told.value.hint == "--value takes ·gc.time"
+    assert told.value.hint == "name one with --value: ·gc.time"
 
 
 def test_the_methods_of_a_group_are_metrics() -> None:

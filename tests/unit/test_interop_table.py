@@ -801,8 +801,12 @@ def test_a_column_that_numbers_rows_is_no_value_in_any_language(tmp_path: Path) 
         (",algo,n,time", "{i},{algo},{n},{time}", "time --group algo,n"),
         ("run,size,duration_s", "{i},{n},{time}", "duration_s --group size"),
         ("run,threads,seen", "{i},{n},{time}", "seen --group threads"),
-        ("run,bare_s,docker_s", "{i},{time},{time}", "bare_s (or docker_s)"),
-        ("algo,wall_s,cpu_s,rss_kb,exit_code", "{algo},{time},{time},{rss},0", "wall_s (or cpu_s)"),
+        ("run,bare_s,docker_s", "{i},{time},{time}", "bare_s   (or docker_s)"),
+        (
+            "algo,wall_s,cpu_s,rss_kb,exit_code",
+            "{algo},{time},{time},{rss},0",
+            "wall_s   (or cpu_s)",
+        ),
         ("algo,real,user,rss_kb,exit_code", "{algo},{time},{time},{rss},0", "real"),
         ("Seq,Starttime,JobRuntime,Exitval", "{i},{rss},{time},0", "JobRuntime"),
         ("algo,threads,time_s", "{algo},{i},{time}", "time_s"),
@@ -828,7 +832,7 @@ def test_the_proposed_values_are_no_levels_and_no_numbers_of_runs(
     ]
     with pytest.raises(InputError) as refused:
         made(tmp_path, "\n".join([header, *rows]))
-    assert refused.value.hint == f"name the values: --value {value}"
+    assert refused.value.hint == f"--value {value}"
 
 
 def test_executions_are_not_numbered_by_what_is_inside_of_them(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import pytest
 from cli import TARE
 
 import tare
-from tare.errors import ExperimentError, InputError, TareError, TrialError, UsageError
+from tare.errors import ExperimentError, InputError, TareError, TrialError, Typed, UsageError
 from tare.features.audit.command import AuditOptions
 from tare.features.measure.compare.options import CompareOptions
 from tare.features.measure.run.options import RunOptions
@@ -130,9 +130,10 @@ def test_commands_are_needed() -> None:
     [
         ("--budget is too short", "--budget 90s", ("budget is too short", 'budget="90s"')),
         ("x", "--output FILE keeps it", ("x", 'output="FILE" keeps it')),
-        ("x", "-n 20, or more", ("x", "trials=20, or more")),
+        ("x", Typed("-n 20   (or more)"), ("x", "trials=20   (or more)")),
+        ("x", Typed("--budget '3 s' --gate 2%"), ("x", "--budget '3 s' --gate 2%")),
         ("x", "--name names it", ("x", "name names it")),
-        ("x", "tare run --budget 3s", ("x", "tare run --budget 3s")),
+        ("x", Typed("tare run --budget 3s"), ("x", "tare run --budget 3s")),
         ("--as-root --ignore-failure", None, ("as_root ignore_failure", None)),
         ("--budgets", "--out-of", ("--budgets", "--out-of")),
     ],
@@ -272,7 +273,7 @@ def test_a_traceback_shows_what_to_do() -> None:
     error = TareError("full", "df .")
     assert traceback.format_exception(error)[-2:] == [
         "tare.errors.TareError: full\n",
-        "try: df .\n",
+        "hint: df .\n",
     ]
     error.hint = "rm x"
     assert "df" not in "".join(traceback.format_exception(error))

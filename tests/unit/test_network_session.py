@@ -224,7 +224,7 @@ def test_a_network_that_fails_ends_the_session_which_keeps_what_it_has(
     monkeypatch.setattr("tare.experiment.session.hosts.Emulator", Mortal)
     with pytest.raises(NoNetworkError, match="is gone") as told:
         session(networked("none", trials=9))
-    assert told.value.hint == "the same command with --resume"
+    assert told.value.hint == "--resume"
     lines = list(journal.read(tmp_path / "results/journal/1.ndjson"))
     assert [end.status for end in ends(lines)] == ["ok", "ok", "failed"]
 

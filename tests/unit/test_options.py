@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from tare import decoding
-from tare.errors import UsageError
+from tare.errors import Typed, UsageError
 from tare.experiment.file import template
 from tare.features.measure.run.options import RunOptions
 from tare.options import completion, kinds
@@ -25,7 +25,7 @@ PROJECT = Path(__file__).parents[2]
 
 
 class Some(Options):
-    foreign: ClassVar[dict[str, str]] = {"--runs": "-n N"}
+    foreign: ClassVar[dict[str, str]] = {"--runs": Typed("-n")}
 
     files: list[str] = argument(kinds.WORD, "FILE…", "", repeatable=True)
     count: int | None = option(kinds.whole(1, 100), "", short="-n")
@@ -82,31 +82,35 @@ def test_what_is_typed_becomes_values(words: str, values: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
-        ("--cuont 3", "tare x has no option --cuont", "--count"),
+        ("--cuont 3", "tare x has no option --cuont", "tare x --count 3"),
         ("-z", "tare x has no option -z", "tare x --help"),
-        ("--runs 3", "tare x has no option --runs", "-n N"),
-        ("--count", "--count has no value", "--count N"),
+        ("--runs 3", "tare x has no option --runs", "tare x -n 3"),
+        ("--count", "--count has no value", "--count 1"),
         ("--waits 1s,2", "--waits '1s,2' has no unit of time", "--waits 90s"),
         ("--waits 1s,", "--waits '1s,' is not possible; expected times", None),
-        ("--count --quiet", "--count has no value", "--count N"),
-        ("--count -- a", "--count has no value", "--count N"),
-        ("--count -n 2", "--count has no value: -n is an option", "--count N"),
+        ("--count --quiet", "--count has no value", "--count 1"),
+        ("--count -- a", "--count has no value", "--count 1"),
+        ("--count -n 2", "--count has no value: -n is an option", "--count 1"),
         (
             "--each -n 2",
             "--each has no value: -n is an option",
             "--each=-n   (if that is its value)",
         ),
-        ("-P a", "--pair takes TEXT", "--pair TEXT"),
+        ("-P a", "--pair takes TEXT", "write --pair TEXT"),
         ("-n 0", "--count '0' is below 1", "--count 1"),
         ("-n 1.5", "--count '1.5' is no whole number", "--count 1"),
-        ("-n 101", "--count '101' is not possible; expected a whole number from 1 to 100", None),
+        (
+            "-n 101",
+            "--count '101' is not possible; expected a whole number from 1 to 100",
+            "--count 1",
+        ),
         ("--wait 5", "--wait '5' has no unit of time", "--wait 90s"),
-        ("-n 1 -n 2", "--count is given 2 times, and takes one value", "--count N"),
+        ("-n 1 -n 2", "--count is given 2 times, and takes one value", "-n 2"),
         ("--quiet=1", "--quiet takes no value", "--quiet"),
         ("-Nx", "-N takes no value", "-N"),
         ("--codes=x", "--codes 'x' does not begin with a number", "--codes=1"),
         ("--codes=1_0", "--codes '1_0' ", None),
-        ("--sh", "tare x has no option --sh", "--shell"),
+        ("--sh", "tare x has no option --sh", "tare x --shell"),
         ("--codes=300", "--codes '300' is not possible", None),
     ],
 )

@@ -46,7 +46,7 @@ def test_complaints_give_a_terminal_no_orders(
 
     monkeypatch.setattr("tare.cli.app.run", complain)
     assert wiring.enter() == InputError.exit_code
-    assert capsys.readouterr().err == f"tare: {SHOWN}\n  try: {SHOWN}\n"
+    assert capsys.readouterr().err == f"tare: {SHOWN}\n  hint: {SHOWN}\n"
 
 
 def test_a_bar_takes_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:

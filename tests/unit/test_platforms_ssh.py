@@ -136,7 +136,7 @@ def test_a_login_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(("words", "hint"), connection.MENDS)
 def test_every_mend_is_for_the_host(words: str, hint: str) -> None:
     found = UNIT.named("me@box").mend(f"ssh: {words} …")
-    assert found == hint.replace("HOST", "me@box")
+    assert found == hint.format(host="me@box")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts ssh as another user")

@@ -253,7 +253,7 @@ def whole(
 
     above = f"from {minimum} to {maximum}" if maximum < 10**18 else f"from {minimum} on"
     return Kind(
-        f"a whole number {above}", read, metavar=metavar,
+        f"a whole number {above}", read, metavar=metavar, example=usual,
         parse=parse,
         schema={"type": "integer", "minimum": minimum, "maximum": maximum},
     )  # fmt: skip

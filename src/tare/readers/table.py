@@ -45,7 +45,7 @@ def read(file: Path, columns: ColumnOptions) -> Imported:
     if rows.names[0] == "tool" and rows.sample()[0][0].strip() == "run set":
         raise InputError(
             f"{file} is a table of BenchExec's table-generator, with a header of three lines",
-            "audit the results that it was made from, with tare audit",
+            "audit the results that it was made from, RESULTS.xml.bz2",
         )
     roles = column_roles.find(file, rows, columns)
     table = LongTable(file, rows, roles)

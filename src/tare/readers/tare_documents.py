@@ -14,7 +14,7 @@ _REPORT = ("format", "version", "tare", "command")
 _READ_BY = {
     _REPORT: Typed("tare report {file}   (it is a saved report)"),
     ("version", "verdict", "exit_code", "precision_required"):
-        "name the file of results, not its audit",
+        "name the file of results to tare audit, not its audit",
     ("version", "question", "headline", "overview"):
         "name the folder of the experiment to tare audit, or tare experiment report",
     ("version", "agent", "effort", "platform"):

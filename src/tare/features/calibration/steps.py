@@ -100,14 +100,15 @@ def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:
     least = min(cpus)
     if platform.startswith("docker") and least < 0.01:
         raise ExperimentError(
-            f"docker gives no less than 0.01 CPUs, not {least:g}", "begin with 0.01"
+            f"docker gives no less than 0.01 CPUs, not {least:g}",
+            "begin with 0.01: --quotas 0.01,…",
         )
     if round(least * period_s * 1e6) < LEAST_QUOTA_S * 1e6:
         enough = math.ceil(LEAST_QUOTA_S * 1000 / least)
         hint = (
             Typed(f"--period '{enough} ms'")
             if enough <= 1000
-            else f"begin with {LEAST_QUOTA_S / period_s}"
+            else f"begin with {(first := LEAST_QUOTA_S / period_s):g}: --quotas {first:g},…"
         )
         raise ExperimentError(
             f"{least:g} CPUs are {least * period_s * 1000:g} ms of each period of "

@@ -154,7 +154,7 @@ def _check_number(names: Sequence[str], baseline: Path | None) -> None:
     if baseline is None and len(names) < 2:
         raise ExperimentError(
             "there is only one command, and nothing to compare it with",
-            "name two commands or more, each in quotes",
+            "name two commands or more, each in quotes: tare compare './old' './new'",
         )
     if baseline is not None and len(names) > 1:
         raise ExperimentError(

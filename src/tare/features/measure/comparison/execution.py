@@ -66,4 +66,4 @@ class Execution:
 def kept(folder: Path) -> InterruptError:
     """Return the error of an interrupt: how to go on with the folder, and how to report on it."""
     shows = shlex.join(["tare", "experiment", "report", str(folder)])
-    return interrupted(folder, "the same line with --resume", shows)
+    return interrupted(folder, "--resume", shows)

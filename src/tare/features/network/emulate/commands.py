@@ -201,7 +201,7 @@ class Commands:
 def _server_ended(server: HostServer, ending: str) -> PlatformError:
     return PlatformError(
         f"`{shlex.join(server.argv)}` on host {server.host} has ended: {ending}",
-        "serve with commands that stay until they are ended, as 'iperf3 -s'",
+        "give --serve commands that stay until they are ended, as 'iperf3 -s'",
     )
 
 

@@ -61,7 +61,7 @@ _COPY = "copy the key file of the other end to here, and name it with --key"
 _HINTS: dict[type[Ended], str] = {
     EndFull: "the same later, or on the other host: tare net serve --max-streams 1024 …",
     PortClosed: "on the other host: tare net serve --bind {host} --key FILE",
-    EndSilent: Typed("ping -c 3 {host}"),
+    EndSilent: Typed("ping {host}"),
     EndUnreachable: Typed("ip route get {host}"),
     EndMute: _START,
     NotTare: _START,

@@ -90,7 +90,7 @@ def measured(prepared: Prepared, name: str) -> dict[int, Count]:
     if prepared.experiment.networked:
         raise ExperimentError(
             "trials of this experiment take place in a network of their own, which counts them",
-            "run it with tare experiment run, and name its folder with --spend",
+            "name with --spend the folder that tare experiment run has measured",
         )
     if away := sorted(filter(_away, {cell.platform for cell in prepared.cells})):
         raise ExperimentError(
