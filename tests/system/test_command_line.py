@@ -135,9 +135,9 @@ def test_who_fails_often_is_no_success(tmp_path: Path) -> None:
 
 
 def test_the_separator_is_missed_where_a_command_has_options() -> None:
-    done = cli.run("run", "-n", "3", "sort", "-n", "FILE")
+    done = cli.run("run", "-n", "3", "sort", "-n", "file")
     assert done.returncode == 10
-    assert "-n 3 -- sort -n FILE" in done.stderr
+    assert "-n 3 -- sort -n file" in done.stderr
 
 
 def test_words_of_one_command_are_no_commands() -> None:

@@ -104,7 +104,7 @@ def test_a_command_that_fails_now_and_then_says_why(programs: Path) -> None:
     assert "exit code 4" in words(done)
     assert WORDS["third"] in words(done)
     # The nine are there: to go on with them measures nine more.
-    assert words(done).endswith("try: repair what fails, then measure it again with another --out")
+    assert words(done).endswith("hint: repair what fails, then measure it again with another --out")
     found = json.loads((programs / "found.json").read_text())
     failed = [one["stderr"] for one in found["trials"] if one["status"] == "failed"]
     assert failed[:2] == [None, LOCKED]
@@ -223,7 +223,7 @@ def test_where_one_platform_always_fails_the_other_is_shown_and_what_to_type(
     assert done.returncode == 15
     bare = next(line for line in done.stdout.decode().splitlines() if line.startswith("bare"))
     assert bare.split()[-2:] == ["3", "–"]
-    assert "try: name" in words(done)
+    assert "hint: name" in words(done)
     document = json.loads((tmp_path / "found.json").read_text())
     assert [len(document[key]) for key in ("comparisons", "trials")] == [0, 3]
 

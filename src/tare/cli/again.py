@@ -83,7 +83,9 @@ def completed(hint: str | None) -> str | None:
     if not isinstance(hint, Typed) or not command:
         return hint
     if hint.command == "sudo":
-        program = Path(sys.argv[0]).absolute() if sys.argv[1:] == [*command[1:], *words] else "tare"
+        # root's PATH may have no tare, or another one.
+        program = Path(sys.argv[0])
+        program = program.absolute() if program.name == "tare" else Path("tare")
         return hint.replaced(shlex.join(["sudo", str(program), *command[1:], *words]))
     if not hint.startswith("-"):
         return hint
