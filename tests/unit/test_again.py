@@ -137,7 +137,7 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
     found = [
         SimpleNamespace(
             comparison=comparison,
-            seconds=0.1,
+            block_seconds=0.1,
             paired=paired,
             gated=None,
             needs_longer_limit=lambda _: False,
@@ -163,7 +163,7 @@ def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_
     found = [
         SimpleNamespace(
             comparison=comparison,
-            seconds=6.0,
+            block_seconds=6.0,
             paired=True,
             gated=None,
             few=None,
@@ -184,7 +184,7 @@ def test_a_budget_that_was_too_short_is_never_proposed_again(budget, proposed, m
     monkeypatch.setattr(next_steps.console, "seconds", lambda value: str(asked.append(value)))
     found = [
         SimpleNamespace(
-            comparison=SimpleNamespace(n=20), seconds=0.1, paired=True, gated=None, few=None,
+            comparison=SimpleNamespace(n=20), block_seconds=0.1, paired=True, gated=None, few=None,
             failures=None, gate=lambda _: "inconclusive", more_pairs=lambda _: 40,
             needs_longer_limit=lambda _: False,
         )

@@ -158,7 +158,7 @@ def test_errors_of_a_gate_name_keyword_arguments() -> None:
     assert refused.value.hint == 'gate="3%"'
     with pytest.raises(ExperimentError, match=r"and trials asks for 5\n") as refused:
         tare.compare("true", "false", gate=0.03, gate_on="p95", trials=5)
-    assert refused.value.hint == "trials=120, or more"
+    assert refused.value.hint == "trials=120   (or more)"
     with pytest.raises(ExperimentError, match=r"no platform layer 'dokcer'\n") as refused:
         tare.run("true", platform="dokcer")
     assert refused.value.hint == "did you mean 'docker'?"

@@ -336,12 +336,12 @@ def _scan(name: str, least: str, most: str, step: str | None) -> tuple[str, tupl
         raise ExperimentError(
             f"--parameter-scan {name}: {first} is above {last}, and a scan begins with the least; "
             "the order of trials is random anyway",
-            f"--parameter-scan {name} {last} {first}",
+            Typed(f"--parameter-scan {name} {last} {first}"),
         )
     if by <= 0:
         raise ExperimentError(
             f"--parameter-scan {name}: the step {by} is not above 0",
-            f"--parameter-scan {name} {first} {last} --parameter-step-size {-by or 1}",
+            Typed(f"--parameter-scan {name} {first} {last} --parameter-step-size {-by or 1}"),
         )
     if step is None and not (first == first.to_integral() and last == last.to_integral()):
         raise ExperimentError(
