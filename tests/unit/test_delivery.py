@@ -275,6 +275,15 @@ def test_each_comparison_of_several_names_what_would_settle_it() -> None:
     assert "would settle the gate" in line
 
 
+def test_a_gate_that_fails_says_nothing_of_what_would_settle_others() -> None:
+    """One is 30 % slower, of the other it is not known whether it is slower by 0.5 %."""
+    made = compared(1.3, 0.005, "new", "newer")
+    assert made.gate is not None
+    assert [one.gate for one in made.comparisons] == ["fail", "inconclusive"]
+    for written in ("\n".join(printed.lines(made)), comment.render(made)):
+        assert "settle" not in written
+
+
 @pytest.mark.parametrize("gate", [None, 0.05])
 def test_a_page_changes_nothing_in_the_terminal_or_a_comment(gate: float | None) -> None:
     made = compared(1.3, gate)

@@ -74,7 +74,8 @@ def _parts(report: Report) -> Iterator[str]:
     if gate is not None:
         margin = shown(Chosen(gate.margin))
         yield f"### Gate {margin} {_SIGNS[gate.answer]}: {_words(gate.evidence)}\n"
-        for one in compared:
+        # Where one candidate fails, nothing is left to settle.
+        for one in compared if gate.answer == "inconclusive" else ():
             if one.outcome == "inconclusive" and one.settle is not None:
                 name = f"{_words(one.b)}: " if len(compared) > 1 else ""
                 yield f"{name}{_words(one.settle) if name else _sentence(one.settle)}\n"

@@ -26,6 +26,7 @@ from tare.experiment.findings.judgement import (
     differences,
     emulated_apart,
     gate_columns,
+    is_inconclusive,
     judged_before,
     lost,
 )
@@ -64,6 +65,7 @@ def find(results: Results) -> Finding | None:
     if isinstance(found, Message):
         return uncompared(_DESCRIPTION, found)
     cells = cells_of(results.of_levels, found[0].basis)
+    is_open = is_inconclusive(results)
     gate = results.experiment.stopping.gate
     without = tuple(one.answer for one in lost(results))
     return answered(
@@ -74,7 +76,7 @@ def find(results: Results) -> Finding | None:
         ),
         answer=(*without, *(one for d in found for one in _answer(d, gate))),
         **_verdict(found, gate, [one.gate for one in lost(results)]),
-        settle=next(filter(None, (d.settle(gate) for d in found)), None),
+        settle=next(filter(None, (d.settle(gate) for d in found if is_open)), None),
         summary=(*without, *(_judged(d, gate) for d in found)),
         basis=str(found[0].basis),
         estimates=tuple(

@@ -34,7 +34,7 @@ from tare.render.vocabulary import SPREADS
 from tare.results import phrases
 from tare.results.finding import Table
 from tare.results.message import Change, Chosen, Duration, Message, message, open_bounds
-from tare.results.report import Compared, Entry, Lost, Median, NextStep, Origin, Report
+from tare.results.report import Compared, Entry, Gate, Lost, Median, NextStep, Origin, Report
 from tare.results.verdict import GATE_CODES
 from tare.statistics.intervals import Interval, extremes_interval
 from tare.statistics.spread import SpreadComparison
@@ -95,7 +95,8 @@ def make(
     cells = _table(results) if laid else None
     served = driven(results) if laid else []
     entries = [
-        *(_several(found, results, gate) if laid else _one(found[0], gate) if found else ()),
+        *(_several(found, results, gate, answer) if laid else ()),
+        *(_one(found[0], gate) if found and not laid else ()),
         *_session(results, found, ended, kept=kept),
         *(Entry("Note", one) for one in outlived.notes(results)),
     ]
@@ -197,13 +198,17 @@ def _effect(d: Difference) -> Message:
     )
 
 
-def _several(found: Sequence[Difference], results: Results, gate: float | None) -> Iterator[Entry]:
+def _several(
+    found: Sequence[Difference], results: Results, gate: float | None, answer: Gate | None
+) -> Iterator[Entry]:
     """State what the table of several commands leaves out."""
     if unlike := next(filter(None, (d.of_pairs for d in found)), None):
         yield Entry("", unlike, "quiet")
     for one in conditions.sentences(conditions.rows(results)):
         yield Entry("With", one)
-    open_ones = [(d, settle) for d in found if (settle := d.settle(gate))]
+    # Where one candidate fails, nothing is left to settle.
+    waiting = found if answer is None or answer.answer == "inconclusive" else ()
+    open_ones = [(d, settle) for d in waiting if (settle := d.settle(gate))]
     if len(open_ones) <= _MOST_SETTLED:
         for d, settle in open_ones:
             yield Entry("Note", message("{second}: {further}", second=d.second, further=settle))
