@@ -285,6 +285,16 @@ def test_a_gate_that_fails_says_nothing_of_what_would_settle_others() -> None:
 
 
 @pytest.mark.parametrize("gate", [None, 0.05])
+def test_a_comparison_counts_what_settles_it_and_nothing_else(gate: float | None) -> None:
+    """The medians are imprecise as well, which other numbers of trials would change."""
+    made = compared(1.0, gate, spread=0.3)
+    written = "\n".join(printed.lines(made))
+    assert re.search(r"^DOUBT +medians ± [0-9.]+ %;", written, re.MULTILINE)
+    assert len(re.findall(r"about [0-9,]+ more", written)) == 1
+    assert "more trial" not in junit.render(made)
+
+
+@pytest.mark.parametrize("gate", [None, 0.05])
 def test_a_page_changes_nothing_in_the_terminal_or_a_comment(gate: float | None) -> None:
     made = compared(1.3, gate)
     table = compared(1.3, 0.05, "new", "newer").cells

@@ -14,7 +14,7 @@ from tare.experiment.findings.level_names import where
 from tare.experiment.metrics import COMMANDS_TIME, SERVICES_TIME, TIME
 from tare.experiment.results import Results
 from tare.experiment.sweep.trials import swept
-from tare.results.message import Message, message
+from tare.results.message import Amount, Message, message
 from tare.statistics.trust import Trust, Verdict, beyond_chance
 
 #: Cells that are named one by one.
@@ -126,7 +126,7 @@ def note(results: Results) -> Message | None:
         verdict=found.verdict,
         metric=None if metric in (COMMANDS_TIME, SERVICES_TIME, TIME) else metric,
         several=judged(results).total > 1,
-        said=found.claim if found.verdict == "TRUST" else why(found.grounds[0], 0),
+        said=found.claim if found.verdict == "TRUST" else _why_imprecise(found, results),
     )
 
 
@@ -151,7 +151,18 @@ def doubt(results: Results) -> Message | None:
     found = whole(results)
     if found is None or found.verdict == "TRUST":
         return None
-    return said(results) or message("medians {why}", why=why(found.grounds[0], 0))
+    return said(results) or message("medians {why}", why=_why_imprecise(found, results))
+
+
+def _why_imprecise(found: Trust, results: Results) -> Message:
+    """Say how imprecise medians are; of a comparison not how many trials would narrow them.
+
+    Other numbers settle the comparison, which is what was asked.
+    """
+    ground = found.grounds[0]
+    if results.experiment.stopping.compare is None or not ground.short.args.get("more"):
+        return why(ground, 0)
+    return message("± {half}", half=Amount(found.extent, "share"))
 
 
 def each(results: Results) -> list[Message]:
