@@ -102,7 +102,7 @@ def _compared(compared: Sequence[Compared]) -> Iterator[str]:
     first = compared[0]
     gate = [] if first.gate is None else ["gate"]
     # The ratio that the gate judges stands next to its answer.
-    gate += [] if first.gated is None else [f"ratio of the {first.gate_on}"]
+    gate += [] if first.gated is None else [_words(f"ratio of the {first.gate_on}")]
     ratio = "ratio" if first.gated is None else "ratio of pairs"
     heads = ("compared", "with", *gate, "verdict", ratio, "median", "of", of)
     yield f"| {' | '.join(heads)} |"
