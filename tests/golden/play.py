@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _ENVIRONMENT = {
-    "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1", "TZ": "UTC", "LANG": "C.UTF-8",
+    "TERM": "dumb", "NO_COLOR": "1", "TZ": "UTC", "LANG": "C.UTF-8",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "DOCKER_HOST": "unix:///nonexistent",
 }  # fmt: skip

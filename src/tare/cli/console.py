@@ -34,8 +34,6 @@ def __getattr__(name: str) -> Any:
 
 #: Style of a line by its emphasis.
 _STYLES = {"strong": "bold", "quiet": "dim"}
-#: Characters that a table may take in a file, or in the log of a CI.
-_FILE_WIDTH = 120
 
 
 def print_text(text: str) -> None:
@@ -90,10 +88,10 @@ def show(report: Report, *, to: Console | None = None) -> None:
     from tare.render import screen
 
     to = to or terminal.out
-    is_wide = report.is_labelled and not to.is_terminal
-    for line in screen.lines(report, max(to.width, _FILE_WIDTH) if is_wide else to.width):
+    width = terminal.line_width(to)
+    for line in screen.lines(report, width):
         # A table fits already, and a terminal breaks entries and commands itself.
-        is_whole = report.is_labelled or line.emphasis == "quiet" or len(line.text) <= to.width
+        is_whole = report.is_labelled or line.emphasis == "quiet" or len(line.text) <= width
         style = None if line.emphasis is None else _STYLES[line.emphasis]
         to.print(line.text, style=style, soft_wrap=is_whole)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,14 +12,27 @@ from rich.segment import Segment
 from tare.cli.terminated import reader_gone
 from tare.render.escaping import ORDERS, harmless, in_one_item
 
+#: More characters than any line has, and than Rich's own layout is asked to pad.
+_UNLIMITED = 100_000
+
+
+def line_width(to: Console) -> int:
+    """Return how long the lines of a report may be: everywhere else than in a terminal, any length.
+
+    A variable COLUMNS that is exported limits them as well.
+    """
+    return to.width if to.is_terminal or os.environ.get("COLUMNS") else _UNLIMITED
+
 
 class _Harmless(Console):
     """A console whose orders to the terminal are all its own.
 
-    Each text that is printed is one item: of several lines, the others are indented.
+    Each text that is printed is one item: of several lines, the others are indented. Only in a
+    terminal are lines broken between words.
     """
 
     def print(self, *objects: Any, **options: Any) -> None:
+        options.setdefault("soft_wrap", not self.is_terminal)
         items = (in_one_item(one) if isinstance(one, str) else one for one in objects)
         super().print(*items, **options)
 

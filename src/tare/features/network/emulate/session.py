@@ -16,6 +16,7 @@ from typing import Any
 
 from tare.agent import record
 from tare.cli import console
+from tare.cli.terminal import line_width
 from tare.errors import InterruptError, PlatformError, Typed
 from tare.experiment import remnants
 from tare.experiment.journal import HostTokens
@@ -104,7 +105,7 @@ def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
         )
     )
     checks = verify(emulator, asked.shapes, folder)
-    for line in table(table_of(checks), console.err.width, intervals=True):
+    for line in table(table_of(checks), line_width(console.err), intervals=True):
         console.err.print(line, soft_wrap=True)
     if bad := [one for one in checks if not one.good]:
         raise _not_delivered(bad[0], carries(emulator, folder))
