@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import shlex
 import subprocess
@@ -15,6 +16,10 @@ from tare.wiring import ROOT
 
 #: Lines of a text that hold a hint, with its label.
 HINT = re.compile(r"^(?:  |.* \()(try|hint): (.*)$", re.MULTILINE)
+#: Lines of a text that hold a command to type after a result.
+NEXT = re.compile(r"^Next:? +(.*)$", re.MULTILINE)
+#: What ends a command of a line that has several.
+_ENDS = re.compile(r"&&|\|\|?|;|[<>]")
 #: What stands for a value that is to be chosen.
 PLACEHOLDER = re.compile(
     r"…|(?<![\w/.=$-])(FILE|DIR|FOLDER|HOST|COMMAND|NAME|VALUE|ADDRESS|LINE|REVISION|TAG)(?![\w.])"
@@ -26,9 +31,11 @@ _BEFORE = re.compile(r"sudo|env|\w+=.*")
 
 
 def check(text: str) -> None:
-    """Check each hint that a text prints."""
+    """Check each hint and each next command that a text prints."""
     for label, hint in HINT.findall(text):
         check_hint(Typed(hint) if label == "try" else hint)
+    for step in NEXT.findall(text):
+        check_hint(Typed(step))
 
 
 def check_hint(hint: str) -> None:
@@ -52,7 +59,14 @@ def check_command(line: str) -> None:
         return
     done = subprocess.run(["sh", "-n", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{line!r}: {done.stderr}"
-    words = shlex.split(line, comments=False)
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|<>")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    for is_end, part in itertools.groupby(lexer, lambda word: _ENDS.fullmatch(word) is not None):
+        if not is_end:
+            _check_program([*part])
+
+
+def _check_program(words: list[str]) -> None:
     while words and _BEFORE.fullmatch(words[0]):
         words = words[1:]
     if words and re.fullmatch(r"(.*/)?tare", words[0]):
@@ -61,9 +75,8 @@ def check_command(line: str) -> None:
 
 def check_tare(words: list[str]) -> None:
     """Check words after ``tare`` with its own parser; raises its error."""
-    ends = next((at for at, word in enumerate(words) if word in ("<", ">", "|", "&&", ";")), None)
-    path, command, used = find(ROOT, words[:ends])
-    rest = words[used:ends]
+    path, command, used = find(ROOT, words)
+    rest = words[used:]
     known = named(command.options)
     if any(piece.name in ("-h", "--help") for piece in divided(rest, known)[0]):
         return
