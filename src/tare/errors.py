@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 
 class Typed(str):
     """A hint that can be typed; a hint that is another str is advice in words.
@@ -26,6 +28,12 @@ class Typed(str):
 def filled(hint: str, **values: str) -> str:
     """Return a hint with values in place of their names in braces."""
     return type(hint)(hint.format(**values))
+
+
+def room(folder: object) -> Typed:
+    """Return the hint where a folder's disk may be full."""
+    quoted = shlex.quote(str(folder))
+    return Typed(f"df -h {quoted}; df -i {quoted}   (and make room there)")
 
 
 def advice(hint: str) -> str:

@@ -203,7 +203,7 @@ def test_memory_for_files_that_is_full(
     """
     done = shell(script, tmp_path)
     done.told(code=UNWRITABLE)
-    assert "--out DIR" in done.errors
+    assert " --out results " in done.errors
     assert "tare-" not in done.output
 
 

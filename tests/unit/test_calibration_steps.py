@@ -30,7 +30,7 @@ def test_tenths_are_tenths() -> None:
 @pytest.mark.parametrize(
     ("step", "message", "hint"),
     [
-        ("3", "3 CPUs are more than this machine has: 2", "--step 2"),
+        ("3", "3 CPUs are more than this machine has: 2", "--step 0.1"),
         ("0.001", "2000 quotas, more than 1000", "--step 0.1"),
     ],
 )

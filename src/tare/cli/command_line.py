@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: What it takes to read the trials and to say what they mean.
 CONCLUDING_S = 0.7
 #: What helps where results that nobody keeps find no room.
-_ROOM = "add --out DIR, or make room there (df -h /dev/shm; df -i /dev/shm)"
+_ROOM = Typed("--out results   (keeps them on a disk; or make room in /dev/shm)")
 #: What a shell would obey outside quotes, and what it obeys inside double ones as well.
 _OPERATORS, _EXPANSIONS = "|&;<>", "$`"
 

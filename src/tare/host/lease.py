@@ -11,7 +11,6 @@ import fcntl
 import os
 import re
 import secrets
-import shlex
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +21,7 @@ import msgspec
 
 from tare import files
 from tare.decoding import DecodeError, decode
-from tare.errors import PlatformError, Typed
+from tare.errors import PlatformError, Typed, room
 from tare.results.message import Said
 
 _NAME = re.compile(r"tare-[0-9a-f]{6}(?=-|\.|$)")
@@ -123,10 +122,7 @@ def _noted(path: Path, raw: Path, text: bytes) -> Iterator[None]:
             raise PlatformError(
                 f"what this session makes cannot be noted in {path.parent}: {error.strerror}; "
                 "nothing was started or changed",
-                Typed(
-                    f"df -h {shlex.quote(str(path.parent))}; df -i "
-                    f"{shlex.quote(str(path.parent))}   (and make room there)"
-                ),
+                room(path.parent),
             ) from error
         yield
 

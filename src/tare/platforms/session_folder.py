@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tare.errors import PlatformError, Typed
+from tare.errors import PlatformError, room
 
 MEMORY = Path("/dev/shm")
 
@@ -58,10 +57,7 @@ def made(
             own.rmdir()
         raise PlatformError(
             f"cannot make the session's folder {own}: {error.strerror}",
-            Typed(
-                f"df -h {shlex.quote(str(parent))}; df -i {shlex.quote(str(parent))}   "
-                "(and make room there)"
-            ),
+            room(parent),
         ) from error
     try:
         yield shared
@@ -93,10 +89,7 @@ def on_disk(parent: str, name: str) -> Iterator[str]:
         except OSError as error:
             raise PlatformError(
                 f"cannot make a folder in {parent} for {name}: {error.strerror}",
-                Typed(
-                    f"df -h {shlex.quote(str(parent))}; df -i {shlex.quote(str(parent))}   "
-                    "(and make room there)"
-                ),
+                room(parent),
             ) from error
         yield str(inside)
 
@@ -123,10 +116,7 @@ def scratch(path: str) -> Iterator[None]:
         raise PlatformError(
             f"cannot make the instance's folder {folder}: {error.strerror}",
             # The session's folder is gone when this is read.
-            Typed(
-                f"df -h {shlex.quote(str(folder.parents[1]))}; df -i "
-                f"{shlex.quote(str(folder.parents[1]))}   (and make room there)"
-            ),
+            room(folder.parents[1]),
         ) from error
     try:
         yield

@@ -13,7 +13,6 @@ import hmac
 import os
 import secrets
 import selectors
-import shlex
 import socket
 import threading
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tare.agent import record
-from tare.errors import TrialError, Typed
+from tare.errors import TrialError, room
 
 #: Bytes of the memory; the agent lays it out.
 SIZE = 4096
@@ -74,10 +73,7 @@ class Meeting:
             self._release()
             raise TrialError(
                 f"workers cannot meet: {self._path}: {error.strerror}",
-                Typed(
-                    f"df -h {shlex.quote(str(shared))}; df -i {shlex.quote(str(shared))}   "
-                    "(and make room there)"
-                ),
+                room(shared),
             ) from None
         self._thread = threading.Thread(target=self._hand_out, name="meeting", daemon=True)
 

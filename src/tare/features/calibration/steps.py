@@ -121,7 +121,7 @@ def _check_within(quota: Fraction, cpus: int, option: str) -> None:
     if quota > cpus:
         raise ExperimentError(
             f"{option}: {_text(quota)} CPUs are more than this machine has: {cpus}",
-            Typed(f"{option} {cpus}"),
+            Typed(f"{option} {_text(Fraction(cpus, 20)) if option == '--step' else cpus}"),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -78,11 +79,13 @@ def describe(given: DescribeOptions, call: Call) -> Report:
     if kind is not None and kind not in KINDS:
         from tare.experiment.file import application
 
+        near = difflib.get_close_matches(kind, KINDS, n=1)
+        meant = " ".join(["tare describe", *near])
         raise ExperimentError(
             f"there is no kind {kind!r}",
             Typed(f"tare describe applications {kind}")
             if kind in application.built_in()
-            else Typed(f"tare describe   (one of: {', '.join(KINDS)})"),
+            else Typed(f"{meant}   (one of: {', '.join(KINDS)})"),
         )
     if names and kind not in ("platforms", "applications"):
         raise ExperimentError(

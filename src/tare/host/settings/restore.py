@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import re
-import shlex
 import time
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -21,7 +20,7 @@ import msgspec
 
 from tare import files, registry
 from tare.decoding import DecodeError, decode
-from tare.errors import PlatformError, Typed
+from tare.errors import PlatformError, Typed, room
 from tare.host import lease as leases
 from tare.host.kernel_files import KernelFiles
 from tare.host.lease import Remnant
@@ -235,10 +234,7 @@ def _write(kept: Kept) -> None:
         raise PlatformError(
             f"what the settings are cannot be saved in {path.parent}, so nothing is changed: "
             f"{error.strerror}",
-            Typed(
-                f"df -h {shlex.quote(str(path.parent))}; df -i {shlex.quote(str(path.parent))}   "
-                "(and make room there)"
-            ),
+            room(path.parent),
         ) from error
 
 
