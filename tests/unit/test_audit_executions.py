@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from imported import DATA
 from said import Phrase, template
+from steps import brings, command, is_advice
 
 from tare.errors import InputError
 from tare.features.audit.audit import Audit, audit
@@ -86,8 +87,9 @@ def test_one_process_is_doubtful_and_six_are_six_trials(
     assert alone.trust.verdict == "DOUBT"
     assert [template(reason) for reason in alone.trust.reasons] == ["{said}"]
     following = follow_up(audited([first]), has_page=True)
-    assert template(following.brings) == "more executions"
-    assert "--trial" not in str(following.command)
+    assert is_advice(following) == (write is google)
+    assert brings(following) == "more executions"
+    assert "--trial" not in command(following)
     files = [first, *(write(tmp_path, i, level) for i, level in enumerate(LEVELS[1:], 1))]
     (together,) = audited(files).series
     assert together.trust.verdict == "TRUST"
@@ -279,7 +281,7 @@ def test_reasons_of_failures_in_several_files_are_counted_together(tmp_path: Pat
 def test_files_of_one_folder_are_to_be_separated_by_version(tmp_path: Path) -> None:
     def proposed(files: list[Path]) -> str:
         advice = follow_up(audited(files), has_page=True)
-        assert template(advice) == "the files of"
+        assert template(advice) == "compares versions"
         return str(advice.args["command"])
 
     levels = [*LEVELS, *(x + 0.5 for x in LEVELS)]
@@ -295,7 +297,7 @@ def test_more_executions_are_numbered_after_those_there_are(tmp_path: Path) -> N
     for name, factor in (("old", 1.0), ("new", 1.1)):
         (tmp_path / name).mkdir()
         files += [google(tmp_path / name, i, factor * x) for i, x in enumerate(LEVELS[:3])]
-    typed = str(follow_up(audited(files), has_page=True).command)
+    typed = command(follow_up(audited(files), has_page=True))
     old, new = tmp_path / "old", tmp_path / "new"
     assert typed.startswith(f'for i in $(seq 3 5); do for v in {old} {new}; do (cd "$v" && ')
     assert typed.endswith(f"tare audit --compare folder {old}/run*.json {new}/run*.json")

@@ -7,20 +7,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from inprocess import invoke
 from said import template
+from steps import brings, command, is_advice
 
 from tare.features.audit.audit import Question, audit
 from tare.features.audit.messages import reasons
 from tare.features.audit.naming import in_order
 from tare.features.audit.next_steps import follow_up
 from tare.readers import ColumnOptions
-from tare.results.message import Message
 
 RNG = np.random.default_rng(7)
 STEADY = RNG.normal(1, 0.002, 60)
 DRIFT = STEADY * np.linspace(1, 1.5, 60)
 #: The first fifteen runs take longer.
 WARM = STEADY * np.where(np.arange(len(STEADY)) < 15, 1.6, 1)
+
+#: Half of the runs take longer, and a third in the middle do.
+SHIFT = STEADY * np.where(np.arange(len(STEADY)) < 30, 1.3, 1)
+TWO_SHIFTS = STEADY * np.where(np.arange(len(STEADY)) // 20 == 1, 1.3, 1)
 
 #: Columns that say how the trials belong together, and what is compared.
 ROWS, COMPARED = ColumnOptions(trial="row"), ColumnOptions(trial="row", compare=("cmd",))
@@ -37,34 +42,42 @@ def made(folder: Path, *series: np.ndarray) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("series", "columns", "why", "command"),
+    ("series", "columns", "why", "typed"),
     [
         ([DRIFT], ROWS, "disturbed", "tare doctor"),
+        ([SHIFT], ROWS, "disturbed", "tare doctor"),
+        ([TWO_SHIFTS], ROWS, "disturbed", "tare doctor"),
         ([DRIFT, STEADY], ROWS, "moving", "tare compare 'CMD A' 'CMD B'"),
         ([DRIFT, DRIFT * STEADY], BLOCKS, "disturbed", "tare doctor"),
         ([WARM], ROWS, "warm_up", "tare audit results.csv --steady"),
         ([WARM, STEADY], ROWS, "warm_up", "tare audit results.csv --steady"),
-        ([STEADY[:4]], ROWS, "few", "tare run -- CMD"),
+        ([STEADY[:4]], ROWS, "few", "tare run --precision 5% -- CMD"),
         ([STEADY], ColumnOptions(), "trials", "tare audit results.csv --trial row"),
         ([STEADY, STEADY], ROWS, "compare", "tare audit results.csv --compare cmd"),
         ([STEADY, STEADY], COMPARED, "paired", "tare compare 'CMD A' 'CMD B'"),
         ([STEADY, STEADY], BLOCKS, "page", "tare audit results.csv --report audit.html"),
         ([STEADY[:8]], ROWS, "page", "tare audit results.csv --report audit.html"),
-        ([1 + 100 * (STEADY - 1)], ROWS, "precise", "tare run --precision 5% -- CMD"),
+        (
+            [1 + 100 * (STEADY - 1)],
+            ROWS,
+            "precise",
+            "tare run --precision 5% -- CMD",
+        ),
     ],
 )
 def test_the_next_command_cures_what_was_found(
     series: list[np.ndarray],
     columns: ColumnOptions,
     why: str,
-    command: str,
+    typed: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.argv", ["tare", "audit", "results.csv"])
     columns = ColumnOptions("s", columns.group, columns.compare, None, columns.trial, columns.block)
     found = follow_up(audit([made(tmp_path, *series)], Question(columns=columns)), has_page=False)
-    assert (template(found.brings), found.command) == (
+    assert is_advice(found) == ("CMD" in typed)
+    assert (brings(found), command(found)) == (
         {
             "command": "{command}   ({why})",
             "compare": "what differs?",
@@ -77,7 +90,7 @@ def test_the_next_command_cures_what_was_found(
             "trials": "that names it",
             "warm_up": "the first runs",
         }[why],
-        command,
+        typed,
     )
 
 
@@ -89,7 +102,7 @@ def test_commands_that_a_file_has_are_named(tmp_path: Path) -> None:
     assert found.command == "tare compare 'sleep 1' 'sleep 2'"
 
 
-def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
+def test_each_of_several_commands_is_measured_to_the_precision(tmp_path: Path) -> None:
     wide = [list(1 + 100 * (x - 1)) for x in (STEADY, RNG.normal(1, 0.002, 60))]
     results = [
         {"command": one, "times": times}
@@ -97,40 +110,48 @@ def test_runs_of_several_commands_are_one_command(tmp_path: Path) -> None:
     ]
     file = tmp_path / "h.json"
     file.write_text(json.dumps({"results": results}))
-    made_ = audit([file], Question())
-    found = follow_up(made_, has_page=True)
-    needed = max(s.runs_needed or 0 for s in made_.series)
-    assert found.command == f"tare run --trials {needed} 'sleep 1' 'sleep 2'"
+    found = follow_up(audit([file], Question()), has_page=True)
+    # About 170 runs of 1 s, and 50 of 2 s.
+    assert command(found) == (
+        "tare run --precision 5% --budget '5 min' -- sleep 1; "
+        "tare run --precision 5% --budget '2 min' -- sleep 2"
+    )
 
 
 @pytest.mark.parametrize(
-    ("commands", "command"),
+    ("commands", "typed"),
     [
         (["sleep 1"], "tare run --precision 5% -- sleep 1"),
         (["seq 9 | wc -l"], "tare run --precision 5% --shell sh 'seq 9 | wc -l'"),
-        (["my bench"], "tare run --precision 5% -- CMD"),  # a name, in place of the command
+        (["X=1 sleep 1"], "tare run --precision 5% --shell sh 'X=1 sleep 1'"),
+        (["(cd /; ls)"], "tare run --precision 5% --shell sh '(cd /; ls)'"),
+        # Names, in place of the command.
+        (["my bench"], "tare run --precision 5% -- CMD"),
+        (["fixed (n=1)"], "tare run --precision 5% -- CMD"),
+        (["sort (new)"], "tare run --precision 5% -- CMD"),
+        (["my bench | wc"], "tare run --precision 5% -- CMD"),
+        (["don't"], "tare run --precision 5% -- CMD"),
         (
             ["seq 9 | wc -l", "sleep 1"],
-            "tare run --trials {n} --shell sh 'seq 9 | wc -l' 'sleep 1'",
+            "tare run --precision 5% --shell sh 'seq 9 | wc -l'; "
+            "tare run --precision 5% -- sleep 1",
         ),
-        (["true", "sleep 1"], "tare run --trials {n} --shell none true 'sleep 1'"),
         (["fixed (n=1)", "my bench"], None),
+        (["sleep 1", "my bench"], None),
     ],
 )
 def test_commands_that_are_proposed_can_be_run(
-    commands: list[str], command: str | None, tmp_path: Path
+    commands: list[str], typed: str | None, tmp_path: Path
 ) -> None:
-    wide = list(1 + 100 * (STEADY - 1))
+    wide = list(1e-3 * (1 + 100 * (STEADY - 1)))
     file = tmp_path / "h.json"
     file.write_text(json.dumps({"results": [{"command": c, "times": wide} for c in commands]}))
-    made_ = audit([file], Question())
-    found = follow_up(made_, has_page=True)
-    needed = max(s.runs_needed or 0 for s in made_.series)
-    if command is None:
-        assert isinstance(found, Message)
-        assert "my bench" not in str(found.args)
+    found = follow_up(audit([file], Question()), has_page=True)
+    assert is_advice(found) == (typed is None or "CMD" in typed)
+    if typed is None:
+        assert template(found) == "measure each with"
     else:
-        assert found.command == command.format(n=needed)
+        assert command(found) == typed
 
 
 def test_what_a_trial_is_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,17 +232,88 @@ def test_a_tool_of_functions_is_run_again_and_not_replaced(tmp_path: Path) -> No
     file = tmp_path / "p.json"
     file.write_text(json.dumps(document))
     found = follow_up(audit([file], Question()), has_page=False)
-    assert (template(found.brings), "pyperf" in found.command) == ("old and new", False)
-    assert '(cd "$v" && python BENCHMARK.py -p 1 -o run$i.json)' in str(found.command)
+    assert is_advice(found)
+    assert (brings(found), "pyperf" in command(found)) == ("two versions", False)
+    assert found.args["placeholders"] == ["old", "new", "BENCHMARK.py"]
+    assert '(cd "$v" && python BENCHMARK.py -p 1 -o run$i.json)' in command(found)
 
 
-@pytest.mark.parametrize("command", ["sleep *", "sleep {1,2}", "echo ~", "echo a#b", "echo !x"])
-def test_what_a_shell_expands_is_given_to_a_shell(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("line", ["sleep *", "sleep {1,2}", "echo ~", "echo a#b", "echo !x"])
+def test_what_a_shell_expands_is_given_to_a_shell(tmp_path: Path, line: str) -> None:
     times = list(np.random.default_rng(1).normal(1, 0.3, 20))
     file = tmp_path / "h.json"
-    file.write_text(json.dumps({"results": [{"command": command, "times": times}]}))
+    file.write_text(json.dumps({"results": [{"command": line, "times": times}]}))
     found = follow_up(audit([file], Question()), has_page=True)
-    assert str(found.command).endswith(f"--shell sh '{command}'")
+    assert found.command.endswith(f"--shell sh '{line}'")
+
+
+def test_files_that_hold_this_answer_are_not_written_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made(tmp_path, STEADY, STEADY)
+    words = ["audit", "results.csv", "--value", "s", "--json=a.json", "--report", "a.html"]
+    words += ["--trial", "row"]
+    monkeypatch.setattr("sys.argv", ["tare", *words])
+    invoke(*words)
+    (step,) = json.loads(Path("a.json").read_text())["next_steps"]
+    assert step["command"] == "tare audit results.csv --value s --trial row --compare cmd"
+
+
+def test_a_single_series_with_its_page_has_no_next(tmp_path: Path) -> None:
+    found = audit([made(tmp_path, STEADY)], Question(columns=ROWS))
+    assert found.verdict == "TRUST"
+    assert follow_up(found, has_page=True) is None
+
+
+def test_one_command_in_two_files_is_measured_once(tmp_path: Path) -> None:
+    names = []
+    for name in ("a", "b"):
+        times = list(RNG.normal(1e-3, 3e-4, 20))
+        names.append(tmp_path / f"{name}.json")
+        names[-1].write_text(json.dumps({"results": [{"command": "sleep 1", "times": times}]}))
+    found = follow_up(audit(names, Question()), has_page=False)
+    assert command(found) == "tare run --precision 5% -- sleep 1"
+
+
+@pytest.mark.parametrize(
+    ("commands", "there", "typed"),
+    [
+        (("sleep 1", "sleep 2"), True,
+         "hyperfine --export-json hyperfine-2.json 'sleep 1' 'sleep 2'; "
+         "tare audit hyperfine-2.json"),
+        (("my bench", "sleep 2"), True,
+         "hyperfine --export-json hyperfine-2.json CMD; tare audit hyperfine-2.json"),
+        (("sleep 1", "sleep 2"), False,
+         "hyperfine --export-json hyperfine-2.json 'sleep 1' 'sleep 2'; "
+         "tare audit hyperfine-2.json"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("median", ["median,", ""])
+def test_statistics_of_hyperfine_are_no_trials(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    commands: tuple[str, ...],
+    there: bool,
+    typed: str,
+    median: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hyperfine.json").write_text("{}")
+    where = {"hyperfine": "/usr/bin/hyperfine" if there else None, "my": None}
+    monkeypatch.setattr(
+        "tare.features.audit.next_steps.shutil.which", lambda word: where.get(str(word), word)
+    )
+    file = Path("h.csv")
+    number = "1.0," if median else ""
+    rows = [f"{one},1.0,0.1,{number}1.0,0.0,0.9,1.1" for one in commands]
+    file.write_text("\n".join([f"command,mean,stddev,{median}user,system,min,max", *rows]) + "\n")
+    found = audit([file], Question())
+    assert found.verdict == "REJECT"
+    assert [one.kind for one in found.series[0].trust.grounds] == ["summary"]
+    step = follow_up(found, has_page=False)
+    assert command(step) == typed
+    assert is_advice(step) == ("CMD" in typed or not there)
 
 
 def test_levels_that_are_numbers_are_sorted_as_numbers() -> None:

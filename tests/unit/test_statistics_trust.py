@@ -186,7 +186,7 @@ def test_changes_within_the_target_are_told_and_no_more() -> None:
     x = 100 + 0.05 * (steady() - 100) + 0.3 * (np.arange(100) >= 50)
     found = trust(x, trials_known=True)
     assert found.verdict == "TRUST"
-    said = args(found.remarks, "changes by {size}, {% if beyond %}")
+    said = args(found.remarks, "changes by {size}{% if n > 1 %}")
     assert said["size"].value == pytest.approx(0.003, abs=0.0005)
     assert not said["beyond"]
     assert trust(x, trials_known=True, precision=0.001).verdict == "DOUBT"
@@ -199,6 +199,33 @@ def test_equal_values_say_nothing_of_the_clock() -> None:
     nearly = trust(np.array([1003.7] * 11 + [1004.7]), trials_known=True)
     assert (nearly.verdict, nearly.reasons) == ("DOUBT", found.reasons)
     assert trust(np.full(50, 3.0), trials_known=True, tick=0.0).verdict == "TRUST"
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        (
+            (1.0, 1.3),
+            "at trial 21 the level changes by +26 %, more than the target of 5 %: find out what "
+            "happened then, or conclude from the trials on one side of it",
+        ),
+        (
+            (1.0, 1.3, 1.0),
+            "the level changes at trial 21 by +30 % and at trial 41 by −23 %, more than the "
+            "target of 5 %: find out what happened then, and measure again",
+        ),
+        (
+            (1.0, 2.0, 1.0, 2.0, 1.0),
+            "the level changes 4 times, most at trial 21 by +100 %, more than the target of 5 %: "
+            "find out what happened then, and measure again",
+        ),
+    ],
+)
+def test_each_change_of_level_is_named(levels: tuple[float, ...], said: str) -> None:
+    steady = np.random.default_rng(3).normal(1, 0.005, 20 * len(levels))
+    found = trust(steady * np.repeat(levels, 20), trials_known=True)
+    assert [one.kind for one in found.grounds][:1] == ["shift"]
+    assert text(found.grounds[0].said) == said
 
 
 @pytest.mark.parametrize(
@@ -326,7 +353,8 @@ def test_what_a_period_explains_is_no_drift_beside_it(
     for seed in range(5):
         x = steady(n, seed) + wave + np.linspace(0, drift, n)
         found = templates(trust(x, trials_known=True, precision=0.01).reasons)
-        changed = bool({Phrase(": let the"), Phrase("side of it")} & {*found})
+        words = (": let the", "side of it", "happened then, and")
+        changed = bool({*map(Phrase, words)} & {*found})
         if changes:
             assert changed
         else:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from tare import units
 from tare.errors import TareError, Typed
 from tare.options.option import Option
 from tare.options.parsing import Piece, is_right, pieces
@@ -19,6 +20,8 @@ from tare.options.parsing import Piece, is_right, pieces
 FILES = ("--json", "--save", "--report", "--markdown", "--junit", "--export-json")
 
 
+#: Budgets that are worth typing, above the default.
+_BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 #: The options of the command that was typed last, by each of their names.
 _known: dict[str, Option] = {}
 #: Words that name the command that was typed last, and those after them.
@@ -131,6 +134,11 @@ def _own(words: Sequence[str]) -> list[Piece]:
         found.append(piece)
         at += len(piece.words)
     return found
+
+
+def budget(needed_s: float) -> str:
+    """Return a budget that is worth typing for so many seconds."""
+    return units.duration(round(next((s for s in _BUDGETS_S if s >= needed_s), needed_s)))
 
 
 def separated() -> str | None:

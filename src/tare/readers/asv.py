@@ -206,6 +206,8 @@ UNIT = Format(
         "of asv run --record-samples, and audit their files together"
     ),
     repeat=Repeat(
-        "asv run --record-samples; cp RESULTS/MACHINE/COMMIT-*.json run$i.json", "run*.json"
+        "asv run --record-samples; cp RESULTS/MACHINE/COMMIT-*.json run$i.json",
+        "run*.json",
+        placeholders=("RESULTS", "MACHINE", "COMMIT"),
     ),
 )

@@ -337,4 +337,5 @@ UNIT = Format(
     recognises=recognises,
     read=read,
     options=frozenset({"value"}),
+    is_of_commands=False,
 )

@@ -291,6 +291,6 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
-    repeat=Repeat("fio --output-format=json JOB >run$i.json", "run*.json"),
+    repeat=Repeat("fio --output-format=json JOB >run$i.json", "run*.json", placeholders=("JOB",)),
     options=frozenset({"value"}),
 )

@@ -29,22 +29,26 @@ class Repeat:
     files : str
         Shell pattern of what ``run`` writes.
     alone : str or None
-        Command that measures ``{n}`` executions into ``file``, where the tool can.
+        Command that measures ``{n}`` executions into ``{file}``, where the tool can.
     file : str
+        Proposed name of that file.
+    placeholders : tuple of str
+        Words of the commands that stand for names that no file of results has.
     """
 
     run: str
     files: str
     alone: str | None = None
     file: str = ""
+    placeholders: tuple[str, ...] = ()
 
-    def executions(self, first: int, last: int, stem: str) -> str:
+    def executions(self, first: int, last: int, stem: str, file: str) -> str:
         """Return what measures executions ``first`` to ``last``, and audits all of them.
 
-        ``stem``: beginning of the names of their files.
+        ``stem``: beginning of the names of their files; ``file``: the one for all of them.
         """
         if self.alone is not None and first == 1:
-            return f"{self.alone.format(n=last)}; tare audit {self.file}"
+            return f"{self.alone.format(n=last, file=file)}; tare audit {file}"
         run = self.run.replace("run$i", f"{stem}$i")
         files = self.files.replace("run", stem, 1)
         return f"for i in $(seq {first} {last}); do {run}; done; tare audit {files}"
@@ -75,7 +79,8 @@ class Format:
         The path and the columns that were named to what the file holds. Raises ``InputError``
         that names the file and the place (line, row, path inside) where it is wrong.
     repeat : Repeat or None
-        How the tool measures further executions; None where tare can measure instead.
+        How the tool measures further executions; None where that is not known, or tare can
+        measure instead.
     traces : callable or None
         The path to bandwidth over time, one trace per direction; None: the format has none.
     options : frozenset of str
@@ -84,6 +89,8 @@ class Format:
     executions : Message or None
         Why the values of a file that holds one execution are not executions of their own; None:
         the file identifies executions, or the options do.
+    is_of_commands : bool
+        Whether what was measured may be a command, which tare can measure.
     """
 
     description: Description
@@ -93,3 +100,4 @@ class Format:
     traces: Callable[[Path], list[Traced]] | None = None
     options: frozenset[str] = frozenset()
     executions: Message | None = None
+    is_of_commands: bool = True

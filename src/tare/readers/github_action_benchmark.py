@@ -81,4 +81,5 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    is_of_commands=False,
 )

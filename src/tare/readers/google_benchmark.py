@@ -307,5 +307,5 @@ UNIT = Format(
         "Google Benchmark takes all repetitions in one process. Run it 6 times, each with a "
         "file of its own, and audit the files together"
     ),
-    repeat=Repeat("BENCHMARK --benchmark_out=run$i.json", "run*.json"),
+    repeat=Repeat("BENCHMARK --benchmark_out=run$i.json", "run*.json", placeholders=("BENCHMARK",)),
 )

@@ -230,7 +230,7 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
-    repeat=Repeat("iperf3 -c HOST -J >run$i.json", "run*.json"),
+    repeat=Repeat("iperf3 -c HOST -J >run$i.json", "run*.json", placeholders=("HOST",)),
     traces=traces,
     options=frozenset({"value"}),
 )

@@ -244,5 +244,5 @@ UNIT = Format(
         "the file is one run of a test plan: its requests share that run. Run the plan 6 "
         "times, each with a file of its own, and audit the files together"
     ),
-    repeat=Repeat("jmeter -n -t PLAN.jmx -l run$i.jtl", "run*.jtl"),
+    repeat=Repeat("jmeter -n -t PLAN.jmx -l run$i.jtl", "run*.jtl", placeholders=("PLAN.jmx",)),
 )

@@ -223,7 +223,8 @@ UNIT = Format(
     repeat=Repeat(
         "java -jar BENCHMARKS.jar -f 1 -rf json -rff run$i.json",
         "run*.json",
-        alone="java -jar BENCHMARKS.jar -f {n} -rf json",
+        alone="java -jar BENCHMARKS.jar -f {n} -rf json -rff {file}",
         file="jmh-result.json",
+        placeholders=("BENCHMARKS.jar",),
     ),
 )

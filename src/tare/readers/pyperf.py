@@ -126,7 +126,8 @@ UNIT = Format(
     repeat=Repeat(
         "python BENCHMARK.py -p 1 -o run$i.json",
         "run*.json",
-        alone="python BENCHMARK.py -p {n} -o bench.json",
+        alone="python BENCHMARK.py -p {n} -o {file}",
         file="bench.json",
+        placeholders=("BENCHMARK.py",),
     ),
 )

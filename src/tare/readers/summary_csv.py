@@ -39,6 +39,8 @@ class _Tool:
         Of the statistics; where a column states it, the name of that column.
     instead : str
         What has the single values.
+    often : tuple of str
+        Further statistics, which not every file has.
     """
 
     name: str
@@ -47,13 +49,15 @@ class _Tool:
     states: Mapping[str, str]
     unit: str
     instead: str
+    often: tuple[str, ...] = ()
 
 
 _TOOLS = (
+    # Before hyperfine 1.9 without the median.
     _Tool(
         "hyperfine --export-csv", "command", ("command",),
-        {"mean": "mean", "stddev": "sd", "median": "median", "min": "min", "max": "max"},
-        "s", "hyperfine --export-json FILE",
+        {"mean": "mean", "stddev": "sd", "min": "min", "max": "max"},
+        "s", "hyperfine --export-json FILE", ("median",),
     ),
     _Tool(
         "pytest-benchmark compare --csv", "benchmark", ("name",),
@@ -127,7 +131,8 @@ def _series(tool: _Tool, row: Mapping[str, str]) -> Series:
     }
     numbers = {
         ours: float(row[theirs]) if is_number(row[theirs]) else math.nan
-        for theirs, ours in tool.states.items()
+        for theirs, ours in (*tool.states.items(), *((one, one) for one in tool.often))
+        if theirs in row
     }
     count = stated({name: value for name, value in numbers.items() if name == "n"})
     values = stated({name: value for name, value in numbers.items() if name != "n"}, scale)
@@ -157,4 +162,5 @@ UNIT = Format(
     ),
     recognises=recognises,
     read=read,
+    is_of_commands=False,
 )

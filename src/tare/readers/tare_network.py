@@ -96,4 +96,5 @@ UNIT = Format(
         "intervals of one measurement follow each other, and share what the network did. Of "
         "several days, the medians of hours are judged as well"
     ),
+    is_of_commands=False,
 )

@@ -79,8 +79,10 @@ def _parts(report: Report) -> Iterator[str]:
             if one.outcome == "inconclusive" and one.settle is not None:
                 name = f"{_words(one.b)}: " if len(compared) > 1 else ""
                 yield f"{name}{_words(one.settle) if name else _sentence(one.settle)}\n"
-    elif cells is None:
+    elif compared and cells is None:
         yield f"### {' '.join(_words(one.answer) + '.' for one in compared)}\n"
+    elif cells is None:
+        yield f"### {' '.join(map(_sentence, report.leading[:1]))}\n"
     for caveat in sentences(report.caveats):
         yield f"> {_words(caveat)}\n"
     for failed in report.failed:
@@ -88,8 +90,8 @@ def _parts(report: Report) -> Iterator[str]:
     if compared and (gate is not None or cells is None):
         yield from _compared(compared)
         yield ""
-    if cells is not None:
-        yield table(cells)
+    if cells is not None or not compared:
+        yield from map(table, report.tables)
     yield "\n<details><summary>What it rests on</summary>\n"
     for line in _details(report):
         yield f"- {line}"

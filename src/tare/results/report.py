@@ -556,6 +556,11 @@ class Report(Envelope, frozen=True, kw_only=True):
         return self.cells if self.cells is not None and len(self.cells.rows) > 1 else None
 
     @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables that a short form of it has: that of all cells, else the further ones."""
+        return self.further if self.cells is None else (self.cells,)
+
+    @property
     def below(self) -> tuple[Table, ...]:
         """Tables that stand below that of all cells, where there is one, not in their section."""
         if self.table is None or not self.sections:

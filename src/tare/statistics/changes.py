@@ -56,6 +56,8 @@ class Changes:
         Whether neither drift nor change exceeds the precision; None where nothing can be said.
     sentence : Message
         What it means.
+    steps : tuple of float
+        Of each of ``points``, the difference of the levels beside it, as ``largest``.
     """
 
     drift: float | None
@@ -65,6 +67,12 @@ class Changes:
     at: int | None
     ok: bool | None
     sentence: Message
+    steps: tuple[float, ...] = ()
+
+    def beyond(self, precision: float) -> list[tuple[int, float]]:
+        """Return the index and the size of each change of level larger than the precision."""
+        shifts = zip(self.points, self.steps, strict=True)
+        return [(point, size) for point, size in shifts if abs(size) > precision]
 
 
 def changes(values: ArrayLike, precision: float = 0.01, order: Order | None = None) -> Changes:
@@ -119,8 +127,9 @@ def changes(values: ArrayLike, precision: float = 0.01, order: Order | None = No
         at=None if widest is None else points[widest] * block,
         ok=max(abs(relative or 0), abs(largest or 0)) <= precision,
         sentence=_sentence(
-            relative, largest, points[widest] * block if widest is not None else 0, precision
+            relative, steps, points[widest] * block if widest is not None else 0, precision
         ),
+        steps=tuple(steps.tolist()),
     )
 
 
@@ -289,7 +298,7 @@ def _steps_fit_better(x: FloatArray, points: list[int]) -> bool:
     return worse > (2 * len(points) + 1 - 2) * math.log(n)
 
 
-def _sentence(drift: float | None, largest: float | None, at: int, precision: float) -> Message:
+def _sentence(drift: float | None, steps: FloatArray, at: int, precision: float) -> Message:
     if drift is not None:
         return message(
             "from the first trial to the last the values drift by {size}, {% if beyond %}"
@@ -299,11 +308,13 @@ def _sentence(drift: float | None, largest: float | None, at: int, precision: fl
             target=Chosen(precision),
             beyond=abs(drift) > precision,
         )
-    if largest is not None:
+    if len(steps):
+        largest = float(steps[np.abs(steps).argmax()])
         return message(
-            "at trial {trial} the level changes by {size}, {% if beyond %}more than the "
-            "{target} that matter: no one number stands for all{% else %}less than the "
-            "{target} that matter{% endif %}",
+            "at trial {trial} the level changes by {size}{% if n > 1 %} (the largest of {n})"
+            "{% endif %}, {% if beyond %}more than the {target} that matter: no one number stands "
+            "for all{% else %}less than the {target} that matter{% endif %}",
+            n=len(steps),
             trial=at + 1,
             size=Deviation(largest, "share"),
             target=Chosen(precision),

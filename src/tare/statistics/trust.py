@@ -36,6 +36,7 @@ _DEFECT_TEXTS = {
     "unsteady": "{said | sentence} Leave out --steady, or measure longer",
     "units": "{said | sentence} Convert them to one unit, or separate them, and audit again",
     "requests": "{said}",
+    "summary": "{said}",
     "corrupt": "{said | sentence} Repair the file or measure again",
 }
 _CYCLE_TEXTS = {
@@ -55,7 +56,7 @@ _CERTAINTY = 0.95
 #: Kinds of reasons to doubt or to reject a series.
 ReasonKind = Literal[
     # Of the values, and of how they were read.
-    "corrupt", "units", "requests", "unsteady", "equal",
+    "corrupt", "summary", "units", "requests", "unsteady", "equal",
     # Of how many there are.
     "failed", "some_failed", "few", "one",
     # Of what a trial is.
@@ -312,7 +313,7 @@ def trust(
         rejections.append(Reason("corrupt", said))
     if failed is not None:
         rejections.insert(0, Reason("failed", message("{said}", said=failed)))
-    elif len(values) - unfit < FEWEST:
+    elif len(values) - unfit < FEWEST and not any(one.kind == "summary" for one in rejections):
         n = len(values) - unfit
         if n == 1 and trials_known and not rejections:
             one = message(
@@ -580,8 +581,11 @@ def _units(units: MixedUnits) -> Reason:
 
 def _rejection(defect: Defect) -> Reason:
     kinds: dict[str, ReasonKind] = {
-        "mixed units": "units", "few requests": "requests", "no steady part": "unsteady"
-    }  # fmt: skip
+        "mixed units": "units",
+        "few requests": "requests",
+        "no steady part": "unsteady",
+        "summary only": "summary",
+    }
     kind = kinds.get(defect.kind, "corrupt")
     return Reason(kind, message(_DEFECT_TEXTS[kind], said=defect.message))
 
@@ -672,6 +676,16 @@ def _change_doubt(found: Changes, precision: float) -> Reason:
             said,
             message("values drift by {size} from the first trial to the last", size=size),
         )
+    shifts = found.beyond(precision)
+    if len(shifts) > 1:
+        short = _shifts(shifts)
+        said = message(
+            "{shifts}, more than the target of {target}: find out what happened then, and measure "
+            "again",
+            shifts=short,
+            target=target,
+        )
+        return Reason("shift", said, short)
     size, trial = Deviation(found.largest or 0.0, "share"), (found.at or 0) + 1
     said = message(
         "at trial {trial} the level changes by {size}, more than the target of {target}: "
@@ -684,6 +698,20 @@ def _change_doubt(found: Changes, precision: float) -> Reason:
         "shift",
         said,
         message("at trial {trial} the level changes by {size}", trial=trial, size=size),
+    )
+
+
+def _shifts(some: Sequence[tuple[int, float]]) -> Message:
+    """Name two changes of level, in their order; of more, their number and the largest."""
+    shown = some if len(some) == 2 else [max(some, key=lambda one: abs(one[1]))]
+    named = [
+        message("at trial {trial} by {size}", trial=at + 1, size=Deviation(size, "share"))
+        for at, size in shown
+    ]
+    return message(
+        "the level changes {% if times %}{times} times, most {% endif %}{shifts | listing}",
+        times=None if len(some) == 2 else len(some),
+        shifts=named,
     )
 
 

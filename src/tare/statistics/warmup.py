@@ -31,6 +31,8 @@ FEWEST = 20
 FEWEST_OF_ALL = 6
 #: Share of the series that its last segment must cover to be called steady.
 STEADY = 0.25
+#: Share of the series within which a warm-up ends.
+BEGINNING = 0.25
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,17 @@ def warm_up(values: ArrayLike, precision: float = 0.01, found: Changes | None = 
         )
         return WarmUp("no steady state", (), (float(np.mean(values)),), None, False, sentence)
     return _classify(values, found.points, precision)
+
+
+def begins_with_warm_up(values: FloatArray, precision: float = 0.01) -> bool:
+    """Whether a series descends, level by level, within its first quarter, and stays there.
+
+    A later step is a level shift like any other: half of a series is no warm-up.
+    """
+    found = warm_up(values, precision)
+    descends = all(above > below for above, below in pairwise(found.levels))
+    begin = found.steady_from or 0
+    return found.shape == "warm-up" and descends and begin <= BEGINNING * len(values)
 
 
 @dataclass(frozen=True)

@@ -201,13 +201,13 @@ def series_overview(some: Sequence[SeriesAudit], quantiles: Sequence[float]) -> 
         known = {quantile_name(q): words.estimate(i, unit) for q, i in s.quantiles if s.n}
         cov = None if s.cov is None else percent(s.cov)
         rows.append((s.name, s.n, words.median(s), *map(known.get, names), cov, words.runs(s),
-                     s.trust.verdict))  # fmt: skip
+                     s.runs_assured, s.trust.verdict))  # fmt: skip
     target = shown(Chosen(question.precision))
     return Table.of(
         message("Medians with {level} intervals", level=Chosen(question.confidence)),
         (
             "series", "n", "median", *names, Column(key="cov", title="CoV"),
-            Column(key="runs", title=f"runs for ± {target}"), "verdict",
+            Column(key="runs", title=f"runs for ± {target}"), "assured", "verdict",
         ),
         rows,
     )  # fmt: skip

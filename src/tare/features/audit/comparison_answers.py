@@ -61,9 +61,15 @@ def pairs_overview(some: Sequence[ComparisonAudit]) -> Table:
     verdict = metrics.pop() if len(metrics) == 1 else "verdict"
     return Table.of(
         message("Comparisons"),
-        ("pair", "change", Column(key="verdict", title=verdict), "spread"),
-        [(name(c), words.ratio(c), words.verdict(c), c.spread_word) for c in some],
-    )
+        (
+            "pair", "change", Column(key="verdict", title=verdict),
+            Column(key="more", title="more trials each"), "spread",
+        ),
+        [
+            (name(c), words.ratio(c), words.verdict(c), words.more_trials(c), c.spread_word)
+            for c in some
+        ],
+    )  # fmt: skip
 
 
 def _columns(audit: Audit, what: str) -> tuple[Column, ...]:

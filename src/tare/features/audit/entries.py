@@ -145,7 +145,7 @@ def _reasons(audit: Audit, whole: str) -> Iterator[Entry]:
     for note in notes[:_MOST_NOTES]:
         yield Entry("Note", sentence(note.of("series", total)), "quiet")
     for said in () if audit.comparisons else words.restless(audit):
-        yield Entry("CONFIRM", sentence(said))
+        yield Entry("Precision", sentence(said))
 
 
 def _caveats(audit: Audit) -> Iterator[Entry]:

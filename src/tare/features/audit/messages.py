@@ -81,21 +81,19 @@ def estimate(i: Interval, unit: str) -> Message:
 
 
 def runs(s: SeriesAudit) -> Message:
-    """Write how many runs the precision takes: "23", "23 (57 assured)", "≈ 1,200", "none: clock".
+    """Write how many runs the precision takes: "23", "≈ 1,200", "none: clock".
 
     CONFIRM counts independent runs; of autocorrelated ones it takes more.
     """
     return message(
         "{% if not n %}{% if coarse %}none{% if counts %}, if ticks{% else %}: clock"
         "{% endif %}{% elif unsteady %}none: unsteady{% else %}–{% endif %}"
-        "{% elif not reached %}≈ {n}{% else %}{n}{% if assured %} ({assured} assured)"
-        "{% endif %}{% endif %}",
+        "{% elif not reached %}≈ {n}{% else %}{n}{% endif %}",
         n=s.runs_needed,
         coarse=s.clock_too_coarse,
         counts=s.may_be_counts,
         unsteady=s.median.low is not None and not s.more_runs_help,
         reached=bool(s.reached),
-        assured=s.runs_assured,
     )
 
 
@@ -418,7 +416,8 @@ def _timeline(one: Timeline, precision: float) -> Message:
     return message(
         "in {n | counted('interval')} of the run, {metric} was {least} to {most}"
         "{% if drift %}; it drifted by {size} from the first to the last{% elif at %}; its level "
-        "shifted by {size} at interval {at}{% elif steady %}; no drift or level shift is shown"
+        "shifted {% if shifts > 1 %}{shifts} times, most {% endif %}by {size} at interval {at}"
+        "{% elif steady %}; no drift or level shift is shown"
         "{% endif %}",
         metric=one.metric,
         n=len(values),
@@ -427,6 +426,7 @@ def _timeline(one: Timeline, precision: float) -> Message:
         drift=found.drift is not None,
         size=None if size is None else Deviation(size, "share"),
         at=None if found.at is None else found.at + 1,
+        shifts=len(found.points),
         steady=bool(found.ok),
     )
 
@@ -462,13 +462,15 @@ def ratio(c: ComparisonAudit) -> Ratio | None:
 
 
 def verdict(c: ComparisonAudit) -> Said:
-    """Write a verdict; where it is inconclusive, with the number of trials that would settle it."""
-    if c.location is None:
-        return uncompared(c)
-    more = c.location.more_pairs
-    if c.location.verdict.conclusive or not more:
-        return c.word
-    return message("{word} (≈ {trials | counted('more trial')} each)", word=c.word, trials=more)
+    """Write a verdict, or why there is none."""
+    return uncompared(c) if c.location is None else c.word
+
+
+def more_trials(c: ComparisonAudit) -> int | None:
+    """Return the number of trials more of each that would settle a comparison."""
+    if c.location is None or c.location.verdict.conclusive:
+        return None
+    return c.location.more_pairs or None
 
 
 def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit]:

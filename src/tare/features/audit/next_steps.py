@@ -6,13 +6,15 @@ import math
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from tare.cli.again import again
-from tare.cli.command_line import shell_syntax, split
+from tare import files
+from tare.cli.again import FILES, again, budget
+from tare.cli.command_line import split
 from tare.errors import ExperimentError
 from tare.experiment import plan_file
 from tare.features.audit.audit import Audit
@@ -25,7 +27,7 @@ from tare.registry import units_of
 from tare.results.message import Chosen, Message, message
 from tare.results.report import NextStep
 from tare.statistics.trust import CHANGING, ReasonKind
-from tare.statistics.warmup import warm_up
+from tare.statistics.warmup import begins_with_warm_up
 from tare.units import chosen
 
 #: What to do next: a command, or advice where none is known.
@@ -45,31 +47,81 @@ _ALTERNATIVES = frozenset({
 _ENOUGH_PAIRS = 30
 #: Characters that a shell expands, besides those that need one.
 _EXPANDED = re.compile(r"[*?\[\]{}~#!]")
+#: What may stand before the first word of a command: brackets, variables.
+_BEFORE_COMMAND = re.compile(r"^(?:[\s({!]|[A-Za-z_]\w*=\S*\s)+")
+#: First words of a line that need no program of that name.
+_OF_THE_SHELL = frozenset({
+    ".", ":", "[", "case", "cd", "command", "eval", "exec", "exit", "export", "for", "if", "set",
+    "test", "trap", "ulimit", "umask", "until", "wait", "while",
+})  # fmt: skip
 #: Commands of a file that stand in a command line.
 _MOST_COMMANDS = 3
+#: Formats in which the key ``command`` of a series is what was measured.
+_WITH_COMMANDS = {"hyperfine", "summary-csv"}
+#: What starting and recording a trial takes besides the command's own time, roughly.
+_TRIAL_S = 0.01
+#: How long a command is measured where nothing else is asked for.
+_BUDGET_S = 10.0
 
 
-def follow_up(audit: Audit, *, has_page: bool) -> Step:
-    """Return the next command worth typing; advice in words where none is known."""
-    if (known := _of_tasks(audit, has_page=has_page) or _executions(audit)) is not None:
+def follow_up(audit: Audit, *, has_page: bool) -> Step | None:
+    """Return the next command worth typing; advice where none runs as it stands, None: neither."""
+    if (known := _of_tasks(audit, has_page=has_page)) is not None:
         return known
-    if audit.platforms is not None and audit.question.finding is None:
-        return _again({"--finding": "overhead"}, message("what each platform costs, size by size"))
-    steps = (_fleet, _longer_limit, _partly_failed, _cure, _sets, _rounds, _more)
+    steps = (_executions, _platforms, _fleet, _longer_limit, _partly_failed, _cure, _sets, _rounds,
+             _more)  # fmt: skip
     better = next((found for step in steps if (found := step(audit)) is not None), None)
-    if better is not None:
+    if better is not None or not any(s.n for s in audit.series):
         return better
-    key = _compared(audit)
-    if len(audit.series) > 1 and not audit.question.columns.compare and key is not None:
-        return _again({"--compare": key}, message("what differs?"))
-    if not has_page or _repeat(audit) is not None:
+    return _difference(audit) or _further(audit, has_page=has_page)
+
+
+def _further(audit: Audit, *, has_page: bool) -> Step | None:
+    """Return what shows the same otherwise, or measures pairs; None where neither is worth it."""
+    if not has_page:
         return _again({"--report": "audit.html"}, message("the same as a page, with charts"))
+    if len(audit.series) < 2 or (audit.comparisons and _are_paired(audit)):
+        return None
     return _pairs(message("measures both in pairs, interleaved"), audit)
 
 
-def _again(changes: dict[str, str | None], brings: Message) -> NextStep:
-    """Return the same audit with other options."""
-    return NextStep(again("audit", changes), brings)
+def _platforms(audit: Audit) -> Step | None:
+    """Return what shows the overhead of platforms; None where it is shown, or there are none."""
+    if audit.platforms is None or audit.question.finding is not None:
+        return None
+    return _again({"--finding": "overhead"}, message("what each platform costs, size by size"))
+
+
+def _difference(audit: Audit) -> Step | None:
+    """Return what compares series; None where they are compared, or nothing sets them apart."""
+    key = _compared(audit)
+    if len(audit.series) < 2 or audit.question.columns.compare or key is None:
+        return None
+    return _again({"--compare": key}, message("what differs?"))
+
+
+def _again(
+    changes: Mapping[str, str | None], brings: Message, without: Sequence[str] = ()
+) -> NextStep:
+    """Return the same audit with other options, without the files that hold this answer."""
+    return NextStep(again("audit", changes, (*FILES, *without)), brings)
+
+
+def _step(command: str, brings: Message, placeholders: Sequence[str] = ()) -> Step:
+    """Return a command; one with placeholders is advice, as it does not run as it stands."""
+    if not placeholders:
+        return NextStep(command, brings)
+    return message(
+        "{command}   ({brings}; {placeholders | listing} {% if placeholders | length == 1 %}stands"
+        "{% else %}stand{% endif %} for your own)",
+        command=command,
+        brings=brings,
+        placeholders=placeholders,
+    )
+
+
+def _are_paired(audit: Audit) -> bool:
+    return all(c.matched.paired for c in audit.comparisons)
 
 
 def _compared(audit: Audit) -> str | None:
@@ -103,7 +155,9 @@ def _executions(audit: Audit) -> Step | None:
         return _failed(audit, failed)
     if "trials" in reasons:
         return _identify(audit) or _columns(audit)
-    if reasons & {"executions", "few", "one"}:
+    if "summary" in reasons and (values := _values(audit)) is not None:
+        return values
+    if reasons & {"executions", "few", "one", "summary"}:
         repeat = _repeat(audit)
         if repeat is not None:
             return _more_executions(message("more executions"), repeat, audit, FEWEST)
@@ -122,22 +176,56 @@ def _tasks(audit: Audit) -> Step | None:
     if len({s.key.get(unlike[0]) for s in audit.series}) < _ENOUGH_PAIRS:
         return None
     pairs: dict[str, str | None] = {"--compare": compared, "--block": unlike[0], "--trial": "row"}
-    return NextStep(again("audit", pairs, ("--group",)), message("compares in pairs, one per task"))
+    return _again(pairs, message("compares in pairs, one per task"), ("--group",))
 
 
-def _more_executions(brings: Message, repeat: Repeat, audit: Audit, total: int) -> NextStep:
+def _values(audit: Audit) -> Step | None:
+    """Return what keeps the values that a file summarises; None where it names no command."""
+    if _format(audit).repeat is not None or not all("command" in s.key for s in audit.series):
+        return None
+    brings, found = message("keeps the time of each run"), _commands(audit)
+    file = _unused("hyperfine.json")
+    typed = ["hyperfine", "--export-json", file, *(found or ["CMD"])]
+    command = f"{shlex.join(typed)}; tare audit {file}"
+    if found and shutil.which("hyperfine") is None:
+        return message("{command}   ({brings})", command=command, brings=brings)
+    return _step(command, brings, () if found else ("CMD",))
+
+
+def _unused(name: str) -> str:
+    """Return a name of a file that does not exist: "bench.json", else "bench-2.json"."""
+    path, number = Path(name), 2
+    while files.is_file(str(path)):
+        path, number = path.with_name(f"{Path(name).stem}-{number}{path.suffix}"), number + 1
+    return str(path)
+
+
+def _more_executions(brings: Message, repeat: Repeat, audit: Audit, total: int) -> Step:
     """Return what measures further executions, until each series has ``total`` of them."""
     had = min((len(s.files) if len(s.files) > 1 else 0 for s in audit.series), default=0)
     more = max(1, total - had)
-    stem, last = _numbered(audit) if had else (None, 0)
+    stem, last = _numbered(audit) if had else (_new_stem(audit), 0)
+    stem = stem or "run"
     if not _folders(audit):
-        return NextStep(repeat.executions(last + 1, last + more, stem or "run"), brings)
+        command = repeat.executions(last + 1, last + more, stem, _unused(repeat.file))
+        return _step(command, brings, repeat.placeholders)
     folders = list(dict.fromkeys(str(file.path.parent) for file in audit.files))
     known = folders if len(folders) == 2 and had else _VERSIONS
-    return NextStep(
-        repeat.versions(last + 1, last + more, stem or "run", known),
-        message("measures two versions alternately, in folders old and new"),
+    return _versions(repeat, last + 1, last + more, stem, known)
+
+
+def _versions(repeat: Repeat, first: int, last: int, stem: str, folders: Sequence[str]) -> Step:
+    """Return what measures two versions alternately, in the folders that have their sources."""
+    return _step(
+        repeat.versions(first, last, stem, folders),
+        message("measures two versions alternately"),
+        (*folders, *repeat.placeholders),
     )
+
+
+def _new_stem(audit: Audit) -> str:
+    """Return how new files are named: those that are audited are not written again."""
+    return "turn" if _numbered(audit)[0] == "run" else "run"
 
 
 def _numbered(audit: Audit) -> tuple[str | None, int]:
@@ -152,12 +240,12 @@ def _numbered(audit: Audit) -> tuple[str | None, int]:
 
 def _failed(audit: Audit, failed: Sequence[SeriesAudit]) -> Step:
     """Return what shows why runs fail: the command itself, where it is known."""
-    commands = _commands(replace(audit, series=tuple(failed)))[:1]
+    commands = _commands(replace(audit, series=tuple(failed[:1])))
     always = all(s.failed for s in failed)
     if not commands:
         return message("what the failed runs printed shows why they fail")
     return NextStep(
-        _run(commands, *(["-n", "1"] if always else [])), message("shows why the runs fail")
+        _run(commands[0], *(["-n", "1"] if always else [])), message("shows why the runs fail")
     )
 
 
@@ -184,7 +272,7 @@ def _sets(audit: Audit) -> Step | None:
         return _again({"--compare": FOLDER}, message("what differs?"))
     if len(audit.series) >= 2 * FEWEST and _differ_in_files(audit):
         return message(
-            "put the files of each version into a folder of its own; then {command}",
+            "{command} compares versions whose files are in folders of their own",
             command=_audit_of_folders(audit),
         )
     return None
@@ -235,9 +323,7 @@ def _rounds(audit: Audit) -> Step | None:
     if any(c.verdict.conclusive for c in audit.comparisons):
         return None
     pairs = {"--compare": ",".join(keys), "--block": numbers, "--trial": columns.trial or "row"}
-    return NextStep(
-        again("audit", pairs), message("pairs the runs of a round, if each row is one execution")
-    )
+    return _again(pairs, message("pairs the runs of a round, if each row is one execution"))
 
 
 def _fleet(audit: Audit) -> Step | None:
@@ -280,10 +366,9 @@ def _cure(audit: Audit) -> Step | None:
     # Doubts that chance explains need no cure.
     doubted = () if audit.verdict == "TRUST" else audit.series
     found = {reason.kind: s for s in doubted for reason in s.trust.grounds}
-    if "few" in found or "one" in found:
-        several = len(audit.series) > 1
-        command = _compare(audit) if several else _run(_commands(audit)[:1])
-        return NextStep(command, message("measures as often as the answer needs"))
+    if found.keys() & {"few", "one"}:
+        brings = message("measures as often as the answer needs")
+        return _compare(brings, audit) if len(audit.series) > 1 else _measured(brings, audit)
     if (refused := found.get("requests")) is not None:
         defects = refused.series.defects
         few = next(one.message for one in defects if one.kind == "few requests")
@@ -317,7 +402,7 @@ def _moving(audit: Audit, found: Mapping[ReasonKind, SeriesAudit]) -> Step | Non
     """Return what cures values that change over time; None where no reason is such a change."""
     moves = found.keys() & CHANGING
     cycles = found["cycles"].over_time if "cycles" in found else None
-    interleaved = all(c.matched.paired for c in audit.comparisons) and audit.comparisons
+    interleaved = audit.comparisons and _are_paired(audit)
     dates = {file.imported.dates for file in audit.files}
     if moves and len(dates) == 1 and (order := dates.pop()) is not None:
         return _again(
@@ -343,7 +428,7 @@ def _warms_up(s: SeriesAudit) -> bool:
     moves = {reason.kind for reason in s.trust.grounds} & CHANGING
     if not moves or s.counted.begin is not None or has_iterations(s.series):
         return False
-    return warm_up(s.series.least, s.question.precision).shape == "warm-up"
+    return begins_with_warm_up(s.series.least, s.question.precision)
 
 
 def _more(audit: Audit) -> Step | None:
@@ -359,9 +444,12 @@ def _more(audit: Audit) -> Step | None:
         # Without an estimate: twice as many.
         total = runs or 2 * max(s.n for s in audit.series)
         return _more_executions(_precision(runs, target), repeat, audit, total)
-    command = _precise(audit, runs)
-    if command is not None:
-        return NextStep(command, _precision(runs, target))
+    if not _by_tare(audit):
+        return None
+    found = _commands(replace(audit, series=tuple(short)))
+    if len(audit.series) == 1 or found:
+        brings = _precision(runs if len(found) < 2 else 0, target)
+        return _measured(brings, replace(audit, series=tuple(short)))
     return message(
         "measure each with {% if runs %}≈ {runs}{% else %}more{% endif %} runs, until the median "
         "is known to ± {target}",
@@ -380,40 +468,52 @@ def _precision(runs: int, target: float) -> Message:
     )
 
 
-def _precise(audit: Audit, runs: int) -> str | None:
-    """Return the command that brings the precision; None: those of the series are not known."""
+def _measured(brings: Message, audit: Audit) -> Step:
+    """Return what measures each command to the precision; of an unknown one with a placeholder."""
     found = _commands(audit)
-    if len(audit.series) == 1 or len(found) == 1:
-        precision = chosen(audit.question.precision).replace(" ", "")
-        return _run(found, "--precision", precision)
-    if runs and 1 < len(found) <= _MOST_COMMANDS:
-        return _run(found, "--trials", str(runs))
-    return None
+    if not found:
+        return _step(_run("CMD", *_target(audit.series)), brings, ("CMD",))
+    each = {c: [s for s in audit.series if s.series.key["command"] == c] for c in found}
+    return NextStep("; ".join(_run(c, *_target(some)) for c, some in each.items()), brings)
+
+
+def _target(some: Sequence[SeriesAudit]) -> list[str]:
+    """Return the options that measure a command to the precision of the audit of its series."""
+    options = ["--precision", chosen(some[0].question.precision).replace(" ", "")]
+    needed_s = max(
+        (s.runs_needed or 0) * (s.median.estimate + _TRIAL_S) if s.series.unit == "s" else 0
+        for s in some
+    )
+    return [*options, *(["--budget", budget(needed_s)] if needed_s > _BUDGET_S else [])]
 
 
 def _repeat(audit: Audit) -> Repeat | None:
-    """Return how the tool repeats the measurement; None where tare can run it."""
+    """Return how the tool repeats the measurement; None where it is not known, or tare can."""
+    return _format(audit).repeat
+
+
+def _by_tare(audit: Audit) -> bool:
+    """Whether what was measured may be a command, which tare can measure."""
+    return _format(audit).is_of_commands
+
+
+def _format(audit: Audit) -> Format:
     formats: dict[str, Format] = units_of("format")
-    return formats[audit.files[0].imported.format].repeat
+    return formats[audit.files[0].imported.format]
 
 
-def _pairs(brings: Message, audit: Audit) -> NextStep:
+def _pairs(brings: Message, audit: Audit) -> Step | None:
     """Return what measures series in turn: ``tare compare``, or the tool that has measured them."""
     repeat = _repeat(audit)
     if repeat is None:
-        return NextStep(_compare(audit), brings)
+        return _compare(brings, audit)
     more, n = _more_pairs(audit), max((s.n for s in audit.series), default=0)
     if not {FILE, FOLDER}.issuperset(audit.question.columns.compare):
         return _more_executions(message("more executions"), repeat, audit, max(n + more, FEWEST))
     if more and _folders(audit):
         return _more_executions(brings, repeat, audit, n + more)
     fewest = FEWEST + math.ceil(math.log2(max(1, len(audit.comparisons))))
-    # Files that are audited are not written again.
-    stem = "turn" if _numbered(audit)[0] == "run" else "run"
-    return NextStep(
-        repeat.versions(1, max(n + more, fewest), stem, _VERSIONS),
-        message("measures two versions alternately, in folders old and new"),
-    )
+    return _versions(repeat, 1, max(n + more, fewest), _new_stem(audit), _VERSIONS)
 
 
 def _more_pairs(audit: Audit) -> int:
@@ -421,47 +521,54 @@ def _more_pairs(audit: Audit) -> int:
     return max((c.location.more_pairs or 0 for c in audit.comparisons if c.location), default=0)
 
 
-def _compare(audit: Audit) -> str:
+def _compare(brings: Message, audit: Audit) -> Step | None:
+    """Return what measures commands in turn; None where series are not of commands."""
+    if not _by_tare(audit):
+        return None
     found = _commands(audit)
-    if not 1 < len(found) <= _MOST_COMMANDS:
-        return "tare compare 'CMD A' 'CMD B'"
+    if len(found) < 2:
+        return _step("tare compare 'CMD A' 'CMD B'", brings, ("CMD A", "CMD B"))
     shell = ["--shell", "sh"] if any(map(_needs_shell, found)) else []
-    return shlex.join(["tare", "compare", *shell, *found])
+    return NextStep(shlex.join(["tare", "compare", *shell, *found]), brings)
 
 
-def _run(commands: Sequence[str], *options: str) -> str:
-    """Return a ``tare run`` of commands; of an unknown one with a placeholder."""
+def _run(command: str, *options: str) -> str:
+    """Return a ``tare run`` of a command."""
     typed = shlex.join(["tare", "run", *options])
-    if any(map(_needs_shell, commands)):
-        return f"{typed} --shell sh {shlex.join(commands)}"
-    if len(commands) > 1:
-        # Where a command is one word, the next could be its argument.
-        one_word = any(len(split(command)) == 1 for command in commands)
-        return f"{typed}{' --shell none' if one_word else ''} {shlex.join(commands)}"
-    return f"{typed} -- {commands[0] if commands else 'CMD'}"
+    if _needs_shell(command):
+        return f"{typed} --shell sh {shlex.quote(command)}"
+    return f"{typed} -- {command}"
 
 
 def _commands(audit: Audit) -> list[str]:
     """Return the commands that were measured, where files have them and this machine can run them.
 
-    hyperfine writes the name that a command was given in place of the command.
+    hyperfine 1 writes the name that a command was given (``-n``) in place of the command.
     """
-    if any(file.imported.format != "hyperfine" for file in audit.files):
+    if any(file.imported.format not in _WITH_COMMANDS for file in audit.files):
         return []
-    found = list(dict.fromkeys(s.series.key["command"] for s in audit.series))
-    return found if all(map(_can_run, found)) else []
+    found = list(dict.fromkeys(s.series.key.get("command", "") for s in audit.series))
+    return found if len(found) <= _MOST_COMMANDS and all(map(_can_run, found)) else []
 
 
 def _needs_shell(command: str) -> bool:
     """Whether a shell expands something in a command, or obeys it."""
-    return shell_syntax(command) is not None or _EXPANDED.search(command) is not None
+    try:
+        split(command)
+    except ExperimentError:
+        return True
+    return _EXPANDED.search(command) is not None
 
 
 def _can_run(command: str) -> bool:
-    if _needs_shell(command):
-        return True
-    try:
-        program = split(command)[0]
-    except ExperimentError:
+    """Whether a shell finds the command's first word, and understands all of it."""
+    if shutil.which("sh") is None:
         return False
-    return shutil.which(program) is not None
+    # With -n, it reads the line and executes nothing of it.
+    parsed = subprocess.run(["sh", "-n", "-c", command], capture_output=True, check=False)
+    if parsed.returncode:
+        return False
+    words = shlex.shlex(_BEFORE_COMMAND.sub("", command), posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    first = next(words, "")
+    return first in _OF_THE_SHELL or shutil.which(Path(first).expanduser()) is not None

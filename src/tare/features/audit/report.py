@@ -27,7 +27,7 @@ from tare.render.words import listing
 from tare.results import phrases as results_phrases
 from tare.results.finding import Finding
 from tare.results.message import Message, Said, each, message
-from tare.results.report import Entry, Origin, Report, Section
+from tare.results.report import Entry, NextStep, Origin, Report, Section
 from tare.units import chosen, counted, percent
 
 #: Files larger than this are not read again for a digest.
@@ -94,7 +94,7 @@ def make(
             *entries(audit, where),
             *([Entry.of("Advice", step)] if isinstance(step, Message) else []),
         ),
-        next_steps=() if isinstance(step, Message) else (step,),
+        next_steps=(step,) if isinstance(step, NextStep) else (),
         strip=_strip(audit),
         sections=tuple(sections),
         doubts=_noted(audit) if whole else (),

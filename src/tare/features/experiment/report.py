@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import resource
+import shlex
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,9 +55,10 @@ def report(given: ReportOptions, call: Call) -> None:
     console.check_writable(page, given.junit, given.markdown)
     saved = _loaded(file)
     is_judged = bool(saved.comparisons or saved.lost)
-    if (given.junit or (given.markdown and not saved.cells)) and not is_judged:
+    if (given.junit or (given.markdown and not saved.tables)) and not is_judged:
         raise InputError(
-            f"{file} compares nothing that a CI could judge", "a file of tare compare --report"
+            f"{file} compares nothing that a CI could judge",
+            shlex.join(["tare", "report", str(file), "--report", f"{file.stem}.html"]),
         )
     asked: dict[str, Any] = {"report": page, "junit": given.junit, "markdown": given.markdown}
     if given.charts is not None:

@@ -8,18 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.cli import console
-from tare.cli.again import FILES, again
+from tare.cli.again import FILES, again, budget
 from tare.experiment.findings.disturbance import THROTTLED, without_throttling
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.features.measure.next_step import by_cpu_time, with_longer_limit
 from tare.features.measure.run.summary import Summary
 from tare.results.message import Chosen, message
 from tare.results.report import NextStep
-from tare.statistics.warmup import warm_up
+from tare.statistics.warmup import begins_with_warm_up
 
-#: Budgets that are worth typing.
-BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 #: Platforms to suggest for an application, the most likely to work first; the first that is
 #: installed is taken.
 CONTAINERS = ("docker", "runc")
@@ -48,9 +45,8 @@ def _longer(summary: Summary) -> NextStep | None:
         # Trials after the last look at them reached the target.
         return None
     each_s = float(np.mean(good["duration_ns"])) / 1e9
-    needed_s = RESERVE * each_s * needed
-    budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
-    return NextStep(again("run", {"--budget": console.seconds(budget_s)}), brings)
+    longer = budget(RESERVE * each_s * needed)
+    return NextStep(again("run", {"--budget": longer}), brings)
 
 
 def _longer_limit(summary: Summary) -> NextStep | None:
@@ -71,7 +67,7 @@ def _warms_up(summary: Summary) -> bool:
         return False
     if stop.why not in ("drifts", "jumps"):
         return False
-    return warm_up(summary.least_values(time.metric, time.source)).shape == "warm-up"
+    return begins_with_warm_up(summary.least_values(time.metric, time.source))
 
 
 def _waits(summary: Summary) -> bool:
