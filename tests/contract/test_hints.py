@@ -24,7 +24,7 @@ VALUES = {
     "budget": "9", "first": "1", "last": "2", "MOST_HOSTS": "4", "beyond": "3", "host": "3",
     "session": "2", "other": "1", "option": "--step", "least": "1", "number": "3",
     "size": "64", "_OPTIONS": "--cpus", "option.long": "--gate",
-    "sign": " ", "meant": "tare describe", "swapped": "--cpus 2 a b",
+    "sign": " ", "closest": "tare describe", "swapped": "--cpus 2 a b",
 }  # fmt: skip
 
 

@@ -80,12 +80,12 @@ def describe(given: DescribeOptions, call: Call) -> Report:
         from tare.experiment.file import application
 
         near = difflib.get_close_matches(kind, KINDS, n=1)
-        meant = " ".join(["tare describe", *near])
+        closest = " ".join(["tare describe", *near])
         raise ExperimentError(
             f"there is no kind {kind!r}",
             Typed(f"tare describe applications {kind}")
             if kind in application.built_in()
-            else Typed(f"{meant}   (one of: {', '.join(KINDS)})"),
+            else Typed(f"{closest}   (one of: {', '.join(KINDS)})"),
         )
     if names and kind not in ("platforms", "applications"):
         raise ExperimentError(
