@@ -94,7 +94,7 @@ def test_what_is_typed_becomes_values(words: str, values: dict[str, Any]) -> Non
         (
             "--each -n 2",
             "--each has no value: -n is an option",
-            "--each=-n   (if that is its value)",
+            "write --each TEXT, or --each=-n if that is its value",
         ),
         ("-P a", "--pair takes TEXT", "write --pair TEXT"),
         ("-n 0", "--count '0' is below 1", "--count 1"),

@@ -43,9 +43,7 @@ def check_hint(hint: str) -> None:
     if isinstance(hint, Typed):
         check_command(hint.command)
     else:
-        # Its value depends on where the output is kept.
-        words = hint.removeprefix("--capture")
-        assert not COMMAND.match(words), f"can be typed, and is not marked so: {advice(hint)}"
+        assert not COMMAND.match(hint), f"can be typed, and is not marked so: {advice(hint)}"
     assert not re.search(r"\w\.$", hint), f"a full stop: {hint}"
 
 

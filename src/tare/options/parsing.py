@@ -190,7 +190,8 @@ def _attached(option: Option, values: Sequence[str], other: str) -> str:
         return example_of(option)
     if option.words > 1:
         return example_of(option)
-    return f"{option.long}={other}   (if that is its value)"
+    written = f"{option.long} {option.placeholder}"
+    return f"write {written}, or {option.long}={other} if that is its value"
 
 
 def example_of(option: Option, example: str = "") -> str:
