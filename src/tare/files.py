@@ -19,8 +19,6 @@ from typing import BinaryIO
 from tare.decoding import DecodeError
 from tare.errors import InputError, StoreError, Typed
 
-#: What a command's output goes to, besides a file: ``/dev/null``, or a pipe that is read.
-NULL, PIPE = "null", "pipe"
 #: As many as the kernel follows.
 _MOST_LINKS = 40
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tare import units
-from tare.files import NULL, PIPE
+from tare.streams import NULL, PIPE
 
 #: Longest text: a command's word may be long, but a file has no room for more than this.
 LONGEST = 100_000

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tare.errors import Typed
-from tare.files import NULL
 from tare.options import kinds, shared
 from tare.options.option import (
     HOW_MANY,
@@ -21,6 +20,7 @@ from tare.options.option import (
     like,
     option,
 )
+from tare.streams import NULL
 
 #: More than any machine has room for, few enough that a slip of the finger is refused.
 MANY = 1_000_000

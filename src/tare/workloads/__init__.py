@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from tare import registry
 from tare.agent import record
-from tare.files import PIPE
+from tare.streams import PIPE
 from tare.workloads import placeholders
 from tare.workloads.application import SCRATCH
 from tare.workloads.specification import WorkloadSpec

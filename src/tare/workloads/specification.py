@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tare.files import NULL, PIPE
+from tare.streams import NULL, PIPE
 from tare.units.bounded import Bytes, Count, Positive
 from tare.workloads.application import Application
 

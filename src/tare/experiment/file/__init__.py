@@ -25,8 +25,8 @@ from tare.experiment.file import (
 )
 from tare.experiment.file.table import File, Source, Table, closest, suggestion
 from tare.experiment.specification import NO_NETWORK, OF_MACHINE, Experiment, Limit
-from tare.files import NULL
 from tare.registry import Catalogue
+from tare.streams import NULL
 from tare.workloads.specification import Enforced
 
 __all__ = ["TASKS", "from_table", "parse", "read", "tables", "template"]

@@ -31,11 +31,11 @@ from tare.experiment.session.parts import RunningTrial, SessionResources, TrialP
 from tare.experiment.session.pool import MEMORY_SHARE
 from tare.experiment.session.resident import Key, Resident
 from tare.experiment.specification import Cell
-from tare.files import NULL
 from tare.host import processes
 from tare.platforms import Root
 from tare.render.words import text
 from tare.results.message import Duration, Message, message
+from tare.streams import NULL
 from tare.workloads import placeholders
 from tare.workloads.application import Application, Service
 from tare.workloads.specification import WorkloadSpec

@@ -20,7 +20,7 @@ from tare.experiment.session.resident import Cpus
 from tare.experiment.session.trial_job import job_of, levels_of
 from tare.experiment.specification import TOPOLOGY, Cell
 from tare.experiment.time_limits import COUNTED
-from tare.files import NULL
+from tare.streams import NULL
 
 __all__ = ["Conductor", "Outcome"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tare.experiment.specification import Cell, Experiment, Stopping
-from tare.files import NULL
+from tare.streams import NULL
 from tare.workloads.specification import WorkloadSpec
 
 #: How long the one that is to exceed its time is given.
