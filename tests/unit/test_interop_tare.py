@@ -189,3 +189,24 @@ def test_results_are_sent_to_audit(tmp_path):
 def test_a_folder_of_trials_is_sent_to_the_report_of_experiments(tmp_path):
     (tmp_path / "plan.json").write_text("{}")
     assert (command_for(tmp_path) or "").startswith(f"tare experiment report {tmp_path}")
+
+
+@pytest.mark.parametrize("name", ["runs.csv", "runs.json", "mine"])
+def test_runs_of_a_task_set_are_no_trials(name: str, tmp_path: Path) -> None:
+    row = {"experiment": "e", "folder": "mine", "workload": "sort", "task": "1.in",
+           "result": "correct", "cpu_ns": 1}  # fmt: skip
+    file = tmp_path / name
+    if name == "mine":
+        file.mkdir()
+        (file / "tasks.json").write_text("{}")
+    elif name == "runs.json":
+        file.write_text(f"[\n{json.dumps(row, separators=(',', ':'))}\n]\n")
+    else:
+        file.write_text(
+            "\n".join(",".join(f'"{one}"' for one in some) for some in (row, row.values()))
+        )
+    with pytest.raises(InputError) as refused:
+        read(file)
+    folder = file if name == "mine" else "mine"
+    typed = f"tare tasks report {folder}   (it holds runs of a task set)"
+    assert (refused.value.hint, command_for(file)) == (typed, typed)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tare.cli import console
 from tare.cli.call import Call
 from tare.cli.delivery import deliver_saved
-from tare.errors import InputError, StoreError
+from tare.errors import InputError, StoreError, Typed
 from tare.features.experiment.charts import check_charts
 from tare.options import kinds, shared
 from tare.options.command import command
@@ -58,7 +58,7 @@ def report(given: ReportOptions, call: Call) -> None:
     if (given.junit or (given.markdown and not saved.tables)) and not is_judged:
         raise InputError(
             f"{file} compares nothing that a CI could judge",
-            shlex.join(["tare", "report", str(file), "--report", f"{file.stem}.html"]),
+            Typed(shlex.join(["tare", "report", str(file), "--report", f"{file.stem}.html"])),
         )
     asked: dict[str, Any] = {"report": page, "junit": given.junit, "markdown": given.markdown}
     if given.charts is not None:
