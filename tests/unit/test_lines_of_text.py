@@ -9,14 +9,14 @@ import pytest
 from tare.cli import console
 from tare.results.finding import Column, Table
 from tare.results.message import message
-from tare.results.report import Entry, Report
+from tare.results.report import Entry, NextStep, Report
 
 WORDS = " ".join(["+3.86 % [+3.21, +4.16] and"] * 20)
 TITLES = [f"column {number} of a table" for number in range(20)]
 REPORT = Report(
     command="run", exit_code=0, name="a", question="q",
     entries=(Entry("Note", message("{words}", words=WORDS)),),
-    next=(message("{words}", words=WORDS),),
+    next_steps=(NextStep(WORDS),),
     cells=Table(
         title=message("a table"),
         columns=tuple(Column(key=f"k{i}", title=title) for i, title in enumerate(TITLES)),
