@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import cli
@@ -72,3 +73,24 @@ def test_parameters_multiply_and_each_has_its_name(tmp_path: Path) -> None:
     assert cli.run("audit", str(tmp_path / "1.json"), "--json", str(audited)).returncode < 10
     series = json.loads(audited.read_text())["series"]
     assert len(series) == len({str(one["key"]) for one in series}) == 4
+
+
+def test_parallel_judging_is_advised_with_the_trials_that_a_limit_needs(tmp_path: Path) -> None:
+    (tmp_path / "judging.toml").write_text("""
+[experiment]
+name = "judging"
+question = "How many at a time?"
+trials = 8
+limit = "1 s"
+fingerprint = false
+[[workload]]
+name = "sleep"
+command = ["sleep", "0.02"]
+[factors]
+workers = [1, 2]
+""")
+    done = cli.run("experiment", "run", "judging.toml", cwd=tmp_path)
+    assert "8 trials cannot show that at most 1 % are misjudged, which needs 299" in done.stdout
+    assert re.search(r"[Rr]un (at most )?[12] (worker )?at a time", done.stdout), done.stdout
+    command = "tare experiment run judging.toml --out judging --resume --trials 299"
+    assert command in done.stdout

@@ -178,6 +178,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     summary: Said | tuple[Said, ...] | None = None
     #: Lines of the summary that say how many more trials would settle them; unset: none.
     unsettled: tuple[Unsettled, ...] | msgspec.UnsetType = msgspec.UNSET
+    #: Trials per cell that settle what its advice leaves open; unset: none do, or not known.
+    trials_needed: int | msgspec.UnsetType = msgspec.UNSET
     #: What to do, a line each, at most six; before all summaries.
     advice: tuple[Said, ...] = ()
     #: What would settle what is inconclusive; None: nothing is, or not known.

@@ -72,6 +72,7 @@ class Parts(TypedDict, total=False):
     unsettled: tuple[Unsettled, ...] | UnsetType
     advice: tuple[Said, ...]
     settle: Said | None
+    trials_needed: int | UnsetType
     basis: str | None
     estimates: tuple[Estimate, ...]
     charts: tuple[str, ...]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import UNSET
 
 from tare.experiment.findings.evidence import level_columns
 from tare.experiment.findings.finding import FindingUnit, answered, settled
@@ -99,12 +100,14 @@ def find(results: Results) -> Finding | None:
         for cell in cells.all
         if _bound(cell, ADVISED) is None and cell.n < needed(cell, ADVISED).over.needs
     ]
+    most = max((needed(cell, ADVISED).over.needs for cell in waiting), default=0)
     return answered(
         _DESCRIPTION,
         answer=(*advice, *(more for cells in found for more in _more(cells, results))),
         verdict=settled(_bound(cell, ADVISED) is not None for cells in found for cell in cells.all),
         advice=tuple(advice),
-        settle=_settle(waiting) if waiting else None,
+        settle=message(phrases.SETTLE_TRIALS, trials=most) if waiting else None,
+        trials_needed=most if waiting else UNSET,
         basis=", ".join(str(cells.basis) for cells in found),
         estimates=tuple(e for cells in found for e in _estimates(cells)),
         tables=tuple(
@@ -293,12 +296,6 @@ def _place(cell: LimitCell, results: Results, *, whole: bool = False) -> Levels:
 def _setting_of(named: Mapping[str, str], cell: LimitCell) -> dict[str, str]:
     kept = {f: level for f, level in named.items() if f in cell.setting}
     return kept or {"platform": cell.levels["platform"]}
-
-
-def _settle(waiting: Sequence[LimitCell]) -> Message:
-    return message(
-        phrases.SETTLE_TRIALS, trials=max(needed(cell, ADVISED).over.needs for cell in waiting)
-    )
 
 
 def _estimates(cells: LimitCells) -> Iterator[Estimate]:

@@ -24,19 +24,18 @@ from tare.results.report import Entry as ReportEntry
 from tare.results.report import NextStep, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from tare.experiment.findings.completeness import Failing
     from tare.experiment.pipeline import Answers, Prepared
     from tare.experiment.results import Results
     from tare.experiment.specification import Limit
     from tare.experiment.supplies import Supplies
-    from tare.results.finding import Unsettled
 
 #: The page of an experiment, in its folder.
 PAGE = "report.html"
 #: Most times as many trials as there are that are suggested at once.
-_MOST_TIMES = 20
+_MOST_TIMES = 50
 
 GROUP = Group(
     help="""Plan, run and report experiments that are written as files.
@@ -324,14 +323,13 @@ def _resumed(results: Results, folder: Path) -> str | None:
     return shlex.join(["tare", "experiment", "run", file, "--out", str(folder), "--resume"])
 
 
-def _longer(again: str, results: Results, unsettled: Iterable[Unsettled] = ()) -> NextStep:
-    """Return what measures more trials of an experiment: ``again`` resumes it."""
+def _longer(again: str, results: Results, answers: Answers) -> NextStep:
+    """Return what measures more trials of an experiment; ``again``: what resumes it."""
     trials = results.experiment.stopping.trials
     if trials is None:
         return NextStep(again, message("measures for as long again"))
-    more = max((one.trials for one in unsettled), default=0)
-    more = more if 0 < more <= _MOST_TIMES * trials else trials
-    return NextStep(f"{again} --trials {trials + more}", message("more trials per cell"))
+    needed = _needed(answers, trials)
+    return NextStep(f"{again} --trials {needed}", message("more trials per cell"))
 
 
 def _raise_explained(
@@ -393,7 +391,7 @@ def _report(
             "session_changes": answers.caveats,
             "levels_of": answers.levels_of,
         },
-        next_steps=(_longer(again, results, _unsettled(answers)),)
+        next_steps=(_longer(again, results, answers),)
         if again and _needs_more(made, answers, results)
         else (),
     )
@@ -401,16 +399,23 @@ def _report(
         if not results.counted:
             raise TrialError(
                 f"no trial of the experiment in {folder} ended well, so nothing can be concluded",
-                Typed(_longer(again, results).command) if resumed and again else None,
+                Typed(_longer(again, results, answers).command) if resumed and again else None,
             )
         pipeline.check_same(answers.caveats, results.levels_of, folder, strict=strict)
         _check_complete(answers, results, again)
     return delivered(made)
 
 
-def _unsettled(answers: Answers) -> Iterator[Unsettled]:
-    """Yield the inconclusive answers for which a number of trials is known."""
-    return (one for finding in answers.findings for one in finding.waiting)
+def _needed(answers: Answers, trials: int) -> int:
+    """Return how many trials per cell settle inconclusive answers, as many as are worth it.
+
+    ``trials``: those there are; twice as many where no such number is known.
+    """
+    known = [trials + one.trials for f in answers.findings for one in f.waiting]
+    limits = [f.trials_needed for f in answers.findings]
+    known += [needed for needed in limits if needed is not msgspec.UNSET]
+    worth = [needed for needed in known if trials < needed <= _MOST_TIMES * trials]
+    return max(worth, default=2 * trials)
 
 
 def _needs_more(made: Report, answers: Answers, results: Results) -> bool:
