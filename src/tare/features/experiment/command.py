@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import shlex
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import msgspec
 
@@ -24,7 +25,7 @@ from tare.results.report import Entry as ReportEntry
 from tare.results.report import NextStep, Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tare.experiment.findings.completeness import Failing
     from tare.experiment.pipeline import Answers, Prepared
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 #: The page of an experiment, in its folder.
 PAGE = "report.html"
+#: Options to their values; None: the option has none.
+Changes: TypeAlias = Mapping[str, str | None]
+#: Returns the command that resumes an experiment, with changes of its options.
+Again: TypeAlias = Callable[[Changes], str]
 #: Most times as many trials as there are that are suggested at once.
 _MOST_TIMES = 50
 
@@ -207,7 +212,11 @@ def run(given: RunOptions, call: Call) -> Delivered:
             )
         )  # fmt: skip
     plan_file.check_no_fleet(folder)
-    again = typed_again("experiment run", {"--out": str(folder), "--resume": None})
+    resume: dict[str, str | None] = {"--out": str(folder), "--resume": None}
+
+    def again(changes: Changes) -> str:
+        return typed_again("experiment run", {**resume, **changes})
+
     prepared = pipeline.prepare(
         file, skip_missing=given.skip_missing, network=given.network_fingerprint
     )
@@ -229,10 +238,10 @@ def run(given: RunOptions, call: Call) -> Delivered:
         return _report(folder, supplies, with_page, resumed=again, strict=given.strict)
     except KeyboardInterrupt as error:
         shows = shlex.join(["tare", "experiment", "report", str(folder)])
-        raise interrupted(folder, again, shows) from error
+        raise interrupted(folder, again({}), shows) from error
 
 
-def _check_complete(answers: Answers, results: Results, again: str | None) -> None:
+def _check_complete(answers: Answers, results: Results, again: Again | None) -> None:
     """Raise where cells have fewer good trials than requested; ``again``: what measures them."""
     from tare.experiment.findings import completeness
     from tare.render.words import paragraph
@@ -243,9 +252,9 @@ def _check_complete(answers: Answers, results: Results, again: str | None) -> No
             paragraph(short.answer),
             None
             if again is None
-            else Typed(f"{again}   (measures for as long again)")
+            else Typed(f"{again({})}   (measures for as long again)")
             if completeness.over_budget(results)
-            else _repaired(completeness.failing(results), again),
+            else _repaired(completeness.failing(results), again({})),
         )
 
 
@@ -309,8 +318,8 @@ def report(given: ReportOptions, call: Call) -> Delivered:
     )  # fmt: skip
 
 
-def _resumed(results: Results, folder: Path) -> str | None:
-    """Return what to type to go on with what is kept in a folder; None: no file did."""
+def _resumed(results: Results, folder: Path) -> Again | None:
+    """Return how to write what to type to go on with what a folder holds; None: no file did."""
     from tare.experiment import plan_file
 
     typed = results.sessions["argv"].tolist() if "argv" in results.sessions else []
@@ -320,16 +329,21 @@ def _resumed(results: Results, folder: Path) -> str | None:
     typed_file = next((word for word in words if word.endswith(".toml")), "")
     # The folder has a copy, whose relative paths may lead elsewhere.
     file = typed_file if Path(typed_file).is_file() else str(folder / plan_file.TEXT)
-    return shlex.join(["tare", "experiment", "run", file, "--out", str(folder), "--resume"])
+    line = ["tare", "experiment", "run", file, "--out", str(folder), "--resume"]
+
+    def again(changes: Changes) -> str:
+        return shlex.join([*line, *(one for both in changes.items() for one in both if one)])
+
+    return again
 
 
-def _longer(again: str, results: Results, answers: Answers) -> NextStep:
-    """Return what measures more trials of an experiment; ``again``: what resumes it."""
+def _longer(again: Again, results: Results, answers: Answers) -> NextStep:
+    """Return what measures more trials of an experiment."""
     trials = results.experiment.stopping.trials
     if trials is None:
-        return NextStep(again, message("measures for as long again"))
-    needed = _needed(answers, trials)
-    return NextStep(f"{again} --trials {needed}", message("more trials per cell"))
+        return NextStep(again({}), message("measures for as long again"))
+    command = again({"--trials": str(_needed(answers, trials))})
+    return NextStep(command, message("more trials per cell"))
 
 
 def _raise_explained(
@@ -359,7 +373,7 @@ def _report(
     delivered: Callable[[Report], Delivered],
     *,
     sessions: Sequence[int] = (),
-    resumed: str | None = None,
+    resumed: Again | None = None,
     limits: tuple[Limit, ...] = (),
     strict: bool = False,
 ) -> Delivered:
