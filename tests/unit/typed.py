@@ -34,8 +34,20 @@ def check(text: str) -> None:
     """Check each hint and each next command that a text prints."""
     for label, hint in HINT.findall(text):
         check_hint(Typed(hint) if label == "try" else hint)
-    for step in NEXT.findall(text):
-        check_hint(Typed(step))
+    for step in NEXT.finditer(text):
+        check_hint(Typed(_whole(step[1], text[step.end() :])))
+
+
+def _whole(line: str, rest: str) -> str:
+    """Return a line with those after it that it continues on, as a quoted word may."""
+    for following in rest.split("\n")[1:]:
+        try:
+            shlex.split(line.partition("   (")[0])
+        except ValueError:
+            line = f"{line}\n{following}"
+        else:
+            break
+    return line
 
 
 def check_hint(hint: str) -> None:

@@ -158,8 +158,8 @@ def separated() -> str | None:
     return Typed(shlex.join(["tare", "run", *own, "--", *measured]))
 
 
-def as_one_or_several(words: Sequence[str]) -> str:
-    """Return what to type to have words measured as several commands, and as one, in two lines."""
+def as_one_or_several(words: Sequence[str]) -> Typed:
+    """Return what to type to have words measured as several commands, and as one."""
     from tare.options.measuring import SessionOptions
     from tare.options.option import named
 
@@ -167,9 +167,10 @@ def as_one_or_several(words: Sequence[str]) -> str:
     own = _words([piece for piece in found if piece.name])
     shared = all(piece.name in named(SessionOptions) for piece in found if piece.name)
     several = ["tare", "compare"] if shared else ["tare", "run", "--shell", "none"]
-    return (
-        f"{shlex.join([*several, *own, *map(shlex.quote, words)])}   (several commands)\n"
-        f"{shlex.join(['tare', 'run', *own, '--', *words])}   (one command and its arguments)"
+    one = shlex.join(["tare", "run", *own, "--", *words])
+    return Typed(
+        f"{shlex.join([*several, *own, *map(shlex.quote, words)])}   "
+        f"(several commands; one and its arguments: {one})"
     )
 
 

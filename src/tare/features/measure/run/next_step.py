@@ -10,6 +10,7 @@ import numpy as np
 
 from tare.cli.again import FILES, again, budget
 from tare.experiment.findings.disturbance import THROTTLED, without_throttling
+from tare.experiment.findings.doubt import precision_of
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
 from tare.features.measure.next_step import by_cpu_time, with_longer_limit
 from tare.features.measure.run.summary import Summary
@@ -32,12 +33,12 @@ def _longer(summary: Summary) -> NextStep | None:
     None where neither is missing, or nothing says how long a trial takes.
     """
     good, stop, reached = summary.good, summary.stop, summary.reached
-    if not good:
+    if not good or stop is None or stop.reason != "budget":
         return None
     if reached is None or len(good) < FEWEST_FOR_QUANTILES:
         needed = FEWEST_FOR_QUANTILES if len(good) < FEWEST_FOR_QUANTILES else _MORE * len(good)
         brings = message("an interval")
-    elif stop and (more := summary.more_trials[0]) and stop.target and reached > stop.target:
+    elif (more := summary.more_trials[0]) and stop.target and reached > stop.target:
         # What was measured is not kept: it begins anew.
         needed = len(good) + more
         brings = message("± {share}", share=Chosen(stop.target))
@@ -47,6 +48,15 @@ def _longer(summary: Summary) -> NextStep | None:
     each_s = float(np.mean(good["duration_ns"])) / 1e9
     longer = budget(RESERVE * each_s * needed)
     return NextStep(again("run", {"--budget": longer}), brings)
+
+
+def _more_trials(summary: Summary) -> NextStep | None:
+    """Return the number of trials that brings the precision which a fixed number did not."""
+    more, stop = summary.more_trials[0], summary.stop
+    if stop is None or stop.reason != "fixed" or not more:
+        return None
+    brings = message("± {share}", share=Chosen(precision_of(summary.stopping)))
+    return NextStep(again("run", {"--trials": str(len(summary.good) + more)}), brings)
 
 
 def _longer_limit(summary: Summary) -> NextStep | None:
@@ -115,7 +125,7 @@ def next_step(summary: Summary, kept: Path | None, platform: str) -> NextStep:
         return _disturbs()
     # Something else than the precision speaks against the median.
     is_doubtful = summary.trust.verdict == "DOUBT" and not summary.trust.is_sound
-    if stop and stop.reason == "budget" and (longer := _longer(summary)) is not None:
+    if (longer := _longer(summary) or _more_trials(summary)) is not None:
         return longer
     return (
         _disturbs() if is_doubtful else _further(platform, of_application=bool(summary.conditions))

@@ -107,7 +107,7 @@ def _check_dashes(given: EmulateOptions) -> None:
         at = sys.argv.index(word) if word in sys.argv else len(sys.argv)
         raise UsageError(
             f"{word} is a command, and -- is missing before it",
-            shlex.join(["tare", *sys.argv[1:at], "--", *sys.argv[at:]]),
+            Typed(shlex.join(["tare", *sys.argv[1:at], "--", *sys.argv[at:]])),
         )
 
 
