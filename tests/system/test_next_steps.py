@@ -70,6 +70,6 @@ def test_a_comparison_leads_to_a_verdict_or_a_longer_budget(tmp_path: Path) -> N
 def test_a_run_leads_to_another_platform_or_to_what_disturbs_it(tmp_path: Path) -> None:
     typed = follow("tare run -n 8 -- sleep 0.002", tmp_path, 2)
     assert re.fullmatch(
-        r"tare (run (-n 8 --platform unshare|-n 8 --metric cpu|--trials \d+) -- sleep 0.002|doctor)",
+        r"tare (doctor|run (-n 8 --(platform unshare|metric cpu)|--trials \d+) -- sleep 0.002)",
         typed[1],
     )
