@@ -139,7 +139,7 @@ fn what_outlives_its_time_is_killed_and_named() {
 }
 
 #[test]
-fn who_ends_a_moment_after_the_command_is_not_named() {
+fn processes_that_end_a_moment_after_the_command_are_not_named() {
     let mut agent = Session::serve();
     let line = "(sleep 0.0005 &) ; exit 0";
     let answer = agent.trial(any_command(&["sh", "-c", line]), json!({"iterations": 20}));

@@ -45,12 +45,12 @@ def print_text(text: str) -> None:
         terminated.reader_gone()
 
 
-#: Whether neither notes nor progress are printed: --quiet.
+#: Whether notes and progress are left out (--quiet).
 is_quiet = False
 
 
 def note(text: str) -> None:
-    """Print a note on standard error, in one line, unless nobody wants any."""
+    """Print a note on standard error, in one line; nothing with --quiet."""
     if not is_quiet:
         from tare.cli import terminal
 

@@ -27,8 +27,10 @@ from tare.workloads.placeholders import literal
 
 #: More than this is a slip of the finger.
 MOST_LINES = 1000
-#: Bytes of a script's first line that are read, and what ends the name of an interpreter.
-_LONGEST_LINE, _VERSION = 256, ".0123456789"
+#: Bytes of a script's first line that are read.
+_LONGEST_LINE = 256
+#: Characters of a version at the end of an interpreter's name.
+_VERSION = ".0123456789"
 #: Of a command that stands for itself as a name.
 _LONGEST_NAME = 48
 #: Of a level of a factor.

@@ -82,7 +82,7 @@ class Live:
         self._bar.stop()
 
     def note(self, message: str) -> None:
-        """Tell something once, above the bar."""
+        """Print a note above the bar."""
         console.note(message)
 
     def stage(self, what: str) -> None:

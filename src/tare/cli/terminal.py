@@ -12,7 +12,7 @@ from rich.segment import Segment
 from tare.cli.terminated import reader_gone
 from tare.render.escaping import ORDERS, harmless, in_one_item
 
-#: More characters than any line has, and than Rich's own layout is asked to pad.
+#: Width at which no line is broken.
 _UNLIMITED = 100_000
 
 

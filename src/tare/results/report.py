@@ -456,6 +456,7 @@ class Report(Envelope, frozen=True, kw_only=True):
     entries : tuple of Entry
         The result in a terminal, the answer first; on a page where there are no sections.
     next_steps : tuple of NextStep
+        What to type next, the most useful first.
     question : str
         Its title.
     answers : tuple of Said

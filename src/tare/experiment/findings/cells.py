@@ -353,9 +353,10 @@ class Cells:
 
     @cached_property
     def _took_ns(self) -> dict[int, float]:
-        """Time from each trial's start to that of the next one, by number; of the last, its own.
+        """Nanoseconds from each trial's start to the next trial's start, by the trial's number.
 
-        A cell's first trial in a session, which starts instances, is left out where it has others.
+        The last trial of a session has its own duration. A cell's first trial of a session, during
+        which instances start, is left out unless the cell has no other.
         """
         t = self.results.trial_table
         if "started" not in t or "duration_ns" not in t:

@@ -28,9 +28,10 @@ NOTABLE = 0.01
 _WAITING, _THROTTLING = "waiting", "throttling"
 #: The same of services, which most of a trial's time have nothing to do.
 READY = "ready"
-#: Metric and source to the kind of disturbance that they count.
+#: Metric and source of time that a trial lost.
 _WAIT, _STEAL = ("wait_ns", "schedstat"), ("steal_ns", "stat")
 THROTTLED = ("throttled_ns", "cgroup")
+#: Metric and source to the kind of disturbance that they count.
 RECORDED = {_WAIT: _WAITING, _STEAL: "stolen", THROTTLED: _THROTTLING}
 #: Of all threads of a command's tree: what they ran, and what they could have run besides.
 _RAN, _WAITED = ("on_cpu_ns", "perf_cpu"), ("off_cpu_preempted_ns", "perf_cpu")

@@ -18,8 +18,10 @@ from tare.results.message import Duration, Levels, Message, message
 
 #: Sources of CPU time that count processes which the command did not wait for.
 _WHOLE_TREE = {"cgroup", "host_cgroup", "reaped"}
-#: Most cells that have a sentence each, and most processes that are named.
-_MOST_CELLS, _MOST_NAMES = 3, 5
+#: Most cells that have a sentence each.
+_MOST_CELLS = 3
+#: Most processes that are named.
+_MOST_NAMES = 5
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ def make(
     paged : bool
         Whether to draw the curves and give the reasons of all figures, which a page has.
     next_step : NextStep or None
+        What to type next; None: nothing.
     """
     metrics = ordered(fingerprint)
     if not named:

@@ -36,6 +36,7 @@ def make(found: NetworkFingerprint, command: str, next_step: NextStep | None = N
     command : str
         As typed.
     next_step : NextStep or None
+        What to type next; None: nothing.
     """
     headline = [
         message(

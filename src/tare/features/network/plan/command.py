@@ -45,10 +45,10 @@ _PLAN_TEXTS_OF_REST = {
 }
 
 #: Factor on an experiment's traffic up to which a bucket is searched, so a bucket of that size is
-#: Trials per cell that are suggested where only time bounds an experiment.
-_TRIALS = 30
 #: found.
 _FURTHER = 1.1
+#: Trials per cell that are suggested where only time bounds an experiment.
+_TRIALS = 30
 #: Of ``--spend``: that it is to be measured.
 MEASURED = "measured"
 _SPEND = Typed("--spend measured   (executes one trial of each cell; or --spend 10Gbit)")
