@@ -418,7 +418,7 @@ def _with_extent(found: Trust, median: Interval, precision: float, *, narrows: b
                 said,
                 message(
                     "{% if not half %}not known to ± {target}: the time limit leaves the interval "
-                    "open{% else %}± {half}{% if more %}: about {more | counted('more trial')} "
+                    "open{% else %}± {half}{% if more %}: about {more | about('more trial')} "
                     "for ± "
                     "{target}{% elif coarse %}: the steps of the values are too coarse for ± "
                     "{target}"

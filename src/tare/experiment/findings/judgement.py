@@ -55,10 +55,10 @@ _DIFFERENCE_TEXTS = {
         "{time}){% endif %}"
     ),
     "more": (
-        "about {pairs | counted('more pair')} would settle it{% if time %} ({time}){% endif %}"
+        "about {pairs | about('more pair')} would settle it{% if time %} ({time}){% endif %}"
     ),
     "more_for_gate": (
-        "about {pairs | counted('more pair')} would settle the gate{% if time %} ({time})"
+        "about {pairs | about('more pair')} would settle the gate{% if time %} ({time})"
         "{% endif %}"
     ),
     "least_for_gate": (

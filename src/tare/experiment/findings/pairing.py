@@ -170,7 +170,7 @@ def _estimate(factor: str, cell: Cell, found: Sequential, gate: float | None) ->
                 more = pairs_for_gate(look.n, math.log(middle), half, gate)
             break
     return message(
-        "{level} {ratio}{% if more %}, about {more | counted('more pair')}{% endif %}",
+        "{level} {ratio}{% if more %}, about {more | about('more pair')}{% endif %}",
         level=cell.levels()[factor] if factor == "workload" else where(cell.levels(), [factor]),
         ratio=ratio,
         more=more,

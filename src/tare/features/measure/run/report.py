@@ -444,7 +444,7 @@ def _doubt(summary: Summary, found: Trust) -> Message:
 def _more_trials(reached: float | None, target: float, more: int, seconds: float | None) -> Message:
     """Say how many more trials give a precision, and how long they take, if that is known."""
     return message(
-        "± {reached}: about {more | counted('more trial')} for ± {target}{% if time %}, {time}"
+        "± {reached}: about {more | about('more trial')} for ± {target}{% if time %}, {time}"
         "{% endif %}",
         reached=Amount(reached, "share"),
         target=Chosen(target),
