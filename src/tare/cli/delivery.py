@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from tare.cli import again as line
 from tare.cli import console
 from tare.errors import StoreError, TareError, Typed
 from tare.results.report import Failure, Report
@@ -164,7 +165,8 @@ def deliver_saved(report: Report, file: Path, options: Mapping[str, Any], draw: 
         strip = " · ".join(f"{name} {value}" for name, value in report.strip)
         console.out.print(strip, style="dim", soft_wrap=True)
     if options.get("report") is None and options.get("charts") is None:
-        console.out.print(f"Next: tare report {file} --report report.html", soft_wrap=True)
+        command = shlex.join(["tare", "report", line.argument(file), "--report", "report.html"])
+        console.out.print(f"Next: {command}", soft_wrap=True)
 
 
 def _is_for_people(report: Report) -> bool:

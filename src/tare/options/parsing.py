@@ -113,7 +113,12 @@ def _unknown(
     name = wrong.name
     hint: str | None = options.foreign.get(name)
     if hint is None:
-        bare = {one.lstrip("-"): one for one in named(options) if one.startswith("--")}
+        # The contrary of what was typed is not meant.
+        bare = {
+            one.lstrip("-"): one
+            for one in named(options)
+            if one.startswith("--") and one.startswith("--no-") == name.startswith("--no-")
+        }
         close = [one for one in bare if one.startswith(name[2:])] if len(name) > 3 else []
         close = close or difflib.get_close_matches(name.lstrip("-"), bare, n=1, cutoff=0.7)
         hint = f"did you mean {', or '.join(bare[one] for one in close[:3])}?"

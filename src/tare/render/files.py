@@ -155,7 +155,8 @@ def load(file: Path) -> Report:
             )
         known = set(Report.__struct_fields__)
         others = {k: v for k, v in decode(content, dict[str, Any]).items() if k not in known}
-        document = msgspec.structs.replace(decode(content, Report), figures=others)
+        # Commands of a file from elsewhere are not proposed as tare's own.
+        document = msgspec.structs.replace(decode(content, Report), figures=others, next_steps=())
     except DecodeError as error:
         raise InputError(f"{file} is no saved report: {error}", hint) from error
     _check(document, file)

@@ -240,7 +240,7 @@ def _failure(
         f"mmdebstrap cannot make an image of {', '.join(packages)}:\n"
         f"{last_lines(chr(10).join(said)) if said else failed}",
         Typed(
-            f"apt-cache policy {' '.join(one.partition('=')[0] for one in packages[:5])}"
+            f"apt-cache policy {shlex.join(one.partition('=')[0] for one in packages[:5])}"
             f"   (and sudo apt update; the image is of {suite})"
         ),
     )

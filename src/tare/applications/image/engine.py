@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -54,7 +55,7 @@ def find(name: str) -> EngineImage:
             return EngineImage(engine, name, digest)
     raise PlatformError(
         f"{' and '.join(here)} {'have' if len(here) > 1 else 'has'} no image {name}",
-        Typed(f"{here[0]} pull {name}"),
+        Typed(shlex.join([here[0], "pull", name])),
     )
 
 

@@ -54,12 +54,9 @@ _DIFFERENCE_TEXTS = {
         "at least {pairs | counted('more pair')} are needed for a verdict{% if time %} ("
         "{time}){% endif %}"
     ),
-    "more": (
-        "about {pairs | about('more pair')} would settle it{% if time %} ({time}){% endif %}"
-    ),
+    "more": ("about {pairs | about('more pair')} would settle it{% if time %} ({time}){% endif %}"),
     "more_for_gate": (
-        "about {pairs | about('more pair')} would settle the gate{% if time %} ({time})"
-        "{% endif %}"
+        "about {pairs | about('more pair')} would settle the gate{% if time %} ({time}){% endif %}"
     ),
     "least_for_gate": (
         "at least {pairs | counted('more pair')} are needed to judge the gate{% if time %} ("

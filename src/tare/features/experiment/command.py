@@ -13,6 +13,7 @@ import msgspec
 
 from tare.cli import console
 from tare.cli.again import again as typed_again
+from tare.cli.again import argument as argument_of
 from tare.cli.call import Call
 from tare.cli.delivery import Delivered, reporting
 from tare.errors import IncompleteError, StoreError, TrialError, Typed, UsageError
@@ -237,7 +238,7 @@ def run(given: RunOptions, call: Call) -> Delivered:
             _raise_explained(error, folder, prepared, supplies)
         return _report(folder, supplies, with_page, resumed=again, strict=given.strict)
     except KeyboardInterrupt as error:
-        shows = shlex.join(["tare", "experiment", "report", str(folder)])
+        shows = shlex.join(["tare", "experiment", "report", argument_of(folder)])
         raise interrupted(folder, again({}), shows) from error
 
 

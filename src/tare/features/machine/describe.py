@@ -199,7 +199,7 @@ def _tried(stack: str) -> tuple[Availability, Availability]:
 
 
 def _untried(stack: str) -> dict[str, Any]:
-    fix = Typed(f"tare describe platforms {stack}")
+    fix = Typed(shlex.join(["tare", "describe", "platforms", stack]))
     found = Availability(
         name=stack,
         works=False,

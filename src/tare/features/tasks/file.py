@@ -274,7 +274,7 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
             raise table.error(
                 "files",
                 f"{pattern!r} {'is a folder' if folder else 'matches no file'}",
-                hint if folder else Typed(f"ls {pattern}   (in {Path.cwd()})"),
+                hint if folder else f"name files as seen from {Path.cwd()}",
             )
         found.update(matches)
         if len(found) > MOST_TASKS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,7 +227,7 @@ def chosen(measured: Measured, direction: Direction | None = None) -> IntervalTa
             return measured.courses[one]
     other = next(iter(measured.courses), None)
     which = f" in the direction {direction!r}" if other else ""
-    hint = None if other is None else Typed(f"--direction {other}")
+    hint = None if other is None else Typed(shlex.join(["--direction", other]))
     raise StoreError(f"nothing was measured{which} in {measured.name}", hint)
 
 

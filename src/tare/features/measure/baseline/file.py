@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -65,7 +66,8 @@ def _check(found: Baseline, path: Path, metric: str) -> None:
         raise StoreError(f"{path} has values that are not above 0", again)
     if found.metric != metric:
         raise StoreError(
-            f"{path} holds {found.metric}, not {metric}", Typed(f"--metric {found.metric}")
+            f"{path} holds {found.metric}, not {metric}",
+            Typed(shlex.join(["--metric", found.metric])),
         )
 
 
