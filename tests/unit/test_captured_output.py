@@ -124,6 +124,36 @@ def test_devices_and_links_are_refused_before_anything_is_measured(tmp_path: Pat
     assert error.value.hint == f"mkdir -p {tmp_path}/a/b/c"
 
 
+@pytest.mark.parametrize(
+    "name", ["plan.json", "./report.html", "sub/../experiment.toml", "journal/1.ndjson", "tasks/1"]
+)
+def test_files_of_the_results_are_refused_before_anything_is_measured(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "sub").mkdir()
+    kept = {tmp_path / "plan.json": "{}", tmp_path / "journal/1.ndjson": "line"}
+    for path, content in kept.items():
+        path.write_text(content)
+    with pytest.raises(StoreError, match="belongs to the results"):
+        opened(tmp_path, name)
+    assert {path: path.read_text() for path in kept} == kept
+    # Elsewhere, such a name is as good as any other.
+    opened(tmp_path, "sub/plan.json", "out.json").close()
+
+
+def test_a_level_does_not_name_a_file_of_the_results(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{}")
+    outputs = opened(tmp_path, "{workload}.json")
+    with (
+        outputs.trial("{workload}.json", {"workload": "plan"}) as keep,
+        pytest.raises(StoreError, match=r"plan\.json belongs to the results"),
+    ):
+        keep.add(piece(b"attack"))
+    assert (tmp_path / "plan.json").read_text() == "{}"
+    outputs.close()
+
+
 def test_who_puts_another_folder_in_its_place_gets_nothing(
     outputs: Outputs, tmp_path: Path
 ) -> None:

@@ -24,6 +24,11 @@ TASKS = "tasks.json"
 HOSTS = "hosts"
 #: Where it says what became of each.
 FLEET = "fleet.json"
+#: All files and folders that tare itself keeps in a folder of results.
+OWN_FILES = frozenset({
+    FILE, TEXT, TASKS, FLEET, "report.html", "joined.html", "hosts.html", "measuring.lock", ".lock",
+})  # fmt: skip
+OWN_FOLDERS = frozenset({"journal", HOSTS, "requests", "tasks"})
 
 
 def write(plan: Plan, folder: Path) -> None:

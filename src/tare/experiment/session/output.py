@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tare.agent import record
 from tare.errors import AgentError, StoreError, Typed
+from tare.experiment import plan_file
 from tare.results.message import Amount, Message, message
 from tare.workloads import CAPTURE_LIMIT_BYTES, placeholders
 
@@ -37,7 +38,7 @@ class Outputs:
     Raises
     ------
     StoreError
-        If a folder cannot be made.
+        If a folder cannot be made, or output would replace a file of the results.
     """
 
     def __init__(self, folder: Path, names: Iterable[str], note: Callable[[Message], None]) -> None:
@@ -183,7 +184,12 @@ class KeptFiles:
 
 
 def _is_there(name: str, folder: int, path: Path) -> bool:
-    """Whether a folder has a file of a name; raises StoreError if it is something else."""
+    """Whether a folder has a file of a name; raises StoreError if output may not replace it."""
+    if _is_of_results(name, folder):
+        raise StoreError(
+            f"{path.with_name(name)} belongs to the results, so output is not kept in it",
+            "name another file as output",
+        )
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -194,6 +200,33 @@ def _is_there(name: str, folder: int, path: Path) -> bool:
             "name another file as output",
         )
     return True
+
+
+def _is_of_results(name: str, folder: int) -> bool:
+    """Whether tare itself keeps a file of this name in this folder."""
+    if name in plan_file.OWN_FILES and _holds_results(".", folder):
+        return True
+    if not _holds_results("..", folder):
+        return False
+    here = os.fstat(folder)
+    return any(
+        (own := _found(f"../{other}", folder)) is not None and os.path.samestat(own, here)
+        for other in plan_file.OWN_FOLDERS
+    )
+
+
+def _holds_results(path: str, folder: int) -> bool:
+    """Whether a folder, relative to an open one, has a plan."""
+    plans = plan_file.FILE, plan_file.TASKS, plan_file.FLEET
+    return any(_found(f"{path}/{name}", folder) is not None for name in plans)
+
+
+def _found(path: str, folder: int) -> os.stat_result | None:
+    """Return what is at a path relative to an open folder; None: nothing that can be read."""
+    try:
+        return os.stat(path, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def _open_folder(path: Path) -> int:
