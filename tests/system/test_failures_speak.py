@@ -94,7 +94,7 @@ def test_a_command_that_always_fails_says_why(
 def test_who_says_nothing_is_told_to_be_silent(programs: Path) -> None:
     told = words(tare(programs, "run", "-n", "4", "--", "./silent"))
     assert "exit code 7" in told
-    assert "--output FILE keeps what it wrote" in told
+    assert "keep what it wrote with --output FILE" in told
 
 
 def test_a_command_that_fails_now_and_then_says_why(programs: Path) -> None:

@@ -96,7 +96,7 @@ def test_the_last_trial_of_each_command_is_kept(tmp_path: Path) -> None:
 
 def test_a_failure_proposes_a_file_that_has_what_was_written(tmp_path: Path) -> None:
     line = ("-n", "3", "--", "sh", "-c", "echo the reason; exit 3")
-    assert "try: --output FILE keeps what it wrote" in run(tmp_path, *line, code=15)
+    assert "hint: keep what it wrote with --output FILE" in run(tmp_path, *line, code=15)
     run(tmp_path, "--output", "o.txt", *line, code=15)
     assert (tmp_path / "o.txt").read_text() == "the reason\n"
     # Errors are read from the first trial on.

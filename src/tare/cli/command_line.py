@@ -261,7 +261,7 @@ def how_to_see(
     if ran and not any(one.stderr for one in ran):
         if output.startswith("--") and not again.offers("--output"):
             return "run it by itself, to see what it writes"
-        return f"{output} keeps what it wrote"
+        return f"keep what it wrote with {output}"
     if ran and hiding:
         verb = "shows" if len(hiding) == 1 else "show"
         layer = next(filter(None, map(platforms.showing, hiding)), None)
