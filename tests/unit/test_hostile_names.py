@@ -52,9 +52,7 @@ def test_a_file_is_one_word_of_what_is_proposed(
     run = hinted("experiment", "run", typed + ".toml")
     assert run[:3] == ["tare", "tasks", "run"]
     assert len(run) == 4
-    refused = inprocess.invoke("tasks", "run", typed + ".toml").exception
-    assert isinstance(refused, TareError)
-    assert not isinstance(refused.hint, Typed)
+    assert hinted("tasks", "run", typed + ".toml") == ["ls", "x; touch PWN #"]
 
 
 def test_commands_of_a_saved_report_are_not_proposed_as_those_of_tare(

@@ -8,8 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typed
 
 from tare.agent import record
+from tare.errors import Typed
 from tare.experiment import availability_filter, machine_facts
 from tare.experiment.placement import Machine
 from tare.experiment.session import files as session_files
@@ -124,6 +126,7 @@ def test_what_cannot_be_run_is_known_beforehand(tmp_path: Path) -> None:
     ):
         (found,) = missing([cell(*command, directory=folder)] * 2, os.environ)
         assert (found.name, found.why) == (name, why)
+        typed.check_hint(found.fix)
     assert missing([cell("sh", input="no.txt")], os.environ) == (Missing("no.txt", "not found"),)
     there = cell("sh", directory=f"{folder}/plain")
     assert missing([there], os.environ) == (Missing(f"{folder}/plain", "no directory"),)
@@ -137,6 +140,8 @@ def test_what_cannot_be_run_is_known_beforehand(tmp_path: Path) -> None:
         ("#!/usr/bin/env sh\r", "carriage return", "sed -i 's/\\r$//' './a b'"),
         ("#!/no/such/sh -e", "/no/such/sh as its interpreter", "sed -i '1s|/no/such/sh|"),
         ("#! /no/such/interpreter", "/no/such/interpreter as its interpreter", "head -1 './a b'"),
+        ("#!/x';touch${IFS}there;'/sh", "as its interpreter", "head -1 './a b'"),
+        ("#!/x&/sh", "/x&/sh as its interpreter", "head -1 './a b'"),
         ("echo 1", "neither a binary nor a script", "sed -i '1i #!/bin/sh' './a b'"),
         ("", "empty", "ls -l './a b'"),
         ("#!/bin/sh", None, None),
@@ -157,6 +162,8 @@ def test_why_the_kernel_refuses_a_file_is_known_beforehand(
     if why is not None and fix is not None:
         assert found[0].name == "./a b"
         assert why in found[0].why
+        assert isinstance(found[0].fix, Typed)
+        typed.check_hint(found[0].fix)
         assert found[0].fix.startswith(fix)
         # What is to be typed does it.
         if fix.startswith("sed"):

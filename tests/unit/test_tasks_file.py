@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.experiment.catalogue import catalogue
 from tare.experiment.file import parse as parse_experiment
 from tare.features.tasks.file import find, parse
@@ -153,3 +153,14 @@ def test_a_pattern_that_matches_nothing_says_where(
     with pytest.raises(ExperimentError, match="matches no file") as refused:
         find(read(), "set.toml")
     assert str(tmp_path) in (refused.value.hint or "")
+
+
+def test_a_pattern_is_proposed_with_its_wildcards_alone_unquoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ExperimentError, match="matches no file") as refused:
+        find(TaskSet(files=("a b/$(id)[0-9]?/*.in",)), "set.toml")
+    hint = refused.value.hint
+    assert isinstance(hint, Typed)
+    assert hint.command == "ls 'a b/$(id)'[0-9]?/*.in"

@@ -25,7 +25,10 @@ PLACEHOLDER = re.compile(
     r"…|(?<![\w/.=$-])(FILE|DIR|FOLDER|HOST|COMMAND|NAME|VALUE|ADDRESS|LINE|REVISION|TAG)(?![\w.])"
 )
 #: What words of a hint do not begin with.
-COMMAND = re.compile(r"(tare|sudo) |make (setup|test)|--?\w")
+COMMAND = re.compile(
+    r"(tare|sudo|chmod|mkdir|sed|ls|rm|cp|mv|df|git|ssh|docker|podman|apt|apt-get|apt-cache|pip"
+    r"|ulimit|systemctl|sysctl|modprobe) |make (setup|test)|--?\w"
+)
 #: What may stand before the name of a program.
 _BEFORE = re.compile(r"sudo|env|\w+=.*")
 

@@ -55,7 +55,7 @@ def find(name: str) -> EngineImage:
             return EngineImage(engine, name, digest)
     raise PlatformError(
         f"{' and '.join(here)} {'have' if len(here) > 1 else 'has'} no image {name}",
-        Typed(shlex.join([here[0], "pull", name])),
+        Typed(f"{here[0]} pull {shlex.quote(name)}"),
     )
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from tare import files, platforms, workloads
 from tare.agent import record
+from tare.errors import Typed
 from tare.experiment.specification import Cell
 from tare.workloads import placeholders
 
@@ -48,7 +49,7 @@ def needed(
 
 
 class Missing(NamedTuple):
-    """What a command needs and cannot have, with what to type about it."""
+    """What a command needs and cannot have, with a hint."""
 
     name: str
     why: str
@@ -84,14 +85,14 @@ def _missing(job: record.Command) -> Iterator[Missing]:
     elif at.is_dir():
         yield Missing(program, "a directory")
     elif not os.access(at, os.X_OK):
-        yield Missing(program, "not executable", f"chmod +x {shlex.quote(program)}")
+        yield Missing(program, "not executable", Typed(f"chmod +x {shlex.quote(program)}"))
     elif (refused := _refused(at, program, folder)) is not None:
         yield Missing(program, *refused)
     if job.input is not None and not (folder / job.input).exists():
         yield Missing(job.input, "not found")
 
 
-def _refused(file: Path, program: str, folder: Path) -> tuple[str, str] | None:
+def _refused(file: Path, program: str, folder: Path) -> tuple[str, Typed] | None:
     """Return why the kernel does not start an executable file, and what to type; None: it may."""
     try:
         with files.open_plain(file, links=True) as opened:
@@ -103,17 +104,17 @@ def _refused(file: Path, program: str, folder: Path) -> tuple[str, str] | None:
     if head.startswith(b"#!"):
         return _refused_script(os.fsdecode(head[2:].partition(b"\n")[0]), quoted, folder)
     if not head:
-        return "empty", f"ls -l {quoted}"
+        return "empty", Typed(f"ls -l {quoted}")
     # What else the kernel starts is registered there.
     if head.startswith(b"\x7fELF") or _OTHER_FORMATS.exists():
         return None
     return (
         "neither a binary nor a script that begins with #!",
-        f"sed -i '1i #!/bin/sh' {quoted}   (if it is a script for sh)",
+        Typed(f"sed -i '1i #!/bin/sh' {quoted}   (if it is a script for sh)"),
     )
 
 
-def _refused_script(line: str, quoted: str, folder: Path) -> tuple[str, str] | None:
+def _refused_script(line: str, quoted: str, folder: Path) -> tuple[str, Typed] | None:
     """Return the same of a script by its first line without the ``#!``."""
     words = re.split("[ \t]+", line.strip(" \t"))
     interpreter = words[0]
@@ -124,14 +125,15 @@ def _refused_script(line: str, quoted: str, folder: Path) -> tuple[str, str] | N
         return (
             "its first line ends with a carriage return, as in files of Windows: the interpreter "
             f"{sought!r} is not found",
-            f"sed -i 's/\\r$//' {quoted}",
+            Typed(f"sed -i 's/\\r$//' {quoted}"),
         )
     if not interpreter or (folder / interpreter).exists():
         return None
     other = shutil.which(Path(interpreter).name)
-    fix = f"head -1 {quoted}   (name an interpreter that is here)"
-    if other is not None and "|" not in interpreter:
-        fix = f"sed -i '1s|{interpreter}|{other}|' {quoted}"
+    fix = Typed(f"head -1 {quoted}   (name an interpreter that is here)")
+    # Other characters mean something to the shell or to sed.
+    if other is not None and re.fullmatch(r"[\w/.+-]+", f"{interpreter}{other}", re.ASCII):
+        fix = Typed(f"sed -i {shlex.quote(f'1s|{interpreter}|{other}|')} {quoted}")
     return f"its first line names {interpreter} as its interpreter, which is not here", fix
 
 

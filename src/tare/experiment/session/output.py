@@ -6,6 +6,7 @@ import base64
 import binascii
 import contextlib
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -235,7 +236,8 @@ def _open_folder(path: Path) -> int:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         raise StoreError(
-            f"cannot write to the folder {path}: {error.strerror}", f"mkdir -p {path}"
+            f"cannot write to the folder {path}: {error.strerror}",
+            Typed(f"mkdir -p {shlex.quote(str(path))}"),
         ) from error
 
 

@@ -274,7 +274,7 @@ def find(asked: TaskSet, name: str) -> tuple[Task, ...]:
             raise table.error(
                 "files",
                 f"{pattern!r} {'is a folder' if folder else 'matches no file'}",
-                hint if folder else f"name files as seen from {Path.cwd()}",
+                hint if folder else Typed(f"ls {_quoted(pattern)}   (in {Path.cwd()})"),
             )
         found.update(matches)
         if len(found) > MOST_TASKS:
@@ -331,6 +331,11 @@ def programs(
         return {path: files.digest(Path(path)) for path in sorted(paths)}
     except OSError as error:
         raise table.error("files", f"cannot read {error.filename}: {error.strerror}") from error
+
+
+def _quoted(pattern: str) -> str:
+    """Return a pattern for a shell, which expands its wildcards alone."""
+    return re.sub(r"[^][*?]+", lambda part: shlex.quote(part[0]), pattern)
 
 
 def _matching(pattern: str) -> Iterator[tuple[str, Path]]:

@@ -211,7 +211,7 @@ def remove_image(tag: str) -> None:
                 raise InUseError(tag) from error
             raise PlatformError(
                 f"the image {tag} cannot be removed: {error.explanation}",
-                Typed(f"docker rmi {tag}"),
+                Typed(f"docker rmi {shlex.quote(tag)}"),
             ) from error
 
 
