@@ -23,6 +23,11 @@ from tare.errors import InputError, StoreError, Typed
 _MOST_LINKS = 40
 
 
+def argument(path: Path | str) -> str:
+    """Return a path as a command takes it: one that begins with a dash would be an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
+
+
 def write(path: Path, data: bytes, hint: str) -> None:
     """Write a file; what stood there before stays until the new one is whole.
 

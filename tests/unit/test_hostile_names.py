@@ -11,9 +11,15 @@ import pytest
 
 from tare.errors import TareError, Typed
 
-TASKS = (
-    '[experiment]\nname = "t"\n[tasks]\nfiles = ["{pattern}"]\n[[workload]]\ncommand = ["true"]\n'
-)
+TASKS = """
+[experiment]
+name = "t"
+[tasks]
+files = ["{pattern}"]
+timeout = "10 s"
+[[workload]]
+command = ["true"]
+"""
 
 
 def lines(output: str) -> list[list[str]]:

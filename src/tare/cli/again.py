@@ -37,11 +37,6 @@ def remember(
     _line[:] = tuple(command), tuple(words)
 
 
-def argument(path: Path | str) -> str:
-    """Return a path as a command takes it: one that begins with a dash would be an option."""
-    return f"./{path}" if str(path).startswith("-") else str(path)
-
-
 def offers(option: str) -> bool:
     """Return whether the command that was typed has an option.
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tare.cli import again as line
 from tare.cli import console
 from tare.errors import StoreError, TareError, Typed
+from tare.files import argument
 from tare.results.report import Failure, Report
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def deliver_saved(report: Report, file: Path, options: Mapping[str, Any], draw: 
         strip = " · ".join(f"{name} {value}" for name, value in report.strip)
         console.out.print(strip, style="dim", soft_wrap=True)
     if options.get("report") is None and options.get("charts") is None:
-        command = shlex.join(["tare", "report", line.argument(file), "--report", "report.html"])
+        command = shlex.join(["tare", "report", argument(file), "--report", "report.html"])
         console.out.print(f"Next: {command}", soft_wrap=True)
 
 

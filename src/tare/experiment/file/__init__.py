@@ -129,7 +129,7 @@ def from_table(values: dict[str, Any], source: Source, catalogue: Catalogue) -> 
         raise file.error(
             TASKS,
             "is a set of tasks, which another command runs",
-            Typed(f"tare tasks run {shlex.quote(source.place('', None))}"),
+            Typed(f"tare tasks run {shlex.quote(files.argument(source.place('', None)))}"),
         )
     file.only(TABLES)
     if "experiment" not in values:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import msgspec
 
+from tare import files
 from tare.cli import console
 from tare.cli.again import again as typed_again
-from tare.cli.again import argument as argument_of
 from tare.cli.call import Call
 from tare.cli.delivery import Delivered, reporting
 from tare.errors import IncompleteError, StoreError, TrialError, Typed, UsageError
@@ -238,7 +238,7 @@ def run(given: RunOptions, call: Call) -> Delivered:
             _raise_explained(error, folder, prepared, supplies)
         return _report(folder, supplies, with_page, resumed=again, strict=given.strict)
     except KeyboardInterrupt as error:
-        shows = shlex.join(["tare", "experiment", "report", argument_of(folder)])
+        shows = shlex.join(["tare", "experiment", "report", files.argument(folder)])
         raise interrupted(folder, again({}), shows) from error
 
 

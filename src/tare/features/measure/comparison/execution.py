@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tare.cli.again import argument
+from tare import files
 from tare.cli.command_line import folder_in_memory, interrupted
 from tare.errors import InterruptError
 from tare.experiment.supplies import Supplies
@@ -66,5 +66,5 @@ class Execution:
 
 def kept(folder: Path) -> InterruptError:
     """Return the error of an interrupt: how to go on with the folder, and how to report on it."""
-    shows = shlex.join(["tare", "experiment", "report", argument(folder)])
+    shows = shlex.join(["tare", "experiment", "report", files.argument(folder)])
     return interrupted(folder, "--resume", shows)

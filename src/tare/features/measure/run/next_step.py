@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tare.cli.again import FILES, again, argument, budget
+from tare import files
+from tare.cli.again import FILES, again, budget
 from tare.experiment.findings.disturbance import THROTTLED, without_throttling
 from tare.experiment.findings.doubt import precision_of
 from tare.experiment.findings.known import FEWEST_FOR_QUANTILES
@@ -115,7 +116,7 @@ def _narrower(summary: Summary) -> NextStep | None:
 def next_step(summary: Summary, kept: Path | None, platform: str) -> NextStep:
     """Return what to type next: what brings what is missing, or what else can be measured."""
     if kept is not None:
-        return NextStep(shlex.join(["tare", "experiment", "report", argument(kept)]))
+        return NextStep(shlex.join(["tare", "experiment", "report", files.argument(kept)]))
     stop = summary.stop
     if (longer := _longer_limit(summary)) is not None:
         return longer
