@@ -125,12 +125,24 @@ def test_each_of_several_commands_is_measured_to_the_precision(tmp_path: Path) -
         (["seq 9 | wc -l"], "tare run --precision 5% --shell sh 'seq 9 | wc -l'"),
         (["X=1 sleep 1"], "tare run --precision 5% --shell sh 'X=1 sleep 1'"),
         (["(cd /; ls)"], "tare run --precision 5% --shell sh '(cd /; ls)'"),
+        (["((ls))"], "tare run --precision 5% --shell sh '((ls))'"),
+        (["! ls"], "tare run --precision 5% --shell sh '! ls'"),
+        (['X="a b" Y= sleep 1'], """tare run --precision 5% --shell sh 'X="a b" Y= sleep 1'"""),
+        # The shell's own commands.
+        (["exec sleep 1"], "tare run --precision 5% --shell sh 'exec sleep 1'"),
+        (["export X=1"], "tare run --precision 5% --shell sh 'export X=1'"),
+        (["cd /"], "tare run --precision 5% --shell sh 'cd /'"),
         # Names, in place of the command.
         (["my bench"], "tare run --precision 5% -- CMD"),
         (["fixed (n=1)"], "tare run --precision 5% -- CMD"),
         (["sort (new)"], "tare run --precision 5% -- CMD"),
         (["my bench | wc"], "tare run --precision 5% -- CMD"),
         (["don't"], "tare run --precision 5% -- CMD"),
+        (["~no-such-user/x"], "tare run --precision 5% -- CMD"),
+        ([f"sleep {'1' * 200_000}"], "tare run --precision 5% -- CMD"),
+        (["X='a b' ./missing"], "tare run --precision 5% -- CMD"),
+        (["X=$(echo sleep 1) ./missing"], "tare run --precision 5% -- CMD"),
+        (['X=$(echo $(date; echo "a)" b)) ls'], "tare run --precision 5% -- CMD"),
         (
             ["seq 9 | wc -l", "sleep 1"],
             "tare run --precision 5% --shell sh 'seq 9 | wc -l'; "

@@ -45,10 +45,11 @@ _ALTERNATIVES = frozenset({
 })  # fmt: skip
 #: Pairs from which most intervals of pairs that may be autocorrelated are as narrow as others.
 _ENOUGH_PAIRS = 30
-#: Characters that a shell expands, besides those that need one.
-_EXPANDED = re.compile(r"[*?\[\]{}~#!]")
-#: What may stand before the first word of a command: brackets, variables.
-_BEFORE_COMMAND = re.compile(r"^(?:[\s({!]|[A-Za-z_]\w*=\S*\s)+")
+#: Characters that a shell expands or groups by, besides those that need one.
+_EXPANDED = re.compile(r"[*?\[\](){}~#!]")
+#: Words that may stand before the name of a program: brackets, variables. The value of one that
+#: ends in a dollar sign goes on after it, in brackets.
+_BEFORE_COMMAND = re.compile(r"\(+|[{!]|[A-Za-z_]\w*=(?:.*[^$])?", re.DOTALL)
 #: First words of a line that need no program of that name.
 _OF_THE_SHELL = frozenset({
     ".", ":", "[", "case", "cd", "command", "eval", "exec", "exit", "export", "for", "if", "set",
@@ -552,23 +553,25 @@ def _commands(audit: Audit) -> list[str]:
 
 
 def _needs_shell(command: str) -> bool:
-    """Whether a shell expands something in a command, or obeys it."""
+    """Whether a shell expands something in a command, or executes it without a program."""
     try:
-        split(command)
+        words = split(command)
     except ExperimentError:
         return True
-    return _EXPANDED.search(command) is not None
+    return words[0] in _OF_THE_SHELL or _EXPANDED.search(command) is not None
 
 
 def _can_run(command: str) -> bool:
     """Whether a shell finds the command's first word, and understands all of it."""
-    if shutil.which("sh") is None:
+    try:
+        # With -n, it reads the line and executes nothing of it.
+        parsed = subprocess.run(["sh", "-n", "-c", command], capture_output=True, check=False)
+        words = shlex.shlex(command, posix=True, punctuation_chars=True)
+        words.whitespace_split, words.commenters = True, ""
+        first = next((word for word in words if not _BEFORE_COMMAND.fullmatch(word)), "")
+        found = first in _OF_THE_SHELL or shutil.which(Path(first).expanduser()) is not None
+    except (OSError, RuntimeError, ValueError):
+        # No sh, or a line that is too long for it; ~ of an unknown user; a quotation that shlex
+        # does not divide.
         return False
-    # With -n, it reads the line and executes nothing of it.
-    parsed = subprocess.run(["sh", "-n", "-c", command], capture_output=True, check=False)
-    if parsed.returncode:
-        return False
-    words = shlex.shlex(_BEFORE_COMMAND.sub("", command), posix=True, punctuation_chars=True)
-    words.whitespace_split = True
-    first = next(words, "")
-    return first in _OF_THE_SHELL or shutil.which(Path(first).expanduser()) is not None
+    return found and parsed.returncode == 0
