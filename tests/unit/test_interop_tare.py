@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import journals
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from tare.errors import InputError
+from tare.errors import InputError, Typed
 from tare.experiment.store import export
 from tare.features.audit.audit import audit
 from tare.features.audit.question import Question
@@ -161,22 +162,37 @@ def test_other_folders_and_damaged_ones_are_refused(folder, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("document", "command"),
+    ("document", "command", "hint"),
     [
-        (b'{"format": "tare-report", "version": 2, "tare": "", "command": "run"}', "tare report"),
-        (b'{"version": 1, "verdict": "", "exit_code": 0, "precision_required": 0}', "tare audit"),
-        (b'{"version": 1, "agent": "", "effort": "", "platform": ""}', "tare fingerprint diff"),
-        (b'{"version": 1, "fit": []}', None),
+        (
+            b'{"format": "tare-report", "version": 2, "tare": "", "command": "run"}',
+            "tare report 'it is.json'   (it is a saved report)",
+            "",
+        ),
+        (
+            b'{"version": 1, "verdict": "", "exit_code": 0, "precision_required": 0}',
+            "name the file of results to tare audit, not its audit",
+            "",
+        ),
+        (
+            b'{"version": 1, "agent": "", "effort": "", "platform": ""}',
+            "it is a fingerprint: compare it with another one by tare fingerprint diff",
+            "",
+        ),
+        (b'{"version": 1, "fit": []}', None, "name it with --format: "),
     ],
 )
-def test_what_holds_no_trials_is_sent_to_the_command_that_reads_it(document, command, tmp_path):
-    file = tmp_path / "it is.json"
+def test_what_holds_no_trials_is_sent_to_the_command_that_reads_it(
+    document, command, hint, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    file = Path("it is.json")
     file.write_bytes(document)
     with pytest.raises(InputError) as told:
         read(file)
     assert told.value.hint is not None
-    assert command_for(file) == (told.value.hint if command else None)
-    assert (command or "") in told.value.hint
+    assert command_for(file) == command
+    assert told.value.hint.startswith(command or hint)
 
 
 def test_results_are_sent_to_audit(tmp_path):
@@ -210,3 +226,32 @@ def test_runs_of_a_task_set_are_no_trials(name: str, tmp_path: Path) -> None:
     folder = file if name == "mine" else "mine"
     typed = f"tare tasks report {folder}   (it holds runs of a task set)"
     assert (refused.value.hint, command_for(file)) == (typed, typed)
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        ('"my dir"', "my dir"),
+        ('"caf\\u00e9 \\"x\\""', 'café "x"'),
+        ('""', None),
+        ('"a\\u001b[2J"', None),
+        ("null", None),
+        ('"cut off', None),
+    ],
+)
+@pytest.mark.parametrize("separator", [":", ": "])
+def test_the_folder_of_task_runs_is_read_as_json(
+    text: str, separator: str, folder: str | None, tmp_path: Path
+) -> None:
+    fields = {"experiment": '"e"', "workload": '"s"', "task": '"t"', "result": '"correct"'}
+    written = ",".join(f'"{name}"{separator}{value}' for name, value in fields.items())
+    file = tmp_path / "runs.json"
+    file.write_text(f'[{{{written},"folder"{separator}{text}}}]')
+    words = "name the folder of the task set to tare tasks report"
+    hint = command_for(file)
+    assert isinstance(hint, Typed) == (folder is not None)
+    assert hint == (
+        f"tare tasks report {shlex.quote(folder)}   (it holds runs of a task set)"
+        if folder
+        else words
+    )

@@ -82,11 +82,9 @@ def recognise(file: Path, format: str | None = None) -> str:
         )
     head = _head(file)
     found = next((name for name in formats if formats[name].recognises(head, file)), None)
-    if found in (None, "table") and tare_documents.task_set(head, file) is not None:
-        raise InputError(
-            f"{file} holds runs of a task set, which are judged by tasks",
-            tare_documents.command(head, file),
-        )
+    tasks = tare_documents.task_set(head, file) if found in (None, "table") else None
+    if tasks is not None:
+        raise InputError(f"{file} holds runs of a task set, which are judged by tasks", tasks)
     if found is None and (printed := screen_text.printed_by(head)):
         raise InputError(f"{file} is what {printed[0]} prints for people", printed[1])
     if found is None:
@@ -130,8 +128,8 @@ def command_for(file: Path) -> str | None:
         return Typed(
             f"tare experiment report {shlex.quote(str(file))}   (it holds measured trials)"
         )
-    if tare_documents.task_set(head, file) is not None:
-        return tare_documents.command(head, file)
+    if (tasks := tare_documents.task_set(head, file)) is not None:
+        return tasks
     if any(unit.recognises(head, file) for unit in units_of("format").values()):
         return Typed(f"tare audit {shlex.quote(str(file))}   (it holds results)")
     return tare_documents.command(head, file)

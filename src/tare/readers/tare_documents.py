@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tare.errors import Typed, filled
 from tare.readers import json_file
+from tare.readers.text_file import head_text, label
 
 #: First keys of a saved report.
 _REPORT = ("format", "version", "tare", "command")
@@ -37,8 +41,6 @@ def is_report(head: bytes) -> bool:
 
 def command(head: bytes, file: Path) -> str | None:
     """Return what to type for such a document; None: it is none of these."""
-    if (folder := task_set(head, file)) is not None:
-        return Typed(f"tare tasks report {shlex.quote(folder)}   (it holds runs of a task set)")
     keys = json_file.outline(head)
     for needed, typed in _READ_BY.items():
         if keys.issuperset(needed):
@@ -47,16 +49,33 @@ def command(head: bytes, file: Path) -> str | None:
 
 
 def task_set(head: bytes, file: Path) -> str | None:
-    """Return the folder of the task set that a file or a folder has runs of; None: it has none.
+    """Return the hint for a file or a folder that has runs of a task set; None: it has none.
 
     Their answers are no levels of a factor, and single runs of tasks no trials.
     """
     if file.is_dir():
-        return str(file) if (file / _TASK_SET).is_file() else None
-    lines = head.decode(errors="replace").splitlines()
+        folder = str(file) if (file / _TASK_SET).is_file() else None
+    else:
+        run = _first_run(head)
+        folder = None if run is None else str(run.get("folder") or "")
+    if folder is None:
+        return None
+    if not folder or folder != label(folder):
+        return "name the folder of the task set to tare tasks report"
+    return Typed(f"tare tasks report {shlex.quote(folder)}   (it holds runs of a task set)")
+
+
+def _first_run(head: bytes) -> Mapping[str, Any] | None:
+    """Return the first exported run of a task, empty if it is cut off; None: there are none."""
+    text = head_text(head)
+    lines = text.splitlines()
     names, *rows = csv.reader(lines[:2]) if lines else [[]]
     if tuple(names[: len(_TASK_RUNS)]) == _TASK_RUNS:
-        return rows[0][1] if rows and len(rows[0]) > 1 else "DIR"
+        return dict(zip(names, rows[0], strict=False)) if rows else {}
     if not json_file.outline(head).issuperset(f"[].{name}" for name in _TASK_RUNS):
         return None
-    return head.decode(errors="replace").partition('"folder":"')[2].partition('"')[0] or "DIR"
+    try:
+        run, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+    except (ValueError, RecursionError):
+        return {}
+    return dict(run)
