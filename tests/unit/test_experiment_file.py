@@ -268,6 +268,23 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
             'output = "o-{trial}.txt" in [workload]',
         ),
         (
+            HEAD + WRITES.format("o.txt") + WRITES.format("./d/../o.txt").replace('"a"', '"b"'),
+            "every command would overwrite o.txt",
+            'output = "o-{trial}.txt" in [workload]',
+        ),
+        (
+            HEAD
+            + WRITES.format("o-{x}.txt").replace('"a"', '"a {x}"')
+            + '[factors]\nx = ["a/b", "a_b"]',
+            "workload[1].output: two cells would write o-a_b.txt",
+            'output = "o-{x}-{trial}.txt" in [workload]',
+        ),
+        (
+            HEAD + WRITES.format("o") + WRITES.format("o.err").replace('"a"', '"b"'),
+            "workload[2].output: two cells would write o.err",
+            'output = "o-{trial}.err" in [workload]',
+        ),
+        (
             HEAD + WRITES.format("d/o") + '[factors]\nplatform = ["bare", "unshare"]',
             "every platform would overwrite o",
             'output = "d/o-{trial}" in [workload]',

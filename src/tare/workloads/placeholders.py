@@ -78,3 +78,8 @@ def fill(text: str, levels: Mapping[str, str]) -> str:
         if name is not None:
             parts.append(levels[name])
     return "".join(parts)
+
+
+def fill_name(name: str, levels: Mapping[str, str]) -> str:
+    """Put levels in a file's name, each with ``_`` for ``/``, since a level may be a path."""
+    return fill(name, {key: level.replace("/", "_") for key, level in levels.items()})

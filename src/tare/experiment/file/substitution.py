@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from tare.workloads.specification import WorkloadSpec
 
 #: Factors that a cell has no level of where they are not given.
 _IF_VARIED = ("quota", "period", "network")
+#: Names of output files that are compared; no plan has more cells.
+_MOST_NAMES = 100_000
 LITERAL = "a brace that is meant as such is written twice: {{ and }}"
 
 
@@ -42,6 +46,7 @@ def check(source: Source, experiment: Experiment) -> None:
         used |= _used_in(table, _texts(workload), named)
         _check_output(table, workload, experiment, (*levels, *workload.arguments))
         used |= _of_application(Table(source, "factors", {}), workload, experiment)
+    _check_output_names(source, experiment)
     for command in experiment.network.serve:
         own_hosts = (*of_hosts, placeholders.HOST)
         _used_in(Table(source, "network", {}), {"serve": command}, own_hosts)
@@ -78,7 +83,7 @@ def _check_output(
     if used_in_folder := placeholders.names(str(path.parent)):
         name = min(used_in_folder)
         raise table.error("output", f"{{{name}}} is in the name of a folder, and not of the file")
-    sharing = [w for w in experiment.workloads if w.output == workload.output]
+    sharing = [w for w in experiment.workloads if _same_file(w.output, workload.output)]
     levels = {"workload": sharing, **experiment.factors}
     wanted = ["worker"] if experiment.factors.get("workers", (1,)) != (1,) else []
     if "trial" not in used:
@@ -93,6 +98,41 @@ def _check_output(
                 f"every {who} would overwrite {path.name}",
                 table.setting("output", f'"{whole}"', "workload"),
             )
+
+
+def _check_output_names(source: Source, experiment: Experiment) -> None:
+    """Check that no two cells write the same file, whatever their levels are."""
+    writers: dict[str, tuple[int, ...]] = {}
+    for number, workload in enumerate(experiment.workloads, 1):
+        path = Path(workload.output)
+        used = placeholders.names(path.name)
+        if not workload.keeps_output or "trial" in used:
+            continue
+        factors = {name: some for name, some in experiment.factors.items() if name in used}
+        unknown = {name: f"{{{name}}}" for name in used}
+        crossed = itertools.islice(itertools.product(*factors.values()), _MOST_NAMES)
+        for place, levels in enumerate(crossed):
+            given = dict(zip(factors, levels, strict=True))
+            if not all(experiment.takes(workload.name, *one) for one in given.items()):
+                continue
+            texts = {name: str(level) for name, level in given.items()}
+            values = {**unknown, "workload": workload.name, **texts}
+            name = placeholders.fill_name(path.name, values)
+            file = os.path.normpath(path.with_name(name))
+            for written in (file, f"{file}.err"):
+                if writers.setdefault(written, (number, place)) != (number, place):
+                    table = Table(source, f"workload[{number}]", {})
+                    apart = path.with_name(f"{path.stem}-{{trial}}{path.suffix}")
+                    raise table.error(
+                        "output",
+                        f"two cells would write {Path(written).name}",
+                        table.setting("output", f'"{apart}"', "workload"),
+                    )
+
+
+def _same_file(one: str, other: str) -> bool:
+    """Whether two names, relative to one folder, are of the same file; links are not followed."""
+    return os.path.normpath(one) == os.path.normpath(other)
 
 
 def _all_of(workload: WorkloadSpec) -> set[str]:

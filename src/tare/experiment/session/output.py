@@ -164,10 +164,8 @@ class KeptFiles:
     def _name(self, piece: record.Output) -> str:
         own = {"trial": piece.trial, "worker": piece.worker, "iteration": piece.iteration}
         values = {**self._levels, **{name: str(number) for name, number in own.items()}}
-        # A level may be a path.
-        plain = {name: value.replace("/", "_") for name, value in values.items()}
         ends = (self._of, "err" if piece.stream == "err" else None)
-        return ".".join((placeholders.fill(self._path.name, plain), *filter(None, ends)))
+        return ".".join((placeholders.fill_name(self._path.name, values), *filter(None, ends)))
 
     def _open(self, name: str) -> int:
         """Open a file: what an earlier trial wrote is removed, what this one wrote is kept."""
