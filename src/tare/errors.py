@@ -36,9 +36,21 @@ def room(folder: object) -> Typed:
     return Typed(f"df -h {quoted}; df -i {quoted}   (and make room there)")
 
 
+def in_words(hint: str | None) -> str | None:
+    """Return a hint for where no command line is known that it completes: other ones as they are.
+
+    ``sudo   (or use unshare)`` is ``run tare with sudo (or use unshare)``.
+    """
+    if not isinstance(hint, Typed) or not (hint.command == "sudo" or hint.startswith("-")):
+        return hint
+    verb = "run tare with" if hint.command == "sudo" else "add"
+    return f"{verb} {hint.command}{hint[len(hint.command) :].replace('   ', ' ', 1)}"
+
+
 def advice(hint: str) -> str:
     """Return a hint as it is printed: after ``try`` what can be typed, after ``hint`` words."""
-    return f"{'try' if isinstance(hint, Typed) else 'hint'}: {hint}"
+    said = in_words(hint)
+    return f"{'try' if isinstance(said, Typed) else 'hint'}: {said}"
 
 
 class TareError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from inprocess import invoke
@@ -11,8 +12,19 @@ from inprocess import invoke
 import tare
 from tare.cli import again
 from tare.errors import TareError, Typed, advice
+from tare.experiment import availability_filter
+from tare.features.calibration import matrix_entries
+from tare.features.calibration.matrix import Combination
+from tare.features.fleet.engine import Engine
+from tare.features.fleet.laboratory import Refusal
+from tare.features.machine.selftest.command import selftest
 from tare.features.measure.compare.command import compare
 from tare.features.measure.run.command import run
+from tare.library.options import in_keywords
+from tare.options.command import find
+from tare.options.measuring import SessionOptions
+from tare.registry import Availability
+from tare.wiring import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -60,24 +72,23 @@ def test_a_misuse_is_answered_by_the_whole_command(typed, proposed):
 @pytest.mark.parametrize(
     ("command", "typed", "hint", "proposed"),
     [
-        # Of several values, the one that was meant is replaced.
-        (run, "-p bare -p dokcer -p vm -- ./a", "--platform docker",
-         "tare run -p bare --platform docker -p vm -- ./a"),
-        # Of values that exclude each other, one stays.
-        (compare, "--metric cpu ./a --metric wall ./b", "--metric cpu",
+        # All values of an option are replaced by those of the hint.
+        ("selftest", "--false-alarms -p docker -p podman", "--platform bare",
+         "tare selftest --false-alarms --platform bare"),
+        ("compare", "--metric cpu ./a --metric wall ./b", "--metric cpu",
          "tare compare --metric cpu ./a ./b"),
-        (run, "-p bare ./a", "-p bare -p vm   (compares them)",
+        ("run", "-p bare ./a", "-p bare -p vm   (compares them)",
          "tare run -p bare -p vm ./a   (compares them)"),
-        (compare, "--no-fingerprint ./a ./b", "--fingerprint",
+        ("compare", "--no-fingerprint ./a ./b", "--fingerprint",
          "tare compare --fingerprint ./a ./b"),
         # Neither options of the command, nor what is no fragment.
-        (run, "./a", "--gate 3%", "--gate 3%"),
-        (run, "./a", "tare doctor", "tare doctor"),
+        ("run", "./a", "--gate 3%", "--gate 3%"),
+        ("run", "./a", "tare doctor", "tare doctor"),
     ],
 )  # fmt: skip
 def test_options_are_completed_in_their_place(command, typed, hint, proposed):
-    name = "run" if command is run else "compare"
-    again.remember(command.names, ["tare", name], shlex.split(typed))
+    names = {"run": run, "compare": compare, "selftest": selftest}[command].names
+    again.remember(names, ["tare", command], shlex.split(typed))
     completed = again.completed(Typed(hint))
     assert completed == proposed
     assert isinstance(completed, Typed)
@@ -88,6 +99,9 @@ def test_words_are_advice():
     assert again.completed("leave --gate out") == "leave --gate out"
     assert advice("leave --gate out") == "hint: leave --gate out"
     assert advice(Typed("make setup   (builds it)")) == "try: make setup   (builds it)"
+    # No command line is known that these complete.
+    assert advice(Typed("sudo   (or use unshare)")) == "hint: run tare with sudo (or use unshare)"
+    assert advice(Typed("--resume")) == "hint: add --resume"
 
 
 def test_rights_are_asked_for_with_the_whole_command(monkeypatch):
@@ -121,3 +135,53 @@ def test_python_has_keywords(call, note):
     with pytest.raises(TareError) as raised:
         call()
     assert raised.value.__notes__ == [note]
+
+
+def test_python_is_run_as_root():
+    error = TareError("needs root's rights", Typed("sudo   (or use unshare)"))
+    assert in_keywords(error, (), SessionOptions).hint == "run it as root (or use unshare)"
+    assert not isinstance(error.hint, Typed)
+
+
+@pytest.mark.parametrize("name", ["selftest", "fingerprint", "net fingerprint", "net measure"])
+def test_commands_that_measure_can_be_quiet(name):
+    _, found, used = find(ROOT, name.split())
+    assert used == len(name.split())
+    assert found.names["-q"] is found.names["--quiet"]
+
+
+def test_what_was_left_out_says_in_words_to_run_it_as_root():
+    found = Availability(
+        name="runc", works=False, why="needs root", fix=Typed("sudo   (or use unshare)")
+    )
+    note = availability_filter._level_left_out("platform", "runc", found)
+    assert "To have it: run tare with sudo (or use unshare)" in str(note)
+
+
+@pytest.mark.parametrize(
+    ("hint", "printed"),
+    [
+        (None, "a: no tare"),
+        (Typed("ssh a true   (until it ends)"), "a: no tare   try: ssh a true   (until it ends)"),
+        ("the same tare", "a: no tare   hint: the same tare"),
+    ],
+)
+def test_the_hint_about_a_host_that_is_left_out_keeps_its_kind(hint, printed):
+    notes = []
+    fleet = SimpleNamespace(progress=SimpleNamespace(note=notes.append))
+    host = SimpleNamespace(name="a")
+    Engine.refuse(fleet, host, Refusal("no tare", hint))
+    assert notes == [printed]
+    assert isinstance(host.why.hint, Typed) == isinstance(hint, Typed)
+
+
+def test_a_combination_without_rights_is_answered_by_the_whole_command(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["/opt/tare", "calibrate", "--settings", "turbo=off"])
+    again.remember({}, ["tare", "calibrate"], ["--settings", "turbo=off"])
+    one = Combination(
+        settings={"turbo": "off"}, folder="a", state="left out", why="root", hint=Typed("sudo")
+    )
+    stopping = SimpleNamespace(stopping=SimpleNamespace(trials=1))
+    made = SimpleNamespace(combinations=(one,), experiment=stopping, each_s=1.0)
+    matrix_entries.announce(made, Path("out"))
+    assert "  try: sudo /opt/tare calibrate --settings turbo=off\n" in capsys.readouterr().err

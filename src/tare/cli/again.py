@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import itertools
 import shlex
 import shutil
@@ -102,24 +101,11 @@ def completed(hint: str | None) -> str | None:
     # What is new begins the line, in the order of the hint.
     for name, new in reversed(changes.items()):
         given = [piece for piece in found if piece.option and piece.option.name == name]
-        old = _refused(given, new)
-        at = next((i for i, piece in enumerate(line) if piece in old), 0)
-        line = [piece for piece in line if piece not in old]
+        at = next((i for i, piece in enumerate(line) if piece in given), 0)
+        line = [piece for piece in line if piece not in given]
         line[at:at] = new
     rest = words[len(_words(found)) :]
     return hint.replaced(shlex.join([*command, *_words(line), *rest]))
-
-
-def _refused(given: Sequence[Piece], new: Sequence[Piece]) -> list[Piece]:
-    """Return what takes the place of an option: of several values that which was meant."""
-    values = [" ".join(piece.values or ()) for piece in given]
-    if len(given) <= len(new) or not given[0].option or not given[0].option.repeatable:
-        return list(given)
-    meant = " ".join(new[0].values or ())
-    # Of values that exclude each other, one is to stay alone.
-    if len(new) > 1 or meant in values:
-        return list(given)
-    return [given[values.index(difflib.get_close_matches(meant, values, 1, cutoff=0)[0])]]
 
 
 def _own(words: Sequence[str]) -> list[Piece]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tare import loads, platforms
-from tare.errors import ExperimentError, PlatformError, TareError, TrialError, Typed
+from tare.errors import ExperimentError, PlatformError, TareError, TrialError, Typed, in_words
 from tare.experiment import journal, plan, remnants, session
 from tare.experiment.placement import Machine
 from tare.experiment.specification import Cell, Experiment
@@ -298,7 +298,7 @@ def _level_left_out(factor: str, level: str, found: Availability) -> journal.Not
         factor=factor,
         level=level,
         why=why,
-        fix=found.fix,
+        fix=in_words(found.fix),
     )
     return _note(said, {factor: level, "why": why, "fix": found.fix})
 
@@ -313,7 +313,7 @@ def _cells_left_out(out: plan.CellsLeftOut) -> journal.Note:
         n=out.cells,
         several=several,
         why=out.why,
-        fix=out.fix,
+        fix=in_words(out.fix),
     )
     return _note(said, {**out.levels, "cells": out.cells, "why": out.why, "fix": out.fix})
 

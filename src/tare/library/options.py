@@ -332,8 +332,8 @@ def in_keywords(error: TareError, known: Iterable[str], options: type[Options]) 
     error.message = re.sub(option, lambda found: names[found[1]], error.message)
     error.args = (error.message,)
     hint = error.hint
-    if hint == Typed("sudo"):
-        error.hint = "run it as root"
+    if isinstance(hint, Typed) and hint.command == "sudo":
+        error.hint = f"run it as root{hint[len(hint.command) :].replace('   ', ' ', 1)}"
     elif isinstance(hint, Typed):
         error.hint = _as_keywords(hint, names.values(), options)
     elif hint:

@@ -123,7 +123,7 @@ def _unknown(
         close = close or difflib.get_close_matches(name.lstrip("-"), bare, n=1, cutoff=0.7)
         hint = f"did you mean {', or '.join(bare[one] for one in close[:3])}?"
         if len(close) < 2:
-            hint = Typed(bare[close[0]] if close else Typed(f"{path} --help"))
+            hint = Typed(bare[close[0]] if close else f"{path} --help")
     if isinstance(hint, Typed) and hint.startswith("-"):
         # Another name of the same option, in its place; its value may follow in the same word.
         at = sum(len(piece.words) for piece in itertools.takewhile(lambda p: p is not wrong, found))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare.cli import console
+from tare.cli import again, console
 from tare.errors import advice
 from tare.experiment.sweep.document import Calibration
 from tare.features.calibration import boot, fairness
@@ -42,7 +42,9 @@ def announce(made: Matrix, folder: Path) -> None:
         if one.state == "left out":
             console.err.print(f"Left out {one.label}: {one.why}", soft_wrap=True)
             if one.hint:
-                console.err.print(f"  {advice(one.hint)}", soft_wrap=True)
+                console.err.print(
+                    f"  {advice(again.completed(one.hint) or one.hint)}", soft_wrap=True
+                )
 
 
 def report(
@@ -65,8 +67,8 @@ def report(
     figures = msgspec.structs.asdict(made)
     # That of the report.
     del figures["version"]
-    again = shlex.join(["tare", "calibrate", "--resume", "--out", str(folder)])
-    laid = page.of_matrix(made, measured, again)
+    resuming = shlex.join(["tare", "calibrate", "--resume", "--out", str(folder)])
+    laid = page.of_matrix(made, measured, resuming)
     return msgspec.structs.replace(
         laid,
         command="calibrate",

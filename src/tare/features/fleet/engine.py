@@ -18,7 +18,7 @@ from distributed import Client, Future, Scheduler
 from distributed.scheduler import KilledWorker
 
 from tare.agent import client as agent
-from tare.errors import PlatformError, Typed
+from tare.errors import PlatformError, Typed, advice
 from tare.features.fleet import laboratory
 from tare.features.fleet.folder import Ended
 from tare.features.fleet.laboratory import (
@@ -534,10 +534,13 @@ class Engine:
 
     def refuse(self, host: Host, why: Refusal) -> None:
         """Leave a host out that cannot do what it is asked."""
-        # It comes from there, and may be of any length.
-        why = Refusal(_line(why.why), None if why.hint is None else _line(why.hint))
+        # It comes from there, and may be of any length; what can be typed is of here.
+        hint = why.hint
+        if hint is not None and not isinstance(hint, Typed):
+            hint = _line(hint)
+        why = Refusal(_line(why.why), hint)
         host.ended, host.why = "refused", why
-        self.progress.note(f"{host.name}: {why.why}" + (f"   hint: {why.hint}" * bool(why.hint)))
+        self.progress.note(f"{host.name}: {why.why}" + (f"   {advice(hint)}" if hint else ""))
 
     def _lose(self, host: Host, why: str) -> None:
         for task in [task for task, one in self.under_way.items() if one is host]:

@@ -31,7 +31,7 @@ from distributed.utils import thread_state  # type: ignore[attr-defined]
 
 from tare.agent import client
 from tare.decoding import DecodeError, Decoder
-from tare.errors import TareError
+from tare.errors import TareError, in_words
 from tare.experiment import file as experiment_file
 from tare.experiment import journal, machine_facts, pipeline, plan_file, remnants, session
 from tare.experiment.catalogue import catalogue
@@ -186,7 +186,7 @@ def look(supplies: Supplies) -> bytes:
         with _alone():
             found = tuple(supplies.probing(Silent(), LONG_PROBING)("before"))
     except TareError as error:
-        return _sent(Refusal(error.message, error.hint))
+        return _sent(Refusal(error.message, in_words(error.hint)))
     last = max((one.take for one in found), default=0)
     figures = [one for one in found if isinstance(one, MachineFigure) and one.take == last]
     facts = tuple(machine_facts.facts(machine_facts.topology()))
@@ -375,7 +375,7 @@ class Laboratory(WorkerPlugin):
             experiment = experiment_file.parse(asked.text, asked.name, catalogue())
             prepared = pipeline.check(experiment, text=asked.text, skip_missing=asked.skip_missing)
         except TareError as error:
-            return Refusal(error.message, error.hint)
+            return Refusal(error.message, in_words(error.hint))
         self._asked, self._prepared = asked, prepared
         return Planned(plans.make(prepared.experiment, prepared.cells))
 
@@ -433,7 +433,7 @@ class Laboratory(WorkerPlugin):
                 # Where the budget ended it, no more than a part of the last one was measured.
                 done += ended == "finished"
             except TareError as error:
-                ended, refusal = "failed", Refusal(error.message, error.hint)
+                ended, refusal = "failed", Refusal(error.message, in_words(error.hint))
             # Two clocks of the kernel, which need not agree to the last microsecond.
             stamp, cpu = time.monotonic_ns(), max(0, _others_cpu_ns() - own)
         told = Told(

@@ -168,7 +168,9 @@ def _refusal(host: str, answer: Answer | None, process: NodeProcess) -> Refusal:
     if answer is not None:
         tunnels = f"AllowTcpForwarding yes   (in /etc/ssh/sshd_config on {host})"
         why = printable(answer.why or "")
-        return Refusal(why, tunnels if answer.ports else printable(answer.hint or same))
+        return Refusal(
+            why, tunnels if answer.ports else printable(answer.hint) if answer.hint else same
+        )
     said, code = process.last_line(), process.code
     if code is None:
         why = f"no answer in {READY_S:g} s ({said})"
