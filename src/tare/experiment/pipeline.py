@@ -548,9 +548,7 @@ def check_same(
         f"{levels_of} alone",
         None
         if folder is None
-        else Typed(
-            f"tare experiment report {shlex.quote(str(folder))} --session {shlex.quote(str(other))}"
-        ),
+        else Typed(f"tare experiment report {shlex.quote(str(folder))} --session {other}"),
     )
 
 

@@ -18,8 +18,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from tare import errors, extras, files
-from tare.errors import StoreError, UsageError
+from tare import extras, files
+from tare.errors import StoreError, Typed, UsageError
 from tare.experiment import plan_file
 from tare.experiment.plan import VERSION
 from tare.experiment.results import Results
@@ -40,7 +40,7 @@ FORMATS = ("csv", "parquet", "json")
 Target = IO[bytes] | io.RawIOBase
 
 
-class Typed(NamedTuple):
+class TypedRows(NamedTuple):
     """Rows of a table and the types of its columns in ``tables.toml``, such as ``BIGINT``."""
 
     table: str
@@ -143,7 +143,7 @@ def format_of(file: str, example: str) -> str:
     return format
 
 
-def write(typed: Typed, format: str, destination: str | Path) -> int:
+def write(typed: TypedRows, format: str, destination: str | Path) -> int:
     """Write rows to a file, or to standard output where it is ``-``; return how many."""
     return _write(typed.table, (typed.rows,), typed.types, format, destination)
 
@@ -156,14 +156,12 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
     if table in ("findings", "estimates"):
         raise StoreError(
             f"the {table} of a fleet are in its report",
-            errors.Typed(f"tare fleet report {shlex.quote(str(folder))} --json findings.json"),
+            Typed(f"tare fleet report {shlex.quote(str(folder))} --json findings.json"),
         )
     if TABLES[table].files is not None:
         raise StoreError(
             f"the {table} of a fleet are exported host by host",
-            errors.Typed(
-                f"tare export {shlex.quote(str(hosts[0]))} --table {shlex.quote(str(table))}"
-            ),
+            Typed(f"tare export {shlex.quote(str(hosts[0]))} --table {table}"),
         )
     damaged = plan_file.lost(folder)
     readable = _each_host(hosts, table, damaged)
@@ -186,7 +184,7 @@ def _export_fleet(folder: Path, table: str, format: str, destination: str | Path
 
 def _each_host(
     hosts: Sequence[Path], table: str, damaged: dict[str, str]
-) -> Iterator[tuple[Path, Typed]]:
+) -> Iterator[tuple[Path, TypedRows]]:
     """Yield the rows of each host that can be read, and note why others cannot."""
     for path in hosts:
         try:
@@ -197,20 +195,20 @@ def _each_host(
         yield path, rows
 
 
-def _of_host(path: Path, table: str) -> Typed:
+def _of_host(path: Path, table: str) -> TypedRows:
     _, rows, types = _rows(read(path), table, lambda results: ())
     name = "fleet_host" if "host" in rows else "host"
     host = objects([harmless(path.name)] * len(rows))
-    return Typed(table, rows.inserted(0, **{name: host}), {name: "VARCHAR", **types})
+    return TypedRows(table, rows.inserted(0, **{name: host}), {name: "VARCHAR", **types})
 
 
-def _as(types: dict[str, str], typed: Typed, path: Path) -> Columns:
+def _as(types: dict[str, str], typed: TypedRows, path: Path) -> Columns:
     if set(typed.types) != set(types):
         differing = sorted(set(typed.types) ^ set(types))
         raise StoreError(
             f"{path} holds another experiment than the host before it: only one of them has "
             f"{', '.join(differing)}",
-            errors.Typed(f"tare export {shlex.quote(str(path))}   (it alone)"),
+            Typed(f"tare export {shlex.quote(str(path))}   (it alone)"),
         )
     return typed.rows
 
@@ -252,7 +250,7 @@ def _write(
         to = _WRITERS[format](target, types)
         try:
             for part in parts:
-                to.add(_values(Typed(table, part, types)))
+                to.add(_values(TypedRows(table, part, types)))
                 rows += len(part)
         finally:
             # A Parquet writer that is not closed writes when it is deleted.
@@ -352,13 +350,13 @@ def _schema(types: dict[str, str]) -> pa.Schema:
     return pa.schema([(name, arrow[type_]) for name, type_ in types.items()])
 
 
-def _arrow(typed: Typed) -> pa.Table:
+def _arrow(typed: TypedRows) -> pa.Table:
     import pyarrow as pa
 
     return pa.table(_values(typed), schema=_schema(typed.types))
 
 
-def _values(typed: Typed) -> dict[str, list[Any]]:
+def _values(typed: TypedRows) -> dict[str, list[Any]]:
     """Return the values of each column as Python's own, None where one is absent.
 
     Raises
@@ -409,7 +407,7 @@ def _listed(values: Column, type_: str) -> list[Any]:
     return [None if math.isnan(v) else int(v) if whole and v.is_integer() else v for v in own]
 
 
-def _rows(found: Collector, table: str, conclude: Conclude) -> Typed:
+def _rows(found: Collector, table: str, conclude: Conclude) -> TypedRows:
     """Return a table; trials and samples with the levels of factors, and without rehearsals."""
     if table not in ("trials", "samples"):
         return _stored(found, table, conclude)
@@ -420,7 +418,7 @@ def _rows(found: Collector, table: str, conclude: Conclude) -> Typed:
     return _typed(STORED["samples"], rows)
 
 
-def _stored(found: Collector, table: str, conclude: Conclude) -> Typed:
+def _stored(found: Collector, table: str, conclude: Conclude) -> TypedRows:
     """Return a table with the columns that ``tables.toml`` has."""
     made = found.plan
     if table == "experiment":
@@ -461,11 +459,11 @@ def _estimates(some: Sequence[Finding]) -> list[tuple[Any, ...]]:
 _FINDINGS = {"findings": _findings, "estimates": _estimates}
 
 
-def _typed(table: Table, rows: Columns) -> Typed:
+def _typed(table: Table, rows: Columns) -> TypedRows:
     """Return rows with the types that ``tables.toml`` has; levels of factors are texts."""
     known = {column.name: column.type for table in (STORED["trials"], table) for column in
              table.columns}  # fmt: skip
-    return Typed(table.name, rows, {name: known.get(name, "VARCHAR") for name in rows.names})
+    return TypedRows(table.name, rows, {name: known.get(name, "VARCHAR") for name in rows.names})
 
 
 class _Terminal(io.RawIOBase):

@@ -30,7 +30,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _rows(runs: Runs) -> export.Typed:
+def _rows(runs: Runs) -> export.TypedRows:
     """Return every run with what its configuration is; a factor of a taken name is NAME_level."""
     table, own = runs.table, runs.configurations
     places = table["configuration"].tolist()
@@ -48,4 +48,4 @@ def _rows(runs: Runs) -> export.Typed:
         taken = factor in columns or factor in numbers
         columns[f"{factor}_level" if taken else factor] = levels
     types = {**dict.fromkeys(columns, "VARCHAR"), **dict.fromkeys(numbers, "BIGINT")}
-    return export.Typed("runs", Columns({**columns, **numbers}), types)
+    return export.TypedRows("runs", Columns({**columns, **numbers}), types)
