@@ -106,6 +106,7 @@ class TakeOptions(Options):
     )  # fmt: skip
     key: Path | None = shared.KEY
     report: Path | None = shared.REPORT
+    quiet: bool = shared.QUIET
     json: str | None = shared.JSON
 
 

@@ -54,6 +54,7 @@ class SelftestOptions(Options):
     )  # fmt: skip
     as_root: bool = shared.AS_ROOT
     store: bool = shared.STORE
+    quiet: bool = shared.QUIET
     json: str | None = shared.JSON
 
 

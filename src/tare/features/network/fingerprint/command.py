@@ -57,6 +57,7 @@ class TakeOptions(Options):
     key: Path | None = shared.KEY
     store: bool = shared.STORE
     report: Path | None = shared.REPORT
+    quiet: bool = shared.QUIET
     json: str | None = shared.JSON
     congestion: str = option(
         kinds.WORD, "Congestion control; kernel: its own choice.", metavar="NAME", rare=True,

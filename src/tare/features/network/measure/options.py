@@ -85,6 +85,7 @@ class MeasureOptions(Options):
     key: Path | None = shared.KEY
     out: Path | None = shared.OUT
     resume: bool = shared.RESUME
+    quiet: bool = shared.QUIET
     json: str | None = shared.JSON
     congestion: str = option(
         kinds.WORD, "Congestion control; kernel: its own choice.", metavar="NAME", rare=True,
