@@ -259,18 +259,20 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + '[[workload]]\ncommand = "a"\ninput = "{x}"', "workload[1].input", ""),
         (HEAD + WRITES.format("inherit"), "workload[1].output: 'inherit'", ""),
         (HEAD + WRITES.format("a/.."), "workload[1].output: 'a/..' is not possible", ""),
+        (HEAD + WRITES.format("/etc/cron.d/a"), "a file in the folder of results", ""),
+        (HEAD + WRITES.format("../a.txt"), "a file in the folder of results", ""),
         (HEAD + WRITES.format("{trail}"), "placeholder {trail}", "'trial'"),
         (HEAD + WRITES.format("{host2}"), "placeholder {host2}", ""),
         (HEAD + WRITES.format("{trial}/a"), "{trial} is in the name of a folder", ""),
         (
             HEAD + WRITES.format("o.txt") + WRITES.format("o.txt").replace('"a"', '"b"'),
             "every command would overwrite o.txt",
-            'output = "o-{trial}.txt" in [workload]',
+            "output = 'o-{trial}.txt' in [workload]",
         ),
         (
-            HEAD + WRITES.format("o.txt") + WRITES.format("./d/../o.txt").replace('"a"', '"b"'),
+            HEAD + WRITES.format("o.txt") + WRITES.format("./o.txt").replace('"a"', '"b"'),
             "every command would overwrite o.txt",
-            'output = "o-{trial}.txt" in [workload]',
+            "output = 'o-{trial}.txt' in [workload]",
         ),
         (
             HEAD

@@ -215,6 +215,14 @@ def _output(value: Any) -> str:
     return NULL if text == os.devnull else text
 
 
+def _output_of_file(value: Any) -> str:
+    """Read the value of a file: tare writes where its owner may, so it stays in the results."""
+    output = _output(value)
+    if Path(output).is_absolute() or ".." in Path(output).parts:
+        raise ValueError
+    return output
+
+
 def _typed_output(text: str) -> str:
     if (output := _output(text)) in (NULL, PIPE):
         return output
@@ -222,7 +230,8 @@ def _typed_output(text: str) -> str:
     return str(Path(text).parent.resolve() / Path(text).name)
 
 
-OUTPUT = Kind('"null", "pipe", or a file, such as "{trial}.out"', _output, parse=_typed_output,
+OUTPUT = Kind('"null", "pipe", or a file in the folder of results, such as "{trial}.out"',
+              _output_of_file, parse=_typed_output,
               typing="null, pipe, or a file", example="pipe", metavar="WHERE",
               values=lambda: (NULL, PIPE), is_path=True)  # fmt: skip
 #: Of the command line alone.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def _check_output(
             raise table.error(
                 "output",
                 f"every {who} would overwrite {path.name}",
-                table.setting("output", f'"{whole}"', "workload"),
+                table.setting("output", shlex.quote(str(whole)), "workload"),
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import errno
 import os
 import shlex
 import stat
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tare.agent import record
-from tare.errors import AgentError, StoreError, Typed
+from tare.errors import AgentError, StoreError, Typed, room
 from tare.experiment import plan_file
 from tare.results.message import Amount, Message, message
 from tare.workloads import CAPTURE_LIMIT_BYTES, placeholders
@@ -242,5 +243,5 @@ def _open_folder(path: Path) -> int:
 def _lost(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"cannot write {path}: {error.strerror}",
-        Typed("--resume   (after freeing some room)"),
+        room(path.parent) if error.errno in (errno.ENOSPC, errno.EDQUOT) else "name another file",
     )
