@@ -72,6 +72,13 @@ def test_one_value_is_asked_for(written: dict[str, Path]) -> None:
     assert not any("•" in line for line in lines)
 
 
+def test_where_no_step_has_an_equal_nothing_is_next(written: dict[str, Path]) -> None:
+    file.write((swept(lambda x: 9000 * x),), written["h90"])
+    found = report(written["h90"], written["server"])
+    assert not any(one.on for one in found.figures["equals"])
+    assert found.next_steps == ()
+
+
 def test_many_steps_are_thinned_and_other_equals_told(written: dict[str, Path]) -> None:
     lines = printed(written["h90"], written["laptop"])
     assert sum("--cpus=" in line for line in lines) <= 12

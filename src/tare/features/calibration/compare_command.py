@@ -69,7 +69,7 @@ def compare(given: CompareOptions) -> Report:
         command="calibrate compare",
         figures=figures,
         entries=(*_entries(found),),
-        next_steps=(_next(found, (first, second)),),
+        next_steps=(*_next(found, (first, second), asked),),
         sections=made.sections if given.report is not None else (),
     )
 
@@ -157,11 +157,12 @@ def _entries(found: Mapping) -> Iterator[Entry]:
         yield Entry("Note", sentence(rounded))
 
 
-def _next(found: Mapping, paths: tuple[Path, Path]) -> NextStep:
-    """Return the next command worth typing."""
+def _next(found: Mapping, paths: tuple[Path, Path], asked: tuple[float, ...]) -> Iterator[NextStep]:
+    """Yield the next command worth typing: one value of several, or all where some were asked."""
     some = [one for one in found.equals if one.on]
     words = ["tare", "calibrate", "compare"]
     if len(found.equals) > 1 and some:
         place = [_OPTIONS[found.a.axis], f"{some[len(some) // 2].at:g}"]
-        return NextStep(shlex.join([*words, *place, *map(str, paths)]), message("one value"))
-    return NextStep(shlex.join([*words, *map(str, paths)]), message("all of them"))
+        yield NextStep(shlex.join([*words, *place, *map(str, paths)]), message("one value"))
+    elif asked:
+        yield NextStep(shlex.join([*words, *map(str, paths)]), message("all of them"))

@@ -101,15 +101,12 @@ def _entries(
 
 
 def _next(made: Matrix, folder: Path) -> Iterator[NextStep]:
-    """Yield what to type next: where a combination waits, what starts the machine for it."""
+    """Yield what to type next; where a combination waits for a reboot, what comes after that."""
     first = next((one for one in made.combinations if one.state == "waiting"), None)
     if first is not None:
         yield NextStep(
-            "sudo update-grub && sudo reboot", message("starts with {setting}", setting=first.label)
-        )
-        yield NextStep(
             shlex.join(["tare", "calibrate", "--resume", "--out", str(folder.absolute())]),
-            message("after that"),
+            message("after a reboot with {setting}", setting=first.label),
         )
         return
     if not made.standings:
