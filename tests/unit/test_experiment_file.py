@@ -289,12 +289,12 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (
             HEAD + WRITES.format("d/o") + '[factors]\nplatform = ["bare", "unshare"]',
             "every platform would overwrite o",
-            'output = "d/o-{trial}" in [workload]',
+            "output = 'd/o-{trial}' in [workload]",
         ),
         (
             HEAD + WRITES.format("{trial}") + "[factors]\nworkers = [2]",
             "every worker would overwrite {trial}",
-            'output = "{trial}-{worker}" in [workload]',
+            "output = '{trial}-{worker}' in [workload]",
         ),
         (HEAD + KERNEL + "[factors]\nworkers = []", "factors.workers: has no levels", ""),
         (HEAD + KERNEL + "[factors]\nworkers = 2", "factors.workers: 2 is no list", "[2]"),
