@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 import synthetic
 
+from tare.agent import record
 from tare.experiment.findings import outlived as findings
 from tare.experiment.findings.outlived import other_warnings, outlived
 from tare.experiment.results import Results
+from tare.experiment.store import collector
 from tare.render.words import text
 from tare.results.columns import Columns
 
@@ -22,8 +24,9 @@ def with_faults(results: Results, *faults: tuple[Any, ...]) -> Results:
     return dataclasses.replace(results, faults=Columns.of_rows(FAULT, faults))
 
 
-def left(trial: int, *, names: str = "daemon", ms: int = 200, killed: bool = False) -> Any:
-    return trial, "warning", "left", names, ms * 1_000_000, killed
+def left(trial: int, *names: str, ms: int = 200, killed: bool = False) -> Any:
+    found = record.Outlived(names=names or ("daemon",), duration_ns=ms * 1_000_000, killed=killed)
+    return trial, "warning", "left", *collector._outlived(found)
 
 
 def one_cell(**options: Any) -> Results:
@@ -46,7 +49,7 @@ def test_nothing_is_said_of_processes_that_ended_in_time() -> None:
 
 
 def test_processes_that_ended_are_named_with_how_long_they_took() -> None:
-    some = [left(0), left(1, names="daemon, sleep", ms=300), left(2)]
+    some = [left(0), left(1, "daemon", "sleep", ms=300), left(2)]
     results = with_faults(one_cell(), *some)
     (found,) = outlived(results)
     assert text(found.sentence) == (
@@ -54,6 +57,11 @@ def test_processes_that_ended_are_named_with_how_long_they_took() -> None:
         "300 ms; CPU time includes theirs, wall time does not"
     )
     assert other_warnings(results) == []
+
+
+def test_names_of_processes_may_have_commas_and_quotes() -> None:
+    (found,) = outlived(with_faults(one_cell(), left(0, "a, b", '"c"'), left(1, "a, b", "é")))
+    assert found.names == ["a, b", '"c"', "é"]
 
 
 @pytest.mark.parametrize(

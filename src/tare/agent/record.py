@@ -636,7 +636,7 @@ class Outlived(Strict, frozen=True, kw_only=True):
     duration_ns: Int64
     #: Whether they were killed, since they took longer than they may.
     killed: bool
-    #: Names of the processes, each once.
+    #: Names of the processes, each once, at most 5.
     names: tuple[str, ...]
 
 

@@ -54,8 +54,6 @@ REFERENCES = {
 #: How a trial ended: a killed one has a value above a time limit; an unfinished one was cut short,
 #: and its values are never used.
 STATUSES = ("ok", "killed", "failed", "unfinished")
-#: Between names of processes that outlived a command.
-NAME_SEPARATOR = ", "
 
 
 @dataclass(frozen=True, eq=False)

@@ -415,7 +415,7 @@ pub struct Fault {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outlived {
-    /// Names of the processes, each once.
+    /// Names of the processes, each once, at most 5.
     pub names: Vec<String>,
     /// From the end of the root process to that of the last descendant.
     pub duration_ns: u64,

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tare import platforms
+from tare.decoding import builtins
 from tare.experiment.findings.level_names import where
-from tare.experiment.results import NAME_SEPARATOR, Results
+from tare.experiment.results import Results
 from tare.experiment.time_limits import COUNTED
 from tare.results.columns import Columns
 from tare.results.message import Duration, Levels, Message, message
@@ -107,7 +108,7 @@ def _outlived(
     """Sum up the trials of a cell; ``left`` has the processes of each trial that left some."""
     found = [left[trial] for trial in trials["trial"].tolist() if trial in left]
     faults = [fault for some in found for fault in some]
-    names = [name for fault in faults for name in fault["outlived_names"].split(NAME_SEPARATOR)]
+    names = [name for fault in faults for name in builtins(fault["outlived_names"])]
     return Outlived(
         levels=None if is_one else where(next(trials.records()), results.varied),
         trials=len(found),

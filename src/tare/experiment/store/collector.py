@@ -17,7 +17,7 @@ from tare.agent import record
 from tare.errors import StoreError
 from tare.experiment import journal, plan, plan_file, time_limits
 from tare.experiment.metrics import TIME, of_workload, waited_for
-from tare.experiment.results import NAME_SEPARATOR, Results, typed
+from tare.experiment.results import Results, typed
 from tare.experiment.samples import Key, Samples
 from tare.experiment.tables import STORED
 from tare.results.columns import Columns, group_means, is_in, objects
@@ -53,7 +53,7 @@ _OF_TRIAL: dict[type, tuple[str, Callable[[Any], Row]]] = {
 def _outlived(found: record.Outlived | None) -> Row:
     if found is None:
         return None, None, None
-    return NAME_SEPARATOR.join(found.names), found.duration_ns, found.killed
+    return msgspec.json.encode(found.names).decode(), found.duration_ns, found.killed
 
 
 def read(folder: str | PathLike[str]) -> Collector:
