@@ -216,7 +216,7 @@ def test_of_an_output_that_is_cut_the_last_value_is_not_known() -> None:
     printed.add(piece(0, 0, b"t=1 t=2 t=3"[:6]))
     refused = printed.judged(application(metrics=(metric(pattern="t=(.)"),)), str, None)
     assert refused is not None
-    assert (refused.kind, refused.said.args["limit"].value) == ("application.cut", 6)
+    assert (refused.kind, refused.said.args["limit"].value) == ("application.cut", 5)
     # An output that nothing is read from may be of any length.
     assert printed.judged(application(), str, None) is None
 

@@ -35,7 +35,8 @@ def piece(
 
 @pytest.fixture(autouse=True)
 def limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "CAPTURE_LIMIT_BYTES", 100)
+    monkeypatch.setattr(output, "KEPT_LIMIT_BYTES", 100)
+    monkeypatch.setattr(output, "CAPTURE_LIMIT_BYTES", 101)
     NOTES.clear()
 
 
@@ -177,16 +178,17 @@ def test_a_link_is_no_folder_for_it(tmp_path: Path) -> None:
 def test_an_agent_fills_no_disk(outputs: Outputs, tmp_path: Path) -> None:
     with outputs.trial(NAME, {}) as keep:
         keep.add(piece(b"x" * 100))
-        with pytest.raises(AgentError, match="more than 100 bytes"):
-            keep.add(piece(b"7"))
+        with pytest.raises(AgentError, match="more than 101 bytes"):
+            keep.add(piece(b"77"))
     assert found(tmp_path) == {"1.out": b"x" * 100}
 
 
-def test_output_that_is_not_kept_whole_is_noted_once(outputs: Outputs) -> None:
-    for trial, size in ((1, 99), (2, 100), (3, 100)):
+def test_output_that_is_not_kept_whole_is_noted_once(outputs: Outputs, tmp_path: Path) -> None:
+    for trial, size in ((1, 100), (2, 101), (3, 101)):
         with outputs.trial(NAME, {}) as keep:
             keep.add(piece(b"x" * size, trial))
         assert len(NOTES) == (trial > 1)
+    assert found(tmp_path) == {f"{trial}.out": b"x" * 100 for trial in (1, 2, 3)}
     assert "kept/{trial}.out has the first 100 bytes" in text(NOTES[0])
 
 

@@ -15,12 +15,15 @@ from tare.workloads.application import SCRATCH
 from tare.workloads.specification import WorkloadSpec
 
 __all__ = [
-    "AGENT", "CAPTURE_LIMIT_BYTES", "ENVIRONMENT", "given", "inherited", "job", "of_hosts",
+    "AGENT", "CAPTURE_LIMIT_BYTES", "ENVIRONMENT", "KEPT_LIMIT_BYTES", "given", "inherited", "job",
+    "of_hosts",
     "parameters", "values", "written",
 ]  # fmt: skip
 
 #: Kept of each captured stream: enough to see what a program said, too little to fill a disk.
-CAPTURE_LIMIT_BYTES = 1 << 20
+KEPT_LIMIT_BYTES = 1 << 20
+#: What an agent is asked for: one byte more shows that a stream is longer than what is kept.
+CAPTURE_LIMIT_BYTES = KEPT_LIMIT_BYTES + 1
 #: Of what runs in an application's image, where no user's own is.
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

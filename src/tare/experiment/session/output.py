@@ -16,7 +16,7 @@ from tare.agent import record
 from tare.errors import AgentError, StoreError, Typed, room
 from tare.experiment import plan_file
 from tare.results.message import Amount, Message, message
-from tare.workloads import CAPTURE_LIMIT_BYTES, placeholders
+from tare.workloads import CAPTURE_LIMIT_BYTES, KEPT_LIMIT_BYTES, placeholders
 
 
 class Outputs:
@@ -82,7 +82,7 @@ class Outputs:
                     message(
                         "{file} has the first {most} of what was written, not all of it",
                         file=str(path),
-                        most=Amount(CAPTURE_LIMIT_BYTES, "bytes"),
+                        most=Amount(KEPT_LIMIT_BYTES, "bytes"),
                     )
                 )
 
@@ -114,8 +114,9 @@ class KeptFiles:
         #: Files of this trial.
         self._begun: set[str] = set()
         self._file = -1
-        self._kept = 0
-        #: Whether a stream reached the limit, beyond which nothing is kept.
+        #: Bytes of the current stream.
+        self._received = 0
+        #: Whether a stream is longer than what is kept of it.
         self.is_cut = False
 
     def add(self, piece: record.Output) -> None:
@@ -137,11 +138,13 @@ class KeptFiles:
             self.close()
             if stream in self._ended:
                 raise AgentError(f"the agent sent {' '.join(map(str, stream))} a second time")
-            self._stream, self._kept = stream, 0
-        self._kept += len(data)
-        self.is_cut |= self._kept == CAPTURE_LIMIT_BYTES
-        if self._kept > CAPTURE_LIMIT_BYTES:
+            self._stream, self._received = stream, 0
+        room = KEPT_LIMIT_BYTES - self._received
+        self._received += len(data)
+        self.is_cut |= len(data) > room
+        if self._received > CAPTURE_LIMIT_BYTES:
             raise AgentError(f"the agent sent more than {CAPTURE_LIMIT_BYTES} bytes of an output")
+        data = data[: max(0, room)]
         name = self._name(piece)
         try:
             if self._file < 0 and (data or piece.stream == "out" or name in self._begun):

@@ -29,7 +29,7 @@ class Printed:
     Parameters
     ----------
     limit_bytes : int
-        Of each stream of an execution; more was not asked for.
+        Of each stream of an execution that the agent is asked for; one of as many is cut.
     reading : callable
         Reads the formats of other tools.
     """
@@ -81,11 +81,11 @@ class Printed:
         read |= {one.stream for one in application.metrics}
         for stream, kept in self._streams[execution].items():
             if stream in read and len(kept) >= self._limit_bytes:
-                limit = Chosen(self._limit_bytes, "bytes")
+                limit = Chosen(self._limit_bytes - 1, "bytes")
                 return Refusal(
                     "application.cut",
                     message(
-                        "it printed {limit} or more to {stream}, which is not read further: "
+                        "it printed more than {limit} to {stream}, which is not read further: "
                         "its last value is not known",
                         stream=stream,
                         limit=limit,
