@@ -74,7 +74,7 @@ def next_step(
         if not resumes:  # what was measured is not gone on with, so it begins anew
             blocks += max(d.comparison.n for d in found)
         more = blocks * max(d.block_seconds for d in found)
-        budget = max(1.0, 1.5 * more)
+        budget = _START_S + 1.5 * more
         if not resumes and results.ended == "budget":
             # A budget that ran out was too short, whatever trials alone take.
             budget = max(budget, 2 * (results.experiment.stopping.budget_s or 0.0))

@@ -52,12 +52,15 @@ def _longer(summary: Summary) -> NextStep | None:
 
 
 def _more_trials(summary: Summary) -> NextStep | None:
-    """Return the number of trials that brings the precision which a fixed number did not."""
-    more, stop = summary.more_trials[0], summary.stop
-    if stop is None or stop.reason != "fixed" or not more:
+    """Return the number of trials that brings the interval or precision a fixed one did not."""
+    more, stop, n = summary.more_trials[0], summary.stop, len(summary.good)
+    if stop is None or stop.reason != "fixed" or not n:
         return None
-    brings = message("± {share}", share=Chosen(precision_of(summary.stopping)))
-    return NextStep(again("run", {"--trials": str(len(summary.good) + more)}), brings)
+    if n < FEWEST_FOR_QUANTILES:
+        more, brings = FEWEST_FOR_QUANTILES - n, message("an interval")
+    else:
+        brings = message("± {share}", share=Chosen(precision_of(summary.stopping)))
+    return NextStep(again("run", {"--trials": str(n + more)}), brings) if more else None
 
 
 def _longer_limit(summary: Summary) -> NextStep | None:
