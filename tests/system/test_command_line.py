@@ -16,6 +16,7 @@ import pytest
 import synthetic
 
 from tare.experiment import journal, remnants
+from tare.experiment.plan import VERSION
 from tare.host import lease
 
 pytestmark = [pytest.mark.system]
@@ -268,7 +269,7 @@ def test_a_journal_of_another_version_or_with_garbage_is_refused(tmp_path: Path)
     (journal,) = (out / "journal").iterdir()
     text = journal.read_text()
     for broken, words in (
-        (text.replace('"version":1', '"version":99', 1), "another tare"),
+        (text.replace(f'"version":{VERSION}', '"version":99', 1), "another tare"),
         (text.replace("\n", "\ngarbage\n", 1), "line 2"),
     ):
         journal.write_text(broken)

@@ -257,6 +257,11 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + '[[workload]]\ncommand = "a {b!r}"', "{b!r} is no placeholder", "{{"),
         (HEAD + '[[workload]]\ncommand = "a {workers.real}"', "is no placeholder", "{{"),
         (HEAD + '[[workload]]\ncommand = "a"\ninput = "{x}"', "workload[1].input", ""),
+        (
+            HEAD + '[[workload]]\ncommand = "a"\ncapture = true',
+            "workload[1].capture: is no key",
+            "did you mean 'output'?",
+        ),
         (HEAD + WRITES.format("inherit"), "workload[1].output: 'inherit'", ""),
         (HEAD + WRITES.format("a/.."), "workload[1].output: 'a/..' is not possible", ""),
         (HEAD + WRITES.format("/etc/cron.d/a"), "a file in the folder of results", ""),

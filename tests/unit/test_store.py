@@ -223,9 +223,12 @@ def test_not_a_folder_of_tare(tmp_path):
 
 
 def test_an_older_layout(folder):
-    text = (folder / plan_file.FILE).read_text()
-    (folder / plan_file.FILE).write_text(text.replace('"version": 1', '"version": 0'))
-    with pytest.raises(StoreError, match="another tare"):
+    file = folder / plan_file.FILE
+    older = json.loads(file.read_text()) | {"version": 1}
+    # It has a key that is read no more.
+    older["experiment"]["workloads"][0]["capture"] = False
+    file.write_text(json.dumps(older))
+    with pytest.raises(StoreError, match=r"another tare \(layout 1, this one reads 2\)"):
         store.load(folder)
 
 

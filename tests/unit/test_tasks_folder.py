@@ -12,6 +12,7 @@ from inprocess import invoke
 
 from tare.errors import ExperimentError, StoreError, UsageError
 from tare.experiment import journal, plan_file
+from tare.experiment.plan import VERSION
 from tare.experiment.specification import Cell, Experiment
 from tare.experiment.task_sets.outcomes import Result
 from tare.features.tasks import folder as folders
@@ -60,7 +61,7 @@ def session(folder: Path, number: int, *lines: msgspec.Struct) -> None:
     writer = journal.Writer(folder / f"journal/{number}.ndjson")
     writer.write(
         journal.Session(
-            version=1, session=number, name="tare-000000", nonce=1, boot_id=None,
+            version=VERSION, session=number, name="tare-000000", nonce=1, boot_id=None,
             started="2026-01-01T00:00:00+00:00", tare="0", agent_digest="0", argv=(),
         ),
         *lines,
@@ -196,12 +197,13 @@ def test_each_kind_of_folder_names_the_command_of_the_other(tmp_path: Path) -> N
 
 
 def test_a_damaged_plan_is_said(tmp_path: Path) -> None:
-    (tmp_path / folders.FILE).write_text('{"version": 1}')
+    (tmp_path / folders.FILE).write_text('{"version": 2}')
     with pytest.raises(StoreError, match="is damaged"):
         folders.load([tmp_path])
-    (tmp_path / folders.FILE).write_text('{"version": 99}')
-    with pytest.raises(StoreError, match="another tare"):
-        folders.load([tmp_path])
+    for version in (1, 99):
+        (tmp_path / folders.FILE).write_text(f'{{"version": {version}}}')
+        with pytest.raises(StoreError, match=f"another tare .layout {version}, this one reads 2"):
+            folders.load([tmp_path])
 
 
 @pytest.mark.parametrize(

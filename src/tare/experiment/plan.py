@@ -30,7 +30,7 @@ from tare.workloads.application import Needs
 from tare.workloads.specification import WorkloadSpec
 
 #: Version of the layout of an experiment's folder: plan and journals.
-VERSION = 1
+VERSION = 2
 #: A plan with more cells than this is a slip of the finger, not a question.
 MOST_CELLS = 100_000
 MIB = 1 << 20

@@ -182,6 +182,8 @@ def shown(value: Any) -> str:
 
 #: Names that one reads; whoever wants all asks for them.
 MOST_NAMED = 20
+#: Keys of earlier versions, to those in their place.
+_RENAMED = {"capture": "output"}
 
 
 def suggestion(given: str, known: Iterable[str]) -> str:
@@ -194,5 +196,7 @@ def suggestion(given: str, known: Iterable[str]) -> str:
 
 def closest(given: str, known: Iterable[str]) -> str | None:
     """Return a hint at what was probably meant, if anything."""
-    close = difflib.get_close_matches(given, tuple(known), n=1)
+    known = tuple(known)
+    renamed = _RENAMED.get(given)
+    close = [renamed] if renamed in known else difflib.get_close_matches(given, known, n=1)
     return f"did you mean {close[0]!r}?" if close else None

@@ -10,7 +10,7 @@ from tare.experiment.specification import Cell, Experiment
 from tare.units.bounded import Count, Positive
 
 #: Version of the layout of a task set's folder.
-VERSION = 1
+VERSION = 2
 #: The placeholder that stands for a task's file; to the experiment it is a factor of one level.
 TASK = "task"
 #: Placeholders of a checker's command: files.
