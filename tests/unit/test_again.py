@@ -150,7 +150,7 @@ def test_a_session_that_is_compared_with_a_baseline_is_not_resumed(paired, then,
 
 
 @pytest.mark.parametrize(
-    ("n", "more", "seconds"), [(1, None, 63.0), (7, None, None), (9, 3, 108.0)]
+    ("n", "more", "seconds"), [(1, None, 65.0), (7, None, None), (9, 3, 110.0)]
 )
 def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_proposed(
     n, more, seconds, monkeypatch
@@ -176,7 +176,7 @@ def test_where_pairs_are_too_few_to_say_how_many_a_budget_for_the_first_look_is_
     assert asked == ([] if seconds is None else [seconds])
 
 
-@pytest.mark.parametrize(("budget", "proposed"), [(20.0, 40.0), (2.0, 9.0)])
+@pytest.mark.parametrize(("budget", "proposed"), [(20.0, 40.0), (2.0, 11.0)])
 def test_a_budget_that_was_too_short_is_never_proposed_again(budget, proposed, monkeypatch):
     monkeypatch.setattr("sys.argv", ["tare", "ci", "./bench"])
     monkeypatch.setattr(next_steps.causes, "cpu_metric", lambda *_: None)

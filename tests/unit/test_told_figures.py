@@ -451,15 +451,10 @@ def test_the_whole_tree_waits_for_a_cpu() -> None:
     ("threads", "recorded", "throttled", "waiting", "of_first_thread"),
     [
         # A thread that computes for 100 ms with a quota of half a CPU.
-<<<<<<< HEAD
-        (1, {"wall": 195, "ran": 100, "ready": 95, "wait": 95, "throttled": 95},
-         0.49, 0.0, (0.49, 0.0)),
-=======
         (
             1, {"wall": 195, "ran": 100, "ready": 95, "wait": 95, "throttled": 95},
             0.49, 0.0, (0.49, 0.0),
         ),
->>>>>>> 1de48bc3 (tests: break long rows)
         # Two threads on two CPUs, and four, which also wait for each other.
         # Of one thread's waiting alone, all is throttled time.
         (
@@ -471,30 +466,20 @@ def test_the_whole_tree_waits_for_a_cpu() -> None:
             0.74, 0.11, (0.87, 0.0),
         ),
         # It sleeps for most of the time.
-<<<<<<< HEAD
-        (1, {"wall": 1000, "ran": 10, "ready": 90, "wait": 90, "throttled": 90},
-         0.09, 0.0, (0.09, 0.0)),
-=======
         (
             1, {"wall": 1000, "ran": 10, "ready": 90, "wait": 90, "throttled": 90},
             0.09, 0.0, (0.09, 0.0),
         ),
->>>>>>> 1de48bc3 (tests: break long rows)
         # The quota was used up by the launch, which is not in the time.
         (
             1, {"wall": 1.5, "ran": 1.3, "ready": 0.0, "wait": 0.0, "throttled": 99},
             0.0, 0.0, (0.13, 0.0),
         ),
         # Others used the CPU, and there is a quota that was never used up.
-<<<<<<< HEAD
-        (1, {"wall": 195, "ran": 100, "ready": 95, "wait": 95, "throttled": 0},
-         0.0, 0.49, (0.0, 0.49)),
-=======
         (
             1, {"wall": 195, "ran": 100, "ready": 95, "wait": 95, "throttled": 0},
             0.0, 0.49, (0.0, 0.49),
         ),
->>>>>>> 1de48bc3 (tests: break long rows)
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("switches", [True, False])

@@ -15,6 +15,9 @@ from tare.results.message import message
 from tare.results.report import NextStep
 from tare.statistics.sequential import FIRST_LOOK
 
+#: Seconds of a budget that pass before the first pair begins: agents start.
+_START_S = 2.0
+
 
 def _needs_median(d: Difference, gate: float | None) -> bool:
     """Whether no known number of pairs settles a gate on the mean, as with killed runs."""
