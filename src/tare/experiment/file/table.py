@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.options import measuring
 from tare.options.kinds import Kind
 from tare.options.option import Key, Option, Options, Parsed
@@ -62,7 +62,7 @@ class CommandLine:
     def setting(self, key: str, value: str, table: str) -> str:
         """Return an option with its value."""
         found = self._option(table, key)
-        return f"{found.long} {value}" if found else File("").setting(key, value, table)
+        return Typed(f"{found.long} {value}") if found else File("").setting(key, value, table)
 
     def _option(self, table: str, key: str | None) -> Option | None:
         tables = (table, *measuring.PARTS.get(table, ()))
