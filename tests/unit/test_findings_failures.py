@@ -145,8 +145,10 @@ def results(folder: Path, *, failing: float, stopped: bool) -> Results:
     failed = made.trial_table.where(status="failed")
     loaded = store.load(journals.write(made, folder / "out"))
     evidence = "no <lock>\nanother one holds it"
+    outlived = (None, None, None)
     faults = columns.of_table(
-        "faults", [(trial, 0, 0, "exit", "exit 1", evidence) for trial in failed["trial"].tolist()]
+        "faults",
+        [(t, 0, 0, "exit", "exit 1", evidence, *outlived) for t in failed["trial"].tolist()],
     )
     return dataclasses.replace(loaded, faults=faults)
 

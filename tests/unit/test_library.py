@@ -236,7 +236,8 @@ def test_audit_writes_what_the_command_writes(tmp_path: Path) -> None:
     printed = subprocess.run(asked, capture_output=True, check=False, text=True)
     own, told = found.to_dict(), json.loads(printed.stdout)
     # A program has no command line to repeat.
-    assert (own.pop("next_steps"), told.pop("next_steps")) != ([], [])
+    assert own.pop("next_steps") == []
+    del told["next_steps"]
     assert own == told
     assert found.exit_code == printed.returncode
     assert [one.name for one in found.series] == ["a", "b"]
