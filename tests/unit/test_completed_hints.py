@@ -39,6 +39,8 @@ def programs(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("typed", "proposed"),
     [
+        ("compare -m 5 ./a ./b", "compare --min-trials 5 ./a ./b"),
+        ("run --output inherit ./a", "run --output out.txt ./a"),
         ("compare ./a ./b --budget", "compare ./a ./b --budget 90s"),
         ("compare ./a ./b --gate", "compare ./a ./b --gate 2%"),
         ("compare --gate --budget 3s ./a ./b", "compare --gate 2% --budget 3s ./a ./b"),

@@ -261,7 +261,10 @@ def how_to_see(
     if ran and not any(one.stderr for one in ran):
         if output.startswith("--") and not again.offers("--output"):
             return "run it by itself, to see what it writes"
-        return f"keep what it wrote with {output}"
+        accept = (
+            "; --ignore-failure accepts any exit code" if again.offers("--ignore-failure") else ""
+        )
+        return f"keep what it wrote with {output}{accept}"
     if ran and hiding:
         verb = "shows" if len(hiding) == 1 else "show"
         layer = next(filter(None, map(platforms.showing, hiding)), None)

@@ -209,7 +209,7 @@ _TERMINAL = ("-", "inherit")
 
 def _output(value: Any) -> str:
     if (text := _text(value)) in _TERMINAL:
-        raise units.QuantityError("is not possible: tare writes to the terminal itself", "pipe")
+        raise units.QuantityError("is not possible: tare writes to the terminal itself", "out.txt")
     if "\n" in text or Path(text).name in ("", ".."):
         raise ValueError
     return NULL if text == os.devnull else text

@@ -128,6 +128,10 @@ _OF_SOME: tuple[Option, ...] = (
 )  # fmt: skip
 
 
+#: The same of commands that compare.
+FOREIGN_OF_COMPARE = {**FOREIGN, **dict.fromkeys(("--min-runs", "-m"), Typed("--min-trials"))}
+
+
 class MeasuringOptions(Options):
     """Options that commands have in common which measure a program."""
 

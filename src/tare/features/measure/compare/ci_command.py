@@ -24,6 +24,7 @@ _BUDGET_S = 60.0
 class CiOptions(DocumentOptions, MeasuringOptions):
     """Options of ``tare ci``."""
 
+    foreign = measuring.FOREIGN_OF_COMPARE
     command: list[str] = argument(
         kinds.WORD, "-- COMMAND", "Command to measure in both.", repeatable=True,
         is_required=True,

@@ -12,6 +12,7 @@ from tare.options.option import WHAT, argument, flag, option
 class CompareOptions(SessionOptions):
     """Options of ``tare compare``."""
 
+    foreign = measuring.FOREIGN_OF_COMPARE
     commands: list[str] = argument(
         kinds.WORD, "'CMD A' 'CMD B'…", "Commands, each in quotes; the first is the reference.",
         repeatable=True, is_required=True,
