@@ -61,6 +61,9 @@ def programs(tmp_path, monkeypatch):
         ("run -c 'rm x' ./a", "run --cleanup 'rm x' ./a"),
         ("run --command-name 'my bench' ./a", "run --name 'my bench' ./a"),
         ("rum -n 5 ./a", "run -n 5 ./a"),
+        ("ci make -- ./a", "ci --build make -- ./a"),
+        ("ci --gate 2% make all -n 9 -- ./a x", "ci --gate 2% -n 9 --build 'make all' -- ./a x"),
+        ("ci --build make ./a -- x", "ci --build make -- x"),
         ("net emulat --hosts 3 none -- ./a x", "net emulate --hosts 3 none -- ./a x"),
     ],
 )  # fmt: skip

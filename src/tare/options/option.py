@@ -77,6 +77,9 @@ class Option:
         Of an argument: whether there must be one.
     after_dashes : bool
         Of an argument: whether it takes what follows ``--``, and nothing before it.
+    before_dashes : str
+        Of an argument: the option that words before ``--`` are meant as, which are refused; empty:
+        they are part of it.
     table, key : str
         Where an experiment file has it; an empty key: nowhere.
     file_kind : Kind or None
@@ -106,6 +109,7 @@ class Option:
     is_argument: bool = False
     is_required: bool = False
     after_dashes: bool = False
+    before_dashes: str = ""
     table: str = ""
     key: str = ""
     file_kind: Kind | None = None

@@ -104,6 +104,8 @@ def parse(path: str, options: type[Given], words: Sequence[str]) -> Given:
         else:
             values[option.name] = value
     arguments = [piece.words[0] for piece in found if not piece.name]
+    if arguments and rest and any(one.before_dashes for one in options.records.values()):
+        raise _before_dashes(path, options, found, rest)
     return options(**values, **_arguments(path, options, arguments, rest))
 
 
@@ -147,6 +149,22 @@ def _too_often(option: Option, found: Sequence[Piece]) -> UsageError:
         last = [one for one in found if one.option is option][-1]
         hint = option.once or Typed(shlex.join(last.words))
     return UsageError(f"{option.long} is given {count} times, and takes one value", hint)
+
+
+def _before_dashes(
+    path: str, options: type[Options], found: Sequence[Piece], rest: Sequence[str]
+) -> UsageError:
+    words = [piece.words[0] for piece in found if not piece.name]
+    own = [word for piece in found if piece.name for word in piece.words]
+    meant = next(one.before_dashes for one in options.records.values() if one.before_dashes)
+    given = any(piece.option is not None and piece.option.long == meant for piece in found)
+    as_option = [] if given else [meant, words[0] if len(words) == 1 else shlex.join(words)]
+    line = shlex.join([*path.split(), *own, *as_option, "--", *rest])
+    whole = shlex.join([*path.split(), *own, "--", *words, "--", *rest])
+    return UsageError(
+        f"{path} measures the command after --, and {shlex.join(words)!r} stands before it",
+        Typed(f"{line}   (where that is one command: {whole})"),
+    )
 
 
 def is_right(piece: Piece) -> bool:

@@ -27,7 +27,7 @@ class CiOptions(DocumentOptions, MeasuringOptions):
     foreign = measuring.FOREIGN_OF_COMPARE
     command: list[str] = argument(
         kinds.WORD, "-- COMMAND", "Command to measure in both.", repeatable=True,
-        is_required=True,
+        is_required=True, before_dashes="--build",
     )  # fmt: skip
     build: str | None = option(
         kinds.WORD, "Shell line that builds a commit.", group=WHAT, metavar="LINE"
