@@ -71,6 +71,7 @@ def test_what_is_measured_begins_behind_all_options_and_their_values(typed, next
         "-p bare -p docker --size 1c --application x",
         "-p docker -- sort -n",
         "'sort -n' -n 3",
+        "sort -n 3 --export-json",
         "-n 3",
     ],
 )

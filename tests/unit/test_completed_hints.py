@@ -61,6 +61,12 @@ def programs(tmp_path, monkeypatch):
         ("run -c 'rm x' ./a", "run --cleanup 'rm x' ./a"),
         ("run --command-name 'my bench' ./a", "run --name 'my bench' ./a"),
         ("rum -n 5 ./a", "run -n 5 ./a"),
+        (
+            "run 'sleep {n}' -P n 1 3 -D x -n 3",
+            "run 'sleep {n}' -P n 1 3 --parameter-step-size 1 -n 3",
+        ),
+        ("run --budget -n 3 ./a", "run --budget 90s -n 3 ./a"),
+        ("run ./a -n 3 --export-json", "run ./a -n 3 --export-json -"),
         ("ci make -- ./a", "ci --build make -- ./a"),
         ("ci --gate 2% make all -n 9 -- ./a x", "ci --gate 2% -n 9 --build 'make all' -- ./a x"),
         ("ci --build make ./a -- x", "ci --build make -- x"),

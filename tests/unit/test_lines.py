@@ -169,6 +169,7 @@ def test_a_list_may_have_commas_and_nothing_in_it() -> None:
         (("n", "3", "1"), "-1", (), "3 is above 1"),
         (("n", "1", "3"), "-1", (), "the step -1 is not above 0"),
         (("n", "1", "x"), None, (), "no numbers"),
+        (("n", "1", "3"), "x", (), "--parameter-step-size 'x' is no number"),
         (("n", "1", "NaN"), None, (), "NaN"),
         (("n", "1", "1e9"), None, (), "1000 are the most"),
         (("n", "1", "2"), "0", (), "the step 0 is not above 0"),

@@ -97,6 +97,7 @@ def test_what_is_typed_becomes_values(words: str, values: dict[str, Any]) -> Non
             "write --each TEXT, or --each=-n if that is its value",
         ),
         ("-P a", "--pair takes TEXT", "write --pair TEXT"),
+        ("-P a -n 3", "--pair takes TEXT: -n is an option", "write --pair TEXT"),
         ("-n 0", "--count '0' is below 1", "--count 1"),
         ("-n 1.5", "--count '1.5' is no whole number", "--count 1"),
         (

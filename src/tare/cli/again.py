@@ -13,7 +13,7 @@ from pathlib import Path
 from tare import units
 from tare.errors import TareError, Typed
 from tare.options.option import Option
-from tare.options.parsing import Piece, is_right, pieces
+from tare.options.parsing import Piece, is_option, is_right, pieces
 
 #: Options with a file that holds the answer: that of another question would replace it, or mix in.
 FILES = ("--json", "--save", "--report", "--markdown", "--junit", "--export-json")
@@ -113,8 +113,10 @@ def _own(words: Sequence[str]) -> list[Piece]:
     found: list[Piece] = []
     at = 0
     for piece in pieces(words, _known):
+        # The first value may stand in the option's own word.
+        first = len(piece.words) - len(piece.values or ())
         for place, word in enumerate(piece.words):
-            if place and (word == "--" or (word.startswith("--") and word in _known)):
+            if place and piece.option and is_option(word, place - first, piece.option, _known):
                 bare = piece._replace(words=piece.words[:place], values=None)
                 return [*found, bare, *_own(words[at + place :])]
         found.append(piece)
@@ -163,7 +165,8 @@ def as_one_or_several(words: Sequence[str]) -> Typed:
 def measures_options() -> bool:
     """Whether an option follows a program that is measured, so that it may be the program's.
 
-    No, where one before the program is wrong itself.
+    No, where one before the program is wrong itself, or where only the last of several behind
+    it may be wrong, and tare has that one.
     """
     if sys.argv[1:2] != ["run"]:
         return False
@@ -172,7 +175,10 @@ def measures_options() -> bool:
     arguments = found[len(own) :]
     if rest or not arguments or not shutil.which(arguments[0].words[0]):
         return False
-    return all(map(is_right, own)) and any(piece.name for piece in arguments)
+    behind = [piece for piece in arguments if piece.name]
+    if len(behind) > 1 and all(map(is_right, behind[:-1])) and behind[-1].option is not None:
+        return False
+    return all(map(is_right, own)) and bool(behind)
 
 
 def _words(pieces: Sequence[Piece]) -> list[str]:

@@ -323,10 +323,16 @@ def scanned(
 def _scan(name: str, least: str, most: str, step: str | None) -> tuple[str, tuple[str, ...]]:
     example = Typed(f"--parameter-scan {name} 1 8")
     try:
-        first, last, by = (Decimal(text) for text in (least, most, step or "1"))
+        by = Decimal(step or "1")
     except InvalidOperation:
         raise ExperimentError(
-            f"--parameter-scan: {least} {most} by {step or 1} are no numbers", example
+            f"--parameter-step-size {step!r} is no number", Typed("--parameter-step-size 1")
+        ) from None
+    try:
+        first, last = Decimal(least), Decimal(most)
+    except InvalidOperation:
+        raise ExperimentError(
+            f"--parameter-scan: {least} to {most} are no numbers", example
         ) from None
     sane = all(n.is_finite() and -20 < n.adjusted() < 20 for n in (first, last, by) if n)
     if not sane:

@@ -189,7 +189,8 @@ def _value(option: Option, piece: Piece, known: Mapping[str, Option]) -> Any:
         return read(option, option.bare or "")
     # What is attached to the option is meant as its value: --name=-n.
     apart = values if len(piece.words) > 1 else ()
-    other = next((value for value in apart if _is_option(value, option, known)), None)
+    numbered = enumerate(apart)
+    other = next((value for at, value in numbered if is_option(value, at, option, known)), None)
     if len(values) < option.words or other is not None:
         wants = "has no value" if option.words == 1 else f"takes {option.placeholder}"
         if other is None or other == "--":
@@ -200,9 +201,10 @@ def _value(option: Option, piece: Piece, known: Mapping[str, Option]) -> Any:
     return read(option, *values)
 
 
-def _is_option(value: str, option: Option, known: Mapping[str, Option]) -> bool:
-    """Whether the value of an option is another option; of several values, one may be ``-n``."""
-    return value == "--" or (value in known and (value.startswith("--") or option.words == 1))
+def is_option(value: str, at: int, option: Option, known: Mapping[str, Option]) -> bool:
+    """Whether the value of an option is another option; of several, the first may be ``-n``."""
+    is_name = at == 0 and option.words > 1
+    return value == "--" or (value in known and (value.startswith("--") or not is_name))
 
 
 def _attached(option: Option, values: Sequence[str], other: str) -> str:
