@@ -89,3 +89,16 @@ def test_the_reason_has_both_counts() -> None:
     )
     failures = SideFailures(side("a", 60, timeout=2), side("b", 40))
     assert text(failures.reason) == "2 of 60 trials of a were killed at the time limit, none of b"
+
+
+def test_a_gate_that_passes_names_the_candidate_whose_trials_it_counts() -> None:
+    made = synthetic.make(
+        lambda levels: synthetic.Behaviour((100 if levels["workload"] == "a" else 50) * 1e6, 0.01),
+        workloads=("a", "b"), platforms=("bare",), workers=(1,), trials=20, metric="wall_ns",
+        stopping=Stopping(compare="workload", trials=20, gate=0.05),
+    )  # fmt: skip
+    (found,) = differences(made)
+    assert not isinstance(found, str)
+    judged = replace(found, failures=SideFailures(side("a", 21, signal=1), side("b", 20)))
+    assert judged.gate(0.05) == "pass"
+    assert "none of 20 trials of b failed" in text(judged.gate_answer(0.05))

@@ -84,8 +84,8 @@ _ANSWER_TEXTS = {
 _GATE_TEXTS = {
     "pass": (
         "{second} vs. {first} {ratio}, below {margin} {more} ({where})"
-        "{% if trials is defined %}; {failed or 'none'} of {trials | counted('trial')} failed"
-        "{% endif %}{% if exceeded is defined %}; {exceeded}{% endif %}"
+        "{% if trials is defined %}; {failed or 'none'} of {trials | counted('trial')} of "
+        "{second} failed{% endif %}{% if exceeded is defined %}; {exceeded}{% endif %}"
     ),
     "fail": (
         "{second} is {more} than {first} by more than {margin}: {ratio} ({where})"
