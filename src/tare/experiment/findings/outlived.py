@@ -14,6 +14,7 @@ from tare.decoding import builtins
 from tare.experiment.findings.level_names import where
 from tare.experiment.results import Results
 from tare.experiment.time_limits import COUNTED
+from tare.render.escaping import on_one_line
 from tare.results.columns import Columns
 from tare.results.message import Duration, Levels, Message, message
 
@@ -66,7 +67,7 @@ class Outlived:
             trials=self.trials,
             of=self.of,
             levels=self.levels,
-            names=self.names,
+            names=[on_one_line(name) for name in self.names],
             killed=self.killed,
             grace=Duration(self.grace_s),
             longest=Duration(self.longest_s),
