@@ -8,9 +8,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import scripted
+import synthetic
 from said import template
 from scripted import MACHINE, Behaviour, Stage, prepare
 
@@ -24,6 +26,7 @@ from tare.experiment.specification import Experiment, Stopping
 from tare.experiment.store.collector import Collector
 from tare.features.measure.comparison import report
 from tare.render.words import text
+from tare.results.columns import Columns
 from tare.results.message import Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 from tare.statistics.sequential import compare_sequentially
@@ -314,3 +317,39 @@ def test_a_difference_is_told_in_words(session: Any) -> None:
     told = d.answer.args
     assert (told["second"], told["first"], told["verdict"]) == ("new", "old", "slower")
     assert told["ratio"].low > 1
+
+
+def sh(line: str) -> tuple[str, ...]:
+    return "sh", "-c", line
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind", "is_noted"),
+    [
+        (("./make",), ("./use",), "exit", True),
+        (sh("rm file"), sh("sort file"), "check", True),
+        (("./make",), ("./use",), "signal", False),
+        (("./make",), ("./use",), "timeout", False),
+        (("/base/bench", "1"), ("/head/bench", "1"), "exit", False),
+        (sh("sort a"), sh("sort b"), "exit", False),
+    ],
+)
+def test_the_random_order_is_noted_where_another_program_may_explain_a_failure(
+    first: tuple[str, ...], second: tuple[str, ...], kind: str, is_noted: bool
+) -> None:
+    made = synthetic.make(
+        lambda levels: synthetic.Behaviour(failing=0.4 if levels["workload"] == "b" else 0.0),
+        workloads=("a", "b"), platforms=("bare",), workers=(1,), trials=20,
+        stopping=Stopping(compare="workload", trials=20),
+    )  # fmt: skip
+    workloads = tuple(WorkloadSpec(name=n, command=c) for n, c in (("a", first), ("b", second)))
+    failed = made.trial_table.where(status="failed")["trial"].tolist()
+    assert 0 < len(failed) < 20
+    faults = [(trial, kind, "failed", None) for trial in failed]
+    results = replace(
+        made,
+        experiment=msgspec.structs.replace(made.experiment, workloads=workloads),
+        faults=Columns.of_rows(("trial", "kind", "message", "evidence"), faults),
+    )
+    noted = report._random_order(results)
+    assert (noted is not None) == is_noted

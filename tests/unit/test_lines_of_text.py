@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import StringIO
 
+import msgspec
 import pytest
 
 from tare.cli import console
@@ -51,3 +52,17 @@ def test_a_terminal_and_columns_limit_tables(monkeypatch: pytest.MonkeyPatch) ->
         assert not any(all(title in line for title in TITLES) for line in found.splitlines())
         # What is to be copied is never broken.
         assert f"Next    {WORDS}" in found
+
+
+def test_quiet_leaves_out_the_notes_of_a_report_that_are_not_emphasised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    notes = (Entry("Note", "a hint"), Entry("Note", "a warning", "strong"), Entry("Trust", "high"))
+    noted = msgspec.structs.replace(REPORT, entries=notes)
+    shown = {}
+    for is_quiet in (False, True):
+        monkeypatch.setattr(console, "is_quiet", is_quiet)
+        file = StringIO()
+        console.show(noted, to=type(console.out)(file=file, width=None, highlight=False))
+        shown[is_quiet] = [one in file.getvalue() for one in ("a hint", "a warning", "high")]
+    assert shown == {False: [True, True, True], True: [False, True, True]}

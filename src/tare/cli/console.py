@@ -83,12 +83,15 @@ def check_writable(*files: Path | str | None) -> None:
 
 
 def show(report: Report, *, to: Console | None = None) -> None:
-    """Print a report."""
+    """Print a report; with --quiet without its notes, except those that are emphasised."""
     from tare.cli import terminal
     from tare.render import screen
 
     to = to or terminal.out
     width = terminal.line_width(to)
+    if is_quiet:
+        shown = (one for one in report.entries if one.label != "Note" or one.emphasis == "strong")
+        report = msgspec.structs.replace(report, entries=tuple(shown))
     for line in screen.lines(report, width):
         # A table fits already, and a terminal breaks entries and commands itself.
         is_whole = report.is_labelled or line.emphasis == "quiet" or len(line.text) <= width

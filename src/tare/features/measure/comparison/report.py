@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -39,9 +40,12 @@ from tare.results.verdict import GATE_CODES
 from tare.statistics.intervals import Interval, extremes_interval
 from tare.statistics.spread import SpreadComparison
 from tare.statistics.statistic import FloatArray
+from tare.workloads.specification import WorkloadSpec
 
 #: What is known of the machine, in a word each.
 _FACTS = ("cpu", "cpus", "kernel", "system")
+#: Kinds of failure by which a command shows that something which it needs is missing.
+_OF_ORDER = {"exit", "check", "launch"}
 #: Comparisons of which each is said what would settle it.
 _MOST_SETTLED = 3
 
@@ -261,15 +265,28 @@ def _session(
 
 
 def _random_order(results: Results) -> Message | None:
-    """Say in which order commands run, where one of several fails in some of its trials only."""
-    trials = results.trial_table
-    if results.experiment.stopping.compare != "workload" or len(results.levels("workload")) < 2:
+    """Say in which order commands run, where one may fail for what another program did before it.
+
+    Failures by signals, and those of one program in several versions, have other causes.
+    """
+    programs = {_program(one) for one in results.experiment.workloads}
+    if results.experiment.stopping.compare != "workload" or len(programs) < 2:
         return None
-    if not any({"ok", "failed"} <= {*of["status"]} for _, of in trials.groups("workload")):
+    groups = results.trial_table.groups("workload")
+    sometimes = [of for _, of in groups if {"ok", "failed"} <= {*of["status"]}]
+    if not any(one.kind in _OF_ORDER for of in sometimes for one in failures(results, of)):
         return None
     return message(
         "the commands run in random order: put what one needs of another into its --prepare"
     )
+
+
+def _program(workload: WorkloadSpec) -> str:
+    """Return the name of the program that a command starts; of a line of a shell, the first."""
+    words = workload.command or (workload.kernel or workload.name,)
+    is_line = len(words) > 2 and words[-2] == "-c" and Path(words[0]).name.endswith("sh")
+    line = words[-1].split() if is_line else words[:1]
+    return Path(line[0]).name if line else ""
 
 
 def stopped_by_hand(results: Results, *, kept: bool) -> Message:
