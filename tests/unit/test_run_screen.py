@@ -16,6 +16,7 @@ from tare.experiment.specification import Stopping
 from tare.features.measure.run import report
 from tare.features.measure.run.next_step import next_step
 from tare.features.measure.run.summary import Summary
+from tare.render.words import text
 from tare.results.columns import Columns
 from tare.results.message import Amount, Message
 from tare.statistics.intervals import more_trials_for
@@ -184,3 +185,28 @@ def test_after_a_warm_up_of_the_first_trials_the_steady_part_is_proposed(
     monkeypatch.setattr("sys.argv", ["tare", "run"])
     made = summary(values, "fixed", why=why)
     assert next_step(made, None, "bare").command == command
+
+
+_NOISE = np.convolve(np.random.default_rng(3).normal(0, 1, 460), 0.9 ** np.arange(60), "valid")
+
+
+@pytest.mark.parametrize(
+    ("values", "why", "stated"),
+    [
+        (np.r_[np.tile(STEADY, 4), STEADY * 1.6], "jumps", "this series jumps"),
+        (1e8 + 2e6 * _NOISE, "remembers", "count as about"),
+    ],
+)
+def test_a_target_that_was_not_reached_does_not_repeat_the_reason_of_the_verdict(
+    values: np.ndarray, why: str, stated: str
+) -> None:
+    made = summary(values, "cap", why=why)
+    columns = {name: made.results.stops[name] for name in made.results.stops.names}
+    stops = Columns({**columns, "refusal": [f"{why}, of fewer trials"]})
+    of = Summary(dataclasses.replace(made.results, stops=stops), "budget", "wall_ns")
+    time = of.known("wall_ns", 0.5)
+    assert time is not None
+    assert stated in text(trust_line(of)[1])
+    notes = [text(one) for one in report._notes(of, time, None) if one is not None]
+    assert not any("of fewer trials" in one for one in notes)
+    assert any("for the same reason" in one for one in notes) != of.is_only_dependent

@@ -374,9 +374,7 @@ def _resources(summary: Summary) -> Message:
 def _trust(summary: Summary, time: Known) -> Entry:
     """Return the verdict, and its extent or reason with the largest disturbance."""
     # What refuses an interval stands next to the figure.
-    refusals: list[Atom] = [
-        known.refusal for known in summary.asked if known.refusal and not known.interval.refusal
-    ]
+    refusals: list[Atom] = [one.refusal for one in _refused_figures(summary) if one.refusal]
     found = summary.trust
     label: str = found.verdict
     if refusals:
@@ -464,7 +462,14 @@ def _notes(summary: Summary, time: Known, kept: Path | None) -> Iterator[Said | 
     yield disturbance.switch_records(summary.results)
     # The line of the verdict has a missed precision of the time.
     is_stated = summary.trust.imprecision is not None and summary.is_of_time
-    yield refused(summary) or (None if is_stated else missed(summary))
+    if _is_refusal_stated(summary, time):
+        yield (
+            None
+            if summary.is_only_dependent
+            else message("target not reached, for the same reason")
+        )
+    else:
+        yield refused(summary) or (None if is_stated else missed(summary))
     cold = cold_start(summary.least_values(time.metric, time.source))
     yield summary.results.steady
     yield None if cold is None else cold.sentence
@@ -473,6 +478,23 @@ def _notes(summary: Summary, time: Known, kept: Path | None) -> Iterator[Said | 
         from tare.experiment.findings import caveats
 
         yield from caveats.notes(summary.caveats)
+
+
+def _is_refusal_stated(summary: Summary, time: Known) -> bool:
+    """Return whether the line of the verdict has what kept the target from being reached."""
+    found, stop = summary.trust, summary.stop
+    if stop is None or refused(summary) is None:
+        return False
+    if stated := [one.why for one in _refused_figures(summary)]:
+        return stop.why in stated
+    if not summary.is_of_time or time.is_open or found.extent is None or not found.grounds:
+        return False
+    return stop.why == "remembers" and found.grounds[0].kind == "autocorrelated"
+
+
+def _refused_figures(summary: Summary) -> list[Known]:
+    """Return the figures that have an interval although their series is not steady."""
+    return [one for one in summary.asked if one.refusal and not one.interval.refusal]
 
 
 def refused(summary: Summary) -> Message | None:
