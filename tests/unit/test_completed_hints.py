@@ -67,6 +67,8 @@ def programs(tmp_path, monkeypatch):
         ),
         ("run --budget -n 3 ./a", "run --budget 90s -n 3 ./a"),
         ("run ./a -n 3 --export-json", "run ./a -n 3 --export-json -"),
+        ("run -n a -n 'b c' -n 9 ./a ./b", "run --name a --name 'b c' -n 9 ./a ./b"),
+        ("compare -na -n b ./a ./b", "compare --name a --name b ./a ./b"),
         ("ci make -- ./a", "ci --build make -- ./a"),
         ("ci --gate 2% make all -n 9 -- ./a x", "ci --gate 2% -n 9 --build 'make all' -- ./a x"),
         ("ci --build make ./a -- x", "ci --build make -- x"),
@@ -78,6 +80,11 @@ def test_a_misuse_is_answered_by_the_whole_command(typed, proposed):
     assert isinstance(error, TareError)
     assert isinstance(error.hint, Typed)
     assert error.hint.command == f"tare {proposed}"
+
+
+def test_one_word_in_place_of_a_number_may_be_a_name():
+    error = invoke("run", "-n", "b c", "./a").exception
+    assert error.hint == "tare run --trials 20 ./a   (for a name: --name 'b c')"
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ class MeasuringOptions(Options):
         "the others have columns in the table of all cells",
     )  # fmt: skip
     trials: int | None = like(
-        shared.TRIALS, kind=kinds.whole(1, MANY, example=20),
+        shared.TRIALS, kind=kinds.whole(1, MANY, example=20), otherwise="--name",
         table=STOPPING, key="trials",
         meaning="fixed number of trials per cell, decided beforehand; excludes `precision`",
     )  # fmt: skip

@@ -80,6 +80,8 @@ class Option:
     before_dashes : str
         Of an argument: the option that words before ``--`` are meant as, which are refused; empty:
         they are part of it.
+    otherwise : str
+        Of a number: the option that a word is meant for, as hyperfine's ``-n`` is a name.
     table, key : str
         Where an experiment file has it; an empty key: nowhere.
     file_kind : Kind or None
@@ -110,6 +112,7 @@ class Option:
     is_required: bool = False
     after_dashes: bool = False
     before_dashes: str = ""
+    otherwise: str = ""
     table: str = ""
     key: str = ""
     file_kind: Kind | None = None

@@ -96,7 +96,12 @@ def parse(path: str, options: type[Given], words: Sequence[str]) -> Given:
         option = piece.option
         if option is None:
             raise _unknown(path, piece, words, found, options)
-        value = _value(option, piece, known)
+        try:
+            value = _value(option, piece, known)
+        except UsageError as error:
+            if option.otherwise in known and _is_word(piece):
+                error.hint = _otherwise(path, piece, error.hint, found, rest)
+            raise
         if option.repeatable:
             values.setdefault(option.name, []).append(value)
         elif option.name in values and not option.is_flag:
@@ -149,6 +154,30 @@ def _too_often(option: Option, found: Sequence[Piece]) -> UsageError:
         last = [one for one in found if one.option is option][-1]
         hint = option.once or Typed(shlex.join(last.words))
     return UsageError(f"{option.long} is given {count} times, and takes one value", hint)
+
+
+def _is_word(piece: Piece) -> bool:
+    """Whether the value after a short option begins with a letter."""
+    value = (piece.values or ("",))[0]
+    return len(piece.name) == 2 and value[:1].isalpha()
+
+
+def _otherwise(
+    path: str,
+    wrong: Piece,
+    usual: str | None,
+    found: Sequence[Piece],
+    rest: tuple[str, ...] | None,
+) -> Typed:
+    """Return what to type where words stand in place of a number: another option takes them."""
+    other = wrong.option.otherwise if wrong.option else ""
+    words = [piece for piece in found if piece.option is wrong.option and _is_word(piece)]
+    if len(words) == 1:
+        return Typed(f"{usual}   (for a name: {shlex.join([other, *(wrong.values or ())])})")
+    line = path.split()
+    for piece in found:
+        line += (other, *(piece.values or ())) if piece in words else piece.words
+    return Typed(shlex.join([*line, *([] if rest is None else ["--", *rest])]))
 
 
 def _before_dashes(
