@@ -10,7 +10,7 @@ import pytest
 
 from tare.cli import again
 from tare.cli.lines import Around, Line, scanned, typed
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, Typed
 from tare.features.measure.run.command import run
 from tare.features.measure.run.exports import Trial, as_hyperfine
 from tare.options.option import Parsed
@@ -82,10 +82,10 @@ def test_programs_that_may_be_one_command_or_several_are_refused(
     arguments = words[words.index("./a") :]
     with pytest.raises(ExperimentError, match=r"\./b may be a command of its own, or") as refused:
         lines(*arguments)
-    first, second = str(refused.value.hint).splitlines()
-    assert first.startswith(f"{several}   (")
+    assert isinstance(refused.value.hint, Typed)
     options = " ".join(["", *words[: words.index("./a")]])
-    assert second.startswith(f"tare run{options} -- {' '.join(arguments)}   (")
+    one = f"tare run{options} -- {' '.join(arguments)}"
+    assert refused.value.hint == f"{several}   (several commands; one and its arguments: {one})"
 
 
 @pytest.mark.parametrize(
