@@ -122,6 +122,6 @@ def test_a_redirection_that_sh_does_not_know(
 
 
 def test_a_name_with_line_breaks_stays_on_one_line() -> None:
-    results = with_faults(one_cell(), left(0, names="hid\n)x, a\r\tb"))
+    results = with_faults(one_cell(), left(0, "hid\n)x", "a\r\tb"))
     (found,) = outlived(results)
     assert "left processes (hid )x and a b), which" in text(found.sentence)
