@@ -170,5 +170,5 @@ def test_another_key_is_told(tmp_path: Path, key: Path) -> None:
         done = cli.run("net", "measure", address, *words)
     assert done.returncode == 13, done.stderr
     assert "key" in done.stderr
-    assert "try:" in done.stderr
+    assert "hint:" in done.stderr
     assert not (tmp_path / "m").exists()

@@ -128,7 +128,10 @@ def test_a_run_that_was_stopped_is_over_the_limit() -> None:
     assert plain.over(230 * MS).estimate[0] < 0.01
     faults = columns.of_table(
         "faults",
-        [(trial, 0, 0, "timeout", "", None) for trial in trials["trial"][stopped].tolist()],
+        [
+            (trial, 0, 0, "timeout", "", None, None, None, None)
+            for trial in trials["trial"][stopped].tolist()
+        ],
     )
     judged = of(dataclasses.replace(results, faults=faults)).all[0]
     assert judged.n == len(trials)

@@ -466,7 +466,7 @@ def test_a_drift_and_a_step_are_told_apart() -> None:
     assert stepping.points == (120,)
     assert stepping.at == 120
     assert stepping.largest == pytest.approx(0.05, abs=0.005)
-    said = args(stepping.sentence, "changes by {size}, {% if beyond %}")
+    said = args(stepping.sentence, "changes by {size}")
     assert (said["trial"], said["beyond"]) == (121, True)
     assert said["size"] == Deviation(stepping.largest, "share")
 

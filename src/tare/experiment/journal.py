@@ -303,7 +303,8 @@ class Writer:
     def __init__(self, path: Path, take: Callable[[Any], None] | None = None) -> None:
         self._path = path
         self._take = take
-        self._encoder = msgspec.json.Encoder()
+        # Hints are texts of a type of their own.
+        self._encoder = msgspec.json.Encoder(enc_hook=str)
         try:
             self._file = path.open("xb")
             whole_file.sync_folder(path.parent)
