@@ -11,7 +11,7 @@ from pathlib import Path
 import journals
 import pytest
 
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, Typed
 from tare.experiment import journal, plan, store
 from tare.experiment.session import folder as folders
 from tare.experiment.session.recorded_session import journal_path
@@ -158,3 +158,10 @@ def test_a_journal_that_was_removed_is_missed_at_the_next_sync(
         writer.sync()
     assert told.value.hint
     writer.close()
+
+
+def test_a_hint_in_a_note_is_kept_as_text(tmp_path: Path) -> None:
+    writer = journal.Writer(tmp_path / "1.ndjson")
+    writer.write(journal.Note(message="left out", detail={"fix": Typed("sudo apt install runc")}))
+    writer.close()
+    assert '"fix":"sudo apt install runc"' in (tmp_path / "1.ndjson").read_text()
