@@ -30,7 +30,7 @@ _line: list[tuple[str, ...]] = [(), ()]
 def remember(
     options: Mapping[str, Option], command: Sequence[str] = (), words: Sequence[str] = ()
 ) -> None:
-    """Remember which options the command has that was typed, and what was typed."""
+    """Remember the typed command: its options, its name and the words after it."""
     _known.clear()
     _known.update(options)
     _line[:] = tuple(command), tuple(words)
@@ -125,7 +125,7 @@ def _own(words: Sequence[str]) -> list[Piece]:
 
 
 def budget(needed_s: float) -> str:
-    """Return a budget that is worth typing for so many seconds."""
+    """Return the smallest usual budget of at least ``needed_s`` seconds, as it is typed."""
     return units.duration(round(next((s for s in _BUDGETS_S if s >= needed_s), needed_s)))
 
 

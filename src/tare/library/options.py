@@ -281,7 +281,7 @@ def _value(record: Option, name: str, value: object) -> Any:
     if record.name == "set_":
         return _settings(name, value)
     if record.name == "platform":
-        # On several, a command is compared with itself: that is no single result.
+        # A list of platforms makes a comparison, which is not a single result.
         return [_text(name, value)] if record.repeatable else _text(name, value)
     convert = _CONVERT.get(record.kind.metavar, _text)
     if record.kind.schema.get("type") == "integer":

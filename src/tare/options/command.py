@@ -108,7 +108,7 @@ def find(root: Group, words: Sequence[str], name: str = "tare") -> tuple[str, Co
     Raises
     ------
     UsageError
-        If a word is no command of a group.
+        If a group has no command of that name.
     """
     found: Command | Group = root
     path, used = name, 0

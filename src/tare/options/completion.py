@@ -11,7 +11,7 @@ from tare.options.help import summary
 from tare.options.option import Option, named
 from tare.options.parsing import Piece, divided
 
-#: How each shell asks; it offers names of files by itself where there is no answer.
+#: Shell to its completion script; the shell completes file names where tare proposes nothing.
 SCRIPTS = {
     "bash": """_tare() {
     local IFS=$'\\n'
@@ -36,7 +36,7 @@ complete -c tare-bench -a '(__tare)'
 }
 #: What may be typed, and what it means: of a command, where its summary is.
 Candidate: TypeAlias = tuple[str, str | Entry]
-#: Between a candidate and what it means.
+#: Separator between a candidate and its description.
 _SEPARATORS = {"bash": "", "zsh": ":", "fish": "\t"}
 
 

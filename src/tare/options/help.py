@@ -12,7 +12,7 @@ from tare.options.option import GROUPS
 
 #: Default and largest width of the help, in columns.
 WIDTH, WIDEST = 80, 100
-#: Where explanations begin at most; a longer head has a line of its own.
+#: Largest column at which descriptions begin; a longer option gets a separate line.
 INDENT = 26
 #: Heading of the options that are listed by name alone.
 _MORE = "More options (docs/reference/reference.md)"

@@ -178,7 +178,7 @@ _STRINGS = {"type": "array", "items": {"type": "string"}}
 _TABLE = {"type": "object"}
 _NUMBER_OR_TEXT = {"type": ["number", "string"]}
 
-#: What was typed, whatever it is; the command itself says what is possible.
+#: Any text; the command checks its value.
 WORD = Kind("a text", str)
 TEXT = Kind("a text without control characters", _text)
 NAME = Kind("a text of one line, at most 100 characters", _name, metavar="NAME")
@@ -318,7 +318,7 @@ DURATION = seconds(positive=True)
 def _cpus(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError
-    # As it is told: what a program came to, 0.30000000000000004, is the level 0.3.
+    # A computed 0.30000000000000004 is named like the level 0.3.
     if not 0 < value <= MOST_CPUS or float(f"{value:g}") == 0:
         raise ValueError
     return float(f"{value:g}")

@@ -268,7 +268,7 @@ def read(option: Option, *texts: str) -> Any:
     found = []
     name = option.placeholder if option.is_argument else option.long
     for text in texts:
-        # Bytes that are no UTF-8 stand in a word as lone surrogates.
+        # Python represents bytes of an argument that are not UTF-8 as lone surrogates.
         if not option.is_argument and text.encode(errors="replace").decode() != text:
             raise UsageError(
                 f"{name} {text!r} is not UTF-8, and results are kept as text",

@@ -16,7 +16,7 @@ const NAME_LIMIT: usize = 64;
 /// The kernel's timers and TCP follow nothing shorter.
 const SHORTEST_STEP_NS: u64 = 1_000_000;
 
-/// Why an order is not carried out, and what to type: a command, or `sudo` before what was typed.
+/// A refused order: the reason, and a hint (a command, or `sudo` to repeat the typed one as root).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub message: String,

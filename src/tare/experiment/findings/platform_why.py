@@ -30,8 +30,8 @@ _DESCRIPTION = Description(
     question="Why does a platform cost what it costs?",
     source="PINNING",
 )
-#: Times that may grow with it: metric and name. They are no parts of a whole: threads that
-#: run at once have more of each than the wall.
+#: Metric and name of times that may explain a longer wall time. Concurrent threads add up to
+#: more than the wall time.
 _PARTS = (
     ("throttled_ns", "throttled time"),
     ("cpu_ns", "CPU time"),

@@ -157,7 +157,7 @@ def doubt(results: Results) -> Message | None:
 def _why_imprecise(found: Trust, results: Results) -> Message:
     """Say how imprecise medians are; of a comparison not how many trials would narrow them.
 
-    Other numbers settle the comparison, which is what was asked.
+    A comparison states its own number of trials that would settle it.
     """
     ground = found.grounds[0]
     if results.experiment.stopping.compare is None or not ground.short.args.get("more"):

@@ -109,7 +109,7 @@ class AuxiliaryCommand:
 
 
 class HostServer:
-    """A server on a host, with an agent of its own.
+    """A server on a host, run by a separate agent.
 
     Parameters
     ----------

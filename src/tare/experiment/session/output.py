@@ -26,7 +26,7 @@ class Outputs:
     services on host 2 of a network, and of what drives services, has ``.host2`` and ``.driver``
     before that. Each trial begins its files anew; several iterations follow each other in one file.
 
-    Each folder is opened once: whoever puts another in its place, or a link, gets nothing of it.
+    Each folder is opened once, so output does not follow a folder or link that replaces it.
 
     Parameters
     ----------

@@ -188,7 +188,7 @@ class RunningTrial:
     faults: list[tuple[str, int | None]] = field(default_factory=list)
 
     def hosts(self, resident: Resident | None = None) -> Mapping[str, str]:
-        """Return what placeholders of hosts stand for in an instance; empty: there is no network.
+        """Return the values of host placeholders in an instance; empty without a network.
 
         ``resident`` None: on the first host of the network.
         """

@@ -57,7 +57,7 @@ _OF_THE_SHELL = frozenset({
 })  # fmt: skip
 #: Commands of a file that stand in a command line.
 _MOST_COMMANDS = 3
-#: Formats in which the key ``command`` of a series is what was measured.
+#: Formats whose series have the measured command line as their key ``command``.
 _WITH_COMMANDS = {"hyperfine", "summary-csv"}
 #: What starting and recording a trial takes besides the command's own time, roughly.
 _TRIAL_S = 0.01

@@ -159,7 +159,7 @@ class Instances:
             self._pool.discard([resident])
 
     def lose(self, resident: Resident) -> None:
-        """End an instance whose agent may hang, or still does what nobody waits for."""
+        """End an instance whose agent may hang or still run an abandoned task."""
         self._pool.discard([resident], lost=True)
 
     def _resident(self, key: Key) -> Resident:
@@ -222,7 +222,7 @@ class Instances:
                 )
 
     def _has_grown(self, resident: Resident) -> bool:
-        """Tell whether programs have left files in the memory of their instance.
+        """Return whether programs left files in the memory of their instance.
 
         They would count as memory of the programs after them.
         """

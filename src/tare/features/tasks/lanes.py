@@ -218,7 +218,7 @@ class Lane:
     at_work: Running | None = None
 
     def waits_for(self, pending: PendingAnswer) -> bool:
-        """Tell whether its run waits for an answer."""
+        """Return whether the lane's run waits for this answer."""
         return self.at_work is not None and self.at_work.pending is pending
 
     @property
